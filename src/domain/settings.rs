@@ -1,0 +1,104 @@
+//! The settings of a session: everything that changes what compaction does, resolved from preset, server
+//! defaults and the session's own patch.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// A session's settings, every field resolved. Tokens unless a field says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Settings {
+    pub preset: Preset,
+    /// Off: nothing compacts by itself; a call still does.
+    pub enabled: bool,
+    pub estimator: Estimator,
+    /// The model's window.
+    pub context_window: u32,
+    /// Kept free for the model's answer: `usable = context_window - reserve_tokens`.
+    pub reserve_tokens: u32,
+    /// How much of the newest context a summary leaves verbatim.
+    pub keep_recent_tokens: u32,
+    /// Utilisation (0-1) from which the state is yellow.
+    pub yellow_at: f64,
+    /// Utilisation (0-1) from which the state is red; `null`: red is `tokens > context_window - reserve_tokens`.
+    pub red_at: Option<f64>,
+    /// Utilisation (0-1) from which a candidate is prepared ahead; `null` turns it off.
+    pub ahead_at: Option<f64>,
+    pub strategy: Strategy,
+    /// What the counting strategies (`truncate`, `sliding`, `smart`) shrink to; `null`: 0.75 of the usable window.
+    pub target_tokens: Option<u32>,
+    /// Messages that the counting strategies and `prune` leave alone at the end.
+    pub preserve_recent: u32,
+    pub anchor_first_user: bool,
+    /// Tool results (counted one by one) that masking leaves alone; 0 masks all.
+    pub keep_recent_results: u32,
+    /// Tools whose results are never masked or pruned.
+    pub exclude_tools: Vec<String>,
+    /// Masking that frees less than this is not done.
+    pub min_gain_tokens: u32,
+    pub tool_prune_before_summarise: bool,
+    /// In characters.
+    pub max_tool_result_size: u32,
+    pub template: Template,
+    /// Update the previous summary with what is new (true) or summarise everything again (false).
+    pub iterative: bool,
+    pub focus_topic: Option<String>,
+    pub instructions: Option<String>,
+    /// The caller's own summary prompt, in place of the template's.
+    pub prompt: Option<String>,
+    /// In place of the service's framing before every summary.
+    pub compaction_prefix: Option<String>,
+    /// Upper bound of a summary's size; `null`: 0.8 of the reserve.
+    pub summary_max_tokens: Option<u32>,
+    /// Name of the upstream that writes summaries; `null`: the default one.
+    pub upstream: Option<String>,
+    pub on_upstream_failure: OnUpstreamFailure,
+    pub policy: Option<Policy>,
+    /// Percent, 0-100. A value between 0 and 1 given by a client is scaled by 100.
+    pub min_savings_pct: f64,
+    /// 0 turns the guard off.
+    pub max_consecutive_low_savings: u32,
+    pub reset: GuardReset,
+    pub chaptering_trigger: Option<u32>,
+    /// Tool name to what it does with files. Replaces the default table as a whole.
+    pub file_tools: BTreeMap<String, FileTool>,
+    pub pinned_entry_ids: Vec<Uuid>,
+}
+
+macro_rules! word_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+    };
+}
+
+word_enum!(Preset { Auto, Checkpoint, Harness, Chat });
+word_enum!(
+    /// How tokens are counted.
+    Estimator { O200k, Cl100k, Pi, Praison }
+);
+word_enum!(Strategy { Auto, Mask, Prune, Truncate, Sliding, Smart, Summarize, LlmSummarize });
+word_enum!(Template { Checkpoint, SixSection, Continuity, Prose });
+word_enum!(OnUpstreamFailure { Fallback, Fail });
+word_enum!(Policy { Conservative, Balanced, Aggressive });
+word_enum!(GuardReset { Growth, NewMessages });
+word_enum!(FileKind { Read, Write, Edit });
+
+/// What a tool does with a file and which of its arguments holds the path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileTool {
+    pub kind: FileKind,
+    pub path: String,
+}
+
+impl Settings {
+    /// `context_window - reserve_tokens`, never below 1.
+    pub fn usable(&self) -> u32 {
+        self.context_window.saturating_sub(self.reserve_tokens).max(1)
+    }
+}

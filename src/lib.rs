@@ -1,0 +1,14 @@
+//! contextd manages the context of LLM agents: a lossless tree of entries, background compaction,
+//! and a rebuilt context that is valid for its provider. `docs/ARCHITECTURE.md` is the map.
+#![deny(unsafe_code)]
+
+pub mod api;
+pub mod cli;
+pub mod config;
+pub mod domain;
+pub mod lifecycle;
+pub mod llm;
+pub mod service;
+pub mod store;
+pub mod telemetry;
+pub mod worker;
