@@ -240,8 +240,11 @@ where
         }
         if self.sent[at] {
             for slot in 0..step.shape.results.len() {
-                if let Some(result) = self.take_result(Place { step: at, slot }) {
-                    self.push_result(Some(step.index), result);
+                let outcome = self.matching.outcomes_of(at)[slot];
+                match (self.take_result(Place { step: at, slot }), outcome) {
+                    (Some(result), _) => self.push_result(Some(step.index), result),
+                    (None, Outcome::Answers(call)) => self.synthetic(call),
+                    (None, _) => {}
                 }
             }
             if !step.shape.mixed {
@@ -363,7 +366,7 @@ where
     }
 }
 
-/// A message with the calls and results that the shape remembers and nothing else.
+/// A message with the calls that the shape remembers and nothing else.
 fn stand_in(role: Role, shape: &Shape) -> Message {
     let calls = shape.calls.iter().filter(|call| call.kind == ShapeKind::Function).map(|call| {
         Block::ToolCall(ToolCall {

@@ -128,16 +128,16 @@ impl Reader {
     }
 
     fn result(&mut self, fields: &Fields) -> Result<ToolResult, ItemError> {
-        let tool_call_id = field::string(fields, "tool_call_id", "")?.unwrap_or_default().to_owned();
+        let given = field::string(fields, "tool_call_id", "")?.unwrap_or_default();
         let legacy = fields.get("role").and_then(Value::as_str) == Some("function");
         let silent = match fields.get("content") {
             None | Some(Value::Null) => true,
             Some(Value::Array(parts)) => parts.is_empty(),
             Some(_) => false,
         };
-        self.needs_repair |= silent || (tool_call_id.is_empty() && !legacy);
+        self.needs_repair |= silent || (given.is_empty() && !legacy);
         Ok(ToolResult {
-            tool_call_id,
+            tool_call_id: if given.is_empty() { only_listed_id(fields) } else { given }.to_owned(),
             name: field::string(fields, "name", "")?.map(str::to_owned),
             content: self.content(fields)?,
             is_error: false,
@@ -179,6 +179,14 @@ impl Reader {
             _ => return Ok(Some(raw(value))),
         };
         Ok(Some(Block::Text { text: text.to_owned() }).filter(|_| !text.is_empty()))
+    }
+}
+
+/// The id where it is given as a list of one (SWE-agent's `tool_call_ids`).
+fn only_listed_id(fields: &Fields) -> &str {
+    match fields.get("tool_call_ids").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::String(id)]) => id,
+        _ => "",
     }
 }
 
