@@ -95,7 +95,7 @@ fn enclosed(members: usize) -> usize {
 
 fn js_number_len(number: &Number) -> usize {
     match number.as_str().parse::<f64>() {
-        Ok(double) if double == 0.0 => 1,
+        Ok(0.0) => 1,
         Ok(double) if double.is_finite() => ryu_js::Buffer::new().format_finite(double).len(),
         _ => 4,
     }

@@ -122,9 +122,11 @@ where
         let answers = self.plan(&group, block);
         // A call without an id of its own is paired by position and name: as stored, or not at all.
         let unnamed = self.matching.calls_of(&group).any(|call| self.has_generated_id(call));
-        let members = group.clone().chain(answers.whole.iter().copied());
-        let read = unnamed && !(answers.single.is_empty() && members.clone().all(|step| self.goes_verbatim(step)));
-        if group.len() > 1 && self.target != Format::OpenaiResponses {
+        let mut members = group.clone().chain(answers.whole.iter().copied());
+        let merge = group.len() > 1 && self.target != Format::OpenaiResponses;
+        let as_stored = !merge && answers.single.is_empty() && members.all(|step| self.goes_verbatim(step));
+        let read = unnamed && !as_stored;
+        if merge {
             self.merge(group);
         } else {
             group.for_each(|step| self.entry(step, read));

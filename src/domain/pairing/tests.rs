@@ -152,6 +152,8 @@ fn legacy_calls_stay_as_they_are_or_change_together() {
     let (out, notes) = chat(&[call.clone(), user("meanwhile"), result.clone()]);
     assert_eq!(out, [calls(&["call_0"]), answer("call_0", "1"), user("meanwhile")]);
     assert_eq!(codes(&notes), [("item_repaired", Some(0)), ("result_moved", Some(2))]);
+    let (out, _) = chat(&[call.clone(), call.clone(), result.clone(), result.clone()]);
+    assert_eq!(out, [calls(&["call_0", "call_1"]), answer("call_1", "1"), answer("call_0", "1")]);
     let (out, _) = chat(&[call, user("next")]);
     assert_eq!(out, [calls(&["call_0"]), answer("call_0", SYNTHETIC_RESULT), user("next")]);
 }
