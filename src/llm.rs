@@ -1,6 +1,7 @@
 //! Upstreams that write summaries: one file per wire format, and the built-in summariser beside them.
 
 mod anthropic;
+mod breaker;
 mod config;
 mod endpoint;
 mod error;
@@ -24,6 +25,7 @@ use crate::domain::message::Stop;
 use crate::domain::overflow::is_silent_overflow;
 use crate::domain::summary::{SummaryTask, builtin, prompt};
 use crate::domain::usage::ReportedUsage;
+use breaker::Breaker;
 use http::HttpUpstream;
 use retry::RetryPolicy;
 use wire::{Answer, Question, Wire};
@@ -52,6 +54,7 @@ pub struct Completion {
 pub struct Upstream {
     config: UpstreamConfig,
     slots: Semaphore,
+    breaker: Breaker,
     /// `None`: the builtin.
     http: Option<HttpUpstream>,
 }
@@ -68,7 +71,8 @@ impl Upstream {
             Some(wire) => Some(HttpUpstream::new(&config, wire)?),
         };
         let slots = Semaphore::new(config.max_concurrency.min(Semaphore::MAX_PERMITS));
-        Ok(Upstream { config, slots, http })
+        let breaker = Breaker::new(config.breaker_failures, config.breaker_rest);
+        Ok(Upstream { config, slots, breaker, http })
     }
 
     pub fn config(&self) -> &UpstreamConfig {
@@ -79,7 +83,11 @@ impl Upstream {
     pub async fn summarise(&self, task: &SummaryTask) -> Result<Completion, UpstreamError> {
         let Some(http) = &self.http else { return self.builtin(task).await };
         let _slot = self.slot().await?;
-        self.ask(http, task).await
+        self.breaker.admit(Instant::now()).map_err(UpstreamError::CircuitOpen)?;
+        let result = self.ask(http, task).await;
+        // An upstream that refuses this one call is alive.
+        self.breaker.note(Instant::now(), result.as_ref().is_err_and(UpstreamError::is_retryable));
+        result
     }
 
     /// Runs beside the async threads, for a long transcript takes its time. No slot: this one must always work.

@@ -54,6 +54,10 @@ pub struct UpstreamConfig {
     pub retry_base: Duration,
     /// The longest pause between attempts.
     pub retry_max: Duration,
+    /// Calls that fail in a row, their retries included, before the upstream is left alone; 0: never.
+    pub breaker_failures: u32,
+    /// How long it is left alone before one call probes it.
+    pub breaker_rest: Duration,
     /// Caps what a task asks for.
     pub max_output_tokens: Option<u32>,
     /// US dollars for a million tokens; 0 where unknown.
@@ -81,6 +85,8 @@ impl UpstreamConfig {
             max_retries: 3,
             retry_base: Duration::from_secs(2),
             retry_max: Duration::from_secs(60),
+            breaker_failures: 5,
+            breaker_rest: Duration::from_secs(30),
             max_output_tokens: None,
             price_input_per_mtok: 0.0,
             price_output_per_mtok: 0.0,

@@ -41,6 +41,9 @@ pub enum UpstreamError {
     /// No slot became free in time.
     #[error("no free slot within {0:?}")]
     Busy(Duration),
+    /// Not asked: it failed too often of late. Holds the time until it is probed.
+    #[error("left alone for {0:?} after repeated failures")]
+    CircuitOpen(Duration),
     #[error("internal: {0}")]
     Internal(&'static str),
 }
@@ -61,6 +64,7 @@ impl UpstreamError {
             UpstreamError::TooLarge(_) => "too_large",
             UpstreamError::ContextOverflow { .. } => "context_overflow",
             UpstreamError::Busy(_) => "busy",
+            UpstreamError::CircuitOpen(_) => "circuit_open",
             UpstreamError::Internal(_) => "internal",
         }
     }
@@ -72,6 +76,7 @@ impl UpstreamError {
             | UpstreamError::Connect
             | UpstreamError::Dropped
             | UpstreamError::Busy(_)
+            | UpstreamError::CircuitOpen(_)
             | UpstreamError::Status { code: 408 | 409 | 429 | 500.., .. } => true,
             UpstreamError::Status { .. }
             | UpstreamError::Quota { .. }

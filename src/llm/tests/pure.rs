@@ -4,6 +4,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::llm::breaker::Breaker;
 use crate::llm::endpoint::endpoint;
 use crate::llm::error::is_quota;
 use crate::llm::retry::retry_after;
@@ -158,4 +159,20 @@ fn a_configuration_shows_no_secret_and_knows_its_price() {
     assert_eq!(config.cost_usd(&usage), 3.0);
     config.price_cached_per_mtok = Some(0.2);
     assert!((config.cost_usd(&usage) - 2.1).abs() < 1e-9);
+}
+
+#[test]
+fn a_rested_breaker_lets_one_probe_through() {
+    let (rest, start) = (Duration::from_secs(10), Instant::now());
+    let breaker = Breaker::new(1, rest);
+    breaker.note(start, true);
+    assert_eq!(breaker.admit(start), Err(rest));
+    assert_eq!([breaker.admit(start + rest), breaker.admit(start + rest)], [Ok(()), Err(rest)]);
+    // The probe was dropped: the next one comes after another rest.
+    assert_eq!(breaker.admit(start + 2 * rest), Ok(()));
+    breaker.note(start + 2 * rest, false);
+    assert_eq!(breaker.admit(start), Ok(()));
+    let never = Breaker::new(0, rest);
+    (0..9).for_each(|_| never.note(start, true));
+    assert_eq!(never.admit(start), Ok(()));
 }

@@ -124,3 +124,30 @@ async fn dropping_the_call_ends_it_and_frees_its_slot() {
     }
     panic!("the server still works for a client that is gone");
 }
+
+#[tokio::test]
+async fn an_upstream_that_keeps_failing_is_left_alone_for_a_while() {
+    let server = PlayedUpstream::start(Behaviour::Status(503, None)).await;
+    let upstream = upstream(&server, |config| {
+        (config.max_retries, config.breaker_failures) = (0, 2);
+        config.breaker_rest = Duration::from_millis(300);
+    });
+    let word = async || upstream.summarise(&task()).await.err().map(|error| error.code());
+    let failed = [word().await, word().await, word().await];
+    assert_eq!(failed, [Some("server_error"), Some("server_error"), Some("circuit_open")]);
+    assert_eq!(server.calls(), 2);
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!([word().await, word().await], [Some("server_error"), Some("circuit_open")]);
+    server.play(Behaviour::good());
+    tokio::time::sleep(Duration::from_millis(350)).await;
+    assert_eq!([word().await, word().await], [None, None]);
+}
+
+#[tokio::test]
+async fn refusals_of_single_calls_do_not_open_the_breaker() {
+    let server = PlayedUpstream::start(Behaviour::Overflow).await;
+    let upstream = upstream(&server, |config| config.breaker_failures = 1);
+    for _ in 0..3 {
+        assert_eq!(upstream.summarise(&task()).await.unwrap_err().code(), "context_overflow");
+    }
+}
