@@ -67,7 +67,7 @@ async fn failures_have_their_own_words() {
         (Behaviour::StatusBody(200, r#"{"error":{"message":"odd"}}"#.to_owned()), "server_error"),
         (Behaviour::StatusBody(200, r#"{"choices":[{"mess"#.to_owned()), "dropped"),
         (Behaviour::StatusBody(429, r#"{"error":"too many tokens, wait"}"#.to_owned()), "rate_limited"),
-        (Behaviour::StatusBody(400, format!("{} token limit exceeded", "echo ".repeat(300))), "rejected"),
+        (Behaviour::StatusBody(400, format!("token limit exceeded {}", "echo ".repeat(300))), "rejected"),
         (Behaviour::Quota, "quota"),
         (Behaviour::Status(402, None), "quota"),
         (Behaviour::Status(401, None), "unauthorized"),
