@@ -186,11 +186,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages =
         format::write(format, &pieces, &mut notes).into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
-    let id_at = |place: usize| match view.get(place)? {
-        ViewItem::Entry { index, .. } | ViewItem::Summary { compaction: index } => {
-            loaded.heads.get(*index).map(|head| head.id)
-        }
-    };
+    let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
     let mut written = Written {
         system,
         messages,
