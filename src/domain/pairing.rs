@@ -71,7 +71,8 @@ impl<'v> Step<'v> {
             }),
             ViewItem::Entry { index, elisions } => {
                 let head = path.get(*index)?;
-                let role = head.role?;
+                // An entry without a role is metadata that a format of its own carries along.
+                let role = head.role.unwrap_or(Role::Custom);
                 Some(Step { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary: false })
             }
         }
