@@ -72,6 +72,14 @@ fn escape_unit(bytes: &[u8], at: usize) -> Option<u16> {
     })
 }
 
+/// An object as the service stored it; anything else reads as an empty one.
+pub fn parse_object(text: &str) -> serde_json::Map<String, Value> {
+    match parse_lenient(text) {
+        Ok(Value::Object(object)) => object,
+        _ => serde_json::Map::new(),
+    }
+}
+
 /// Length in UTF-16 units of what JavaScript's `JSON.stringify` makes of the value: no spaces, numbers as the
 /// nearest double, those out of range as `null`. A lone surrogate was read as U+FFFD and counts as that.
 pub fn js_stringify_len(value: &Value) -> usize {
