@@ -88,6 +88,12 @@ mod tests {
     }
 
     #[test]
+    fn a_megabyte_of_unpaired_surrogates_is_mended() {
+        let halves = r"\ud83d".repeat(170_000);
+        assert_eq!(mend_surrogates(&halves), r"\ufffd".repeat(170_000));
+    }
+
+    #[test]
     fn lengths_are_those_of_json_stringify() {
         assert_eq!(len(r#"{ "a" : [1, 2.50, null, true, false] }"#), r#"{"a":[1,2.5,null,true,false]}"#.len());
         assert_eq!(len("[1.0, -0.0, 1e21, 1e20, 1e400]"), "[1,0,1e+21,100000000000000000000,null]".len());

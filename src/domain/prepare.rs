@@ -141,4 +141,4 @@ fn tokens<'a>(path: &[EntryHead], indexes: impl Iterator<Item = &'a usize>) -> u
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -12,10 +12,10 @@ pub fn recognise(call: &ToolCall, open_file: Option<&str>, ops: &mut FileOps) {
     match call.name.as_str() {
         "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor" => text_editor(call, ops),
         "apply_patch" => patches(&call.arguments, ops),
-        "shell" | "local_shell" | "shell_command" | "exec_command" | "container.exec" | "bash" | "Bash" => {
-            if names_apply_patch(&call.arguments) {
-                patches(&call.arguments, ops);
-            }
+        "shell" | "local_shell" | "shell_command" | "exec_command" | "container.exec" | "bash" | "Bash"
+            if names_apply_patch(&call.arguments) =>
+        {
+            patches(&call.arguments, ops);
         }
         "edit" | "insert" => {
             if let Some(path) = open_file {
