@@ -1,1 +1,1 @@
-
+pub fn summarise(_: &super::SummaryTask) -> String { String::new() }
