@@ -19,10 +19,33 @@ const MAX_RULE_CHARS: usize = 300;
 const MAX_RULE_MESSAGE: usize = 8000;
 
 const RULE_WORDS: [&str; 12] = [
-    "never", "always", "must", "mustn't", "don't", "only", "forbidden", "required", "avoid", "cannot", "ensure", "shall",
+    "never",
+    "always",
+    "must",
+    "mustn't",
+    "don't",
+    "only",
+    "forbidden",
+    "required",
+    "avoid",
+    "cannot",
+    "ensure",
+    "shall",
 ];
-const RULE_PHRASES: [&str; 12] =
-    ["do not", "make sure", "at most", "at least", "no more than", "必ず", "禁止", "しないで", "不要", "必须", "绝不", "一定要"];
+const RULE_PHRASES: [&str; 12] = [
+    "do not",
+    "make sure",
+    "at most",
+    "at least",
+    "no more than",
+    "必ず",
+    "禁止",
+    "しないで",
+    "不要",
+    "必须",
+    "绝不",
+    "一定要",
+];
 
 /// The distinct identifiers of a text in the order of their first appearance, at most [`MAX_WANTED`].
 pub fn extract(text: &str) -> Vec<String> {

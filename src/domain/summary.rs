@@ -6,10 +6,10 @@ pub mod focus;
 pub mod framing;
 pub mod prompt;
 pub mod sections;
-pub mod text;
-pub mod transcript;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod text;
+pub mod transcript;
 
 use super::message::Message;
 use super::settings::Template;

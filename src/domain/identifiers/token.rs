@@ -23,7 +23,7 @@ const SHAPES: &[&str] = &[
     r"^\d{4}-\d{2}-\d{2}(?:T[\d:.+Z-]+)?$",
     // E0308, TS2345, SQLSTATE-like codes; SomethingError; ports and addresses.
     r"^[A-Z]{1,6}\d{3,6}$",
-    r"^[A-Za-z_][\w.]*(?:Error|Exception)$",
+    r"^(?:\w+\.)*[A-Z]\w+(?:Error|Exception)$",
     r"^\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$",
     r"^[A-Za-z][\w.-]*:\d{2,5}$",
     // Amounts, and numbers with a unit.
@@ -34,9 +34,30 @@ const SHAPES: &[&str] = &[
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&SHAPES.join("|")).ok());
 
 const ERRNO: [&str; 24] = [
-    "ENOENT", "EACCES", "EPERM", "EEXIST", "EINVAL", "EIO", "ENOMEM", "ENOSPC", "EPIPE", "EAGAIN", "EBUSY", "ENOTDIR",
-    "EISDIR", "EMFILE", "EADDRINUSE", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENOTFOUND", "ENOTEMPTY",
-    "EROFS", "ECONNABORTED", "EXDEV",
+    "ENOENT",
+    "EACCES",
+    "EPERM",
+    "EEXIST",
+    "EINVAL",
+    "EIO",
+    "ENOMEM",
+    "ENOSPC",
+    "EPIPE",
+    "EAGAIN",
+    "EBUSY",
+    "ENOTDIR",
+    "EISDIR",
+    "EMFILE",
+    "EADDRINUSE",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ETIMEDOUT",
+    "EHOSTUNREACH",
+    "ENOTFOUND",
+    "ENOTEMPTY",
+    "EROFS",
+    "ECONNABORTED",
+    "EXDEV",
 ];
 
 const UNITS: [&str; 27] = [
@@ -52,22 +73,25 @@ const EXTENSIONS: [&str; 44] = [
 
 /// Calls `found` for every identifier, repetitions included, in order.
 pub fn each(text: &str, found: &mut dyn FnMut(String)) {
-    let mut previous = "";
+    let mut previous = String::new();
     for chunk in text.split_whitespace() {
         if let Some(url) = url(chunk) {
             found(url.to_owned());
-            previous = "";
+            previous.clear();
             continue;
         }
-        for token in chunk.split(|c: char| "\"'`<>()[]{},;|*=\\“”「」。、，".contains(c)) {
+        // The name of a closing tag is no path.
+        let tagless = chunk.replace("</", "<");
+        for token in tagless.split(|c: char| "\"'`<>()[]{},;|*=\\“”「」。、，".contains(c)) {
             let token = token.trim_matches(|c: char| ".:!?&…".contains(c) && !token.starts_with("./"));
             if token.is_empty() {
                 continue;
             }
-            if let Some(identifier) = classify(token, previous) {
+            if let Some(identifier) = classify(token, &previous) {
                 found(identifier);
             }
-            previous = token;
+            previous.clear();
+            previous.push_str(token.get(..32).unwrap_or(token));
         }
     }
 }
@@ -102,7 +126,8 @@ fn classify(token: &str, previous: &str) -> Option<String> {
 
 /// Identifiers of two words: `HTTP 404`, `exit code 1`'s code with its word, `30 seconds`.
 fn after_word(token: &str, previous: &str) -> Option<String> {
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
+    let number =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
     let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
     if UNITS.contains(&token) && number(previous) && starts_with_digit(previous) {
         return Some(format!("{previous} {token}"));
@@ -119,7 +144,8 @@ fn path(token: &str) -> Option<&str> {
         return None;
     }
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let file = last.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && EXTENSIONS.contains(&extension));
+    let file =
+        last.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && EXTENSIONS.contains(&extension));
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| path.starts_with(root)) && path.len() > 3;
     let drive = path.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
     (file || rooted || drive || path.matches('/').count() > 1).then_some(path)

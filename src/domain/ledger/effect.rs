@@ -3,15 +3,45 @@
 use serde_json::{Map, Value};
 
 const READING: [&str; 33] = [
-    "read", "view", "cat", "ls", "list", "glob", "grep", "search", "find", "get", "fetch", "query", "lookup", "show",
-    "describe", "count", "calculate", "think", "inspect", "status", "head", "tail", "stat", "scroll", "goto", "load",
-    "retrieve", "check", "diff", "websearch", "webfetch", "browse", "print",
+    "read",
+    "view",
+    "cat",
+    "ls",
+    "list",
+    "glob",
+    "grep",
+    "search",
+    "find",
+    "get",
+    "fetch",
+    "query",
+    "lookup",
+    "show",
+    "describe",
+    "count",
+    "calculate",
+    "think",
+    "inspect",
+    "status",
+    "head",
+    "tail",
+    "stat",
+    "scroll",
+    "goto",
+    "load",
+    "retrieve",
+    "check",
+    "diff",
+    "websearch",
+    "webfetch",
+    "browse",
+    "print",
 ];
 
 const CHANGING: [&str; 27] = [
-    "write", "create", "update", "delete", "remove", "send", "edit", "insert", "replace", "set", "put", "post", "patch",
-    "run", "exec", "execute", "book", "cancel", "modify", "add", "move", "rename", "submit", "push", "apply", "upload",
-    "buy",
+    "write", "create", "update", "delete", "remove", "send", "edit", "insert", "replace", "set", "put", "post",
+    "patch", "run", "exec", "execute", "book", "cancel", "modify", "add", "move", "rename", "submit", "push", "apply",
+    "upload", "buy",
 ];
 
 const SHELL_TOOLS: [&str; 9] =
@@ -25,8 +55,28 @@ const INSPECTING: [&str; 18] = [
 const GIT_INSPECTING: [&str; 5] = ["status", "log", "diff", "show", "blame"];
 
 const TARGETS: [&str; 22] = [
-    "file_path", "path", "filePath", "absolute_path", "filename", "file", "notebook_path", "command", "cmd", "url",
-    "uri", "query", "pattern", "input", "patch", "id", "name", "title", "prompt", "description", "to", "message",
+    "file_path",
+    "path",
+    "filePath",
+    "absolute_path",
+    "filename",
+    "file",
+    "notebook_path",
+    "command",
+    "cmd",
+    "url",
+    "uri",
+    "query",
+    "pattern",
+    "input",
+    "patch",
+    "id",
+    "name",
+    "title",
+    "prompt",
+    "description",
+    "to",
+    "message",
 ];
 
 /// Whether name and arguments are those of a call that changes nothing. Not recognised means no.
@@ -46,7 +96,9 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
 
 /// A single shell command without redirection, substitution or chaining that only looks.
 fn inspects(command: &str) -> bool {
-    if command.contains(['>', '|', ';', '&', '`', '$', '\n']) || command.contains("-delete") || command.contains("-exec")
+    if command.contains(['>', '|', ';', '&', '`', '$', '\n'])
+        || command.contains("-delete")
+        || command.contains("-exec")
     {
         return false;
     }

@@ -32,12 +32,8 @@ fn says_what_was_called_and_what_came_back() {
 
 #[test]
 fn a_repeated_id_answers_the_newest_open_call() {
-    let messages = [
-        call("a", "one", json!({})),
-        result("a", "first"),
-        call("a", "two", json!({})),
-        result("a", "second"),
-    ];
+    let messages =
+        [call("a", "one", json!({})), result("a", "first"), call("a", "two", json!({})), result("a", "second")];
     let says: Vec<_> = ledger(&messages).lines.into_iter().map(|line| (line.name, line.says)).collect();
     assert_eq!(says, [("one".into(), "first".into()), ("two".into(), "second".into())]);
 }

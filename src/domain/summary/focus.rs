@@ -15,7 +15,8 @@ const MAX_PASSAGE: usize = 600;
 ///
 /// Passages of the previous summary's block are carried on.
 pub fn block(task: &SummaryTask, max_tokens: u32) -> Option<String> {
-    let topic = task.focus_topic.as_deref().map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty())?;
+    let topic =
+        task.focus_topic.as_deref().map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty())?;
     let earlier = task.previous.as_deref().into_iter().flat_map(marked);
     let mut passages: Vec<String> = earlier.chain(task.messages.iter().flat_map(|one| matching(one, &topic))).collect();
     let mut seen = std::collections::HashSet::new();
@@ -34,7 +35,10 @@ pub fn block(task: &SummaryTask, max_tokens: u32) -> Option<String> {
 }
 
 fn marked(previous: &str) -> impl Iterator<Item = String> + '_ {
-    previous.lines().filter_map(|line| line.trim_start_matches("- ").strip_prefix(MARK)).map(|text| text.trim().to_owned())
+    previous
+        .lines()
+        .filter_map(|line| line.trim_start_matches("- ").strip_prefix(MARK))
+        .map(|text| text.trim().to_owned())
 }
 
 /// The paragraphs of speech and results that contain the topic.

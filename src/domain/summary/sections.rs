@@ -41,14 +41,24 @@ const fn section(slot: Slot, heading: &'static str, bullet: &'static str, asks: 
 
 const CHECKPOINT: [Section; 9] = [
     section(Slot::Goal, "## Goal", "- ", "what the user wants in the end; one item for each separate request"),
-    section(Slot::Rules, "## Constraints & Preferences", "- ", "rules, limits and tastes the user stated, in the user's words, or (none)"),
+    section(
+        Slot::Rules,
+        "## Constraints & Preferences",
+        "- ",
+        "rules, limits and tastes the user stated, in the user's words, or (none)",
+    ),
     section(Slot::Group, "## Progress", "", ""),
     section(Slot::Done, "### Done", "- [x] ", "finished work with the files and results that prove it"),
     section(Slot::InProgress, "### In Progress", "- [ ] ", "work that was under way when the transcript ended"),
     section(Slot::Blocked, "### Blocked", "- ", "what stops the work and the exact error, or (none)"),
     section(Slot::Decisions, "## Key Decisions", "- ", "**decision**: the reason for it"),
     section(Slot::Next, "## Next Steps", "1. ", "what to do now, in order"),
-    section(Slot::Context, "## Critical Context", "- ", "data, references and findings without which the work can't go on, or (none)"),
+    section(
+        Slot::Context,
+        "## Critical Context",
+        "- ",
+        "data, references and findings without which the work can't go on, or (none)",
+    ),
 ];
 
 const SIX_SECTION: [Section; 6] = [
@@ -65,7 +75,12 @@ const CONTINUITY: [Section; 8] = [
     section(Slot::Goal, "## Current Goal", "- ", "what the user is after now"),
     section(Slot::Done, "## Progress", "- ", "what has been achieved so far"),
     section(Slot::Decisions, "## Key Decisions", "- ", "what was decided, and why"),
-    section(Slot::Context, "## Important Context", "- ", "facts, ids, errors and open questions the next turn depends on"),
+    section(
+        Slot::Context,
+        "## Important Context",
+        "- ",
+        "facts, ids, errors and open questions the next turn depends on",
+    ),
     section(Slot::Next, "## Action Items", "- ", "what has to be done, and by whom"),
     section(Slot::Preferences, "## User Preferences", "- ", "rules and tastes the user stated, in the user's words"),
     section(Slot::Results, "## Recent Tool Results", "- ", "the newest tool results that still matter"),
@@ -85,7 +100,12 @@ const PROSE: [Section; 8] = [
 const TURN_PREFIX: [Section; 3] = [
     section(Slot::Goal, "## Original Request", "- ", "what the user asked for in this turn"),
     section(Slot::Done, "## Progress So Far", "- ", "what was done and decided in the part shown"),
-    section(Slot::Context, "## Context Needed to Continue", "- ", "facts, paths, ids and errors that the kept rest of the turn relies on"),
+    section(
+        Slot::Context,
+        "## Context Needed to Continue",
+        "- ",
+        "facts, paths, ids and errors that the kept rest of the turn relies on",
+    ),
 ];
 
 /// The sections that a task's answer has.

@@ -11,7 +11,8 @@ use super::super::message::{Block, Media, Message, Role, ToolCall, ToolResult};
 const RESULT_UNITS: usize = 2000;
 
 static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let names = "conversation|previous-summary|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
+    let names =
+        "conversation|previous-summary|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
     Regex::new(&format!(r"(?i)<(\s*/?\s*(?:{names})\b)")).ok()
 });
 
