@@ -32,6 +32,7 @@ const RULE_WORDS: [&str; 12] = [
     "ensure",
     "shall",
 ];
+const REPORTED: [&str; 6] = ["i", "we", "they", "it", "he", "she"];
 const RULE_PHRASES: [&str; 12] = [
     "do not",
     "make sure",
@@ -70,7 +71,14 @@ pub fn rules(text: &str) -> Vec<String> {
 fn is_rule(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     let phrase = RULE_PHRASES.iter().any(|phrase| lower.contains(phrase));
-    let worded = words(sentence).any(|word| RULE_WORDS.contains(&word.as_str()));
+    let mut before = String::new();
+    let worded = words(sentence).any(|word| {
+        // "I don't remember" says how things are, not how they are to be.
+        let states = REPORTED.contains(&before.as_str()) && matches!(word.as_str(), "don't" | "cannot" | "only");
+        let rule = RULE_WORDS.contains(&word.as_str()) && !states;
+        before = word;
+        rule
+    });
     (phrase || worded) && !sentence.ends_with('?') && (sentence.contains(' ') || !sentence.is_ascii())
 }
 
@@ -88,7 +96,11 @@ pub fn extract_span(messages: &[Message]) -> Vec<String> {
         }
         for block in &message.content {
             let (text, weight) = readable(block, message.role);
+            let printed = matches!(block, Block::ToolResult(_));
             token::each(&text, &mut |identifier| {
+                if printed && token::is_measure(&identifier) {
+                    return;
+                }
                 let rank = ranks.entry(identifier).or_default();
                 *rank = (rank.0.saturating_add(weight), at);
             });

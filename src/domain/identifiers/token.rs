@@ -26,12 +26,21 @@ const SHAPES: &[&str] = &[
     r"^(?:\w+\.)*[A-Z]\w+(?:Error|Exception)$",
     r"^\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$",
     r"^[A-Za-z][\w.-]*:\d{2,5}$",
-    // Amounts, and numbers with a unit.
+];
+
+/// Amounts, and numbers with a unit.
+const MEASURES: &[&str] = &[
     r"^[$€£¥]\d[\d,.]*[kKmMbB]?$",
     r"^\d[\d,.]*(?:%|ns|µs|us|ms|s|min|h|d|B|[kKMGT]i?B|[kKMG]bps|px|pt|em|rem|Hz|[kMG]Hz|°C|kg|g|km|cm|mm|m)$",
 ];
 
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&SHAPES.join("|")).ok());
+static MEASURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&MEASURES.join("|")).ok());
+
+/// Whether an identifier is a bare amount or a number with its unit. Tools print many that mean nothing later.
+pub fn is_measure(token: &str) -> bool {
+    MEASURE.as_ref().is_some_and(|measure| measure.is_match(token))
+}
 
 const ERRNO: [&str; 24] = [
     "ENOENT",
@@ -120,7 +129,10 @@ fn classify(token: &str, previous: &str) -> Option<String> {
     if let Some(path) = path(token) {
         return Some(path.to_owned());
     }
-    let known = ERRNO.contains(&token) || is_hash(token) || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token));
+    let known = ERRNO.contains(&token)
+        || is_hash(token)
+        || is_measure(token)
+        || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token));
     known.then(|| token.to_owned())
 }
 

@@ -73,7 +73,14 @@ pub struct Facts {
     pub mentions: Vec<String>,
     pub context: Vec<String>,
     pub results: Vec<String>,
+    /// Calls that changed nothing.
+    pub lookups: usize,
 }
+
+/// Begins an item of `in_progress` that only says how the span ended.
+pub const UNANSWERED: &str = "Not yet answered: ";
+/// Ends one.
+pub const NO_RESULT: &str = ": no result yet";
 
 impl Facts {
     pub fn of(messages: &[Message]) -> Facts {
@@ -122,11 +129,11 @@ impl Facts {
             last.insert(key, at);
             *times.entry(key).or_default() += 1;
         }
-        let (mut actions, mut looks) = (Vec::new(), 0);
+        let mut actions = Vec::new();
         for (at, (call, key)) in calls.iter().zip(&keys).enumerate() {
             let says = call.result.map(|result| brief(&telling_line(result), 160)).unwrap_or_default();
             let read_only = ledger::is_read_only(call.call);
-            looks += usize::from(read_only);
+            self.lookups += usize::from(read_only);
             if last.get(key.as_str()) != Some(&at) || todo_list(call).is_some() {
                 continue;
             }
@@ -135,16 +142,13 @@ impl Facts {
                 Some(result) if failed(result) => self.blocked.push(format!("{key}{repeats} failed: {says}")),
                 Some(_) if read_only => self.results.push(format!("{key}: {says}")),
                 Some(_) => actions.push(format!("{key}{repeats} → {}", if says.is_empty() { "ok" } else { &says })),
-                None => self.in_progress.push(format!("{key}: no result yet")),
+                None => self.in_progress.push(format!("{key}{NO_RESULT}")),
             }
         }
         let unseen = actions.len().saturating_sub(MAX_FOUND);
         self.results.extend(actions.iter().rev().take(3).rev().cloned());
         // Conclusions first: they are few and say more than single calls.
         self.done.extend(actions.into_iter().skip(unseen));
-        if looks > 0 {
-            self.done.push(format!("Looked things up with {looks} read-only calls"));
-        }
         self.blocked = newest_of(std::mem::take(&mut self.blocked));
         self.results = newest_of(std::mem::take(&mut self.results));
     }
@@ -176,7 +180,7 @@ impl Facts {
         if let Some((at, message)) = user
             && assistant.is_none_or(|(answered, _)| answered < at)
         {
-            self.in_progress.extend(request(&message.plain_text()).map(|text| format!("Not yet answered: {text}")));
+            self.in_progress.extend(request(&message.plain_text()).map(|text| format!("{UNANSWERED}{text}")));
         }
         let Some((at, message)) = assistant else { return };
         let said = sentences(&message.plain_text());
@@ -232,7 +236,14 @@ fn request(text: &str) -> Option<String> {
 
 /// The sentence that opens a closing answer, with the one that follows where it is short.
 fn conclusion(text: &str) -> Option<String> {
-    let said: Vec<String> = sentences(text).into_iter().filter(|one| !one.ends_with(['?', '？'])).take(2).collect();
+    let said: Vec<String> = sentences(text)
+        .into_iter()
+        .filter(|one| {
+            let one = one.trim_end_matches('*');
+            !one.ends_with(['?', '？', ':', '：'])
+        })
+        .take(2)
+        .collect();
     let (first, rest) = said.split_first()?;
     let text = if first.len() < 80 { [std::slice::from_ref(first), rest].concat().join(" ") } else { first.clone() };
     (words(&text).take(3).count() > 2 || !text.is_ascii()).then(|| clip(&text, ITEM_CHARS))

@@ -3,6 +3,9 @@
 /// Opens the line that stands for items left out.
 pub const GAP: &str = "(… ";
 
+/// Opens the line that counts the calls that changed nothing.
+pub const LOOKUPS: &str = "Read-only calls: ";
+
 /// What an item is, in a section that is not its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {

@@ -6,8 +6,8 @@ use super::super::focus::MARK;
 use super::super::framing::without_split;
 use super::super::sections::{Slot, slot_of_heading, slot_of_paragraph};
 use super::super::text::clip;
-use super::facts::{Facts, ITEM_CHARS};
-use super::labels::{GAP, Label};
+use super::facts::{Facts, ITEM_CHARS, NO_RESULT, UNANSWERED};
+use super::labels::{GAP, LOOKUPS, Label};
 
 /// Open items of the earlier summary that are kept beside new ones.
 const KEEP_OPEN: usize = 4;
@@ -21,9 +21,13 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
     let Some(previous) = previous.filter(|text| !text.trim().is_empty()) else { return distinct(new) };
     let old = read(previous);
     let finished: HashSet<String> = new.done.iter().map(|item| key(item)).collect();
+    // How the last span ended is settled by what came after it.
+    let ended = |item: &String| item.starts_with(UNANSWERED) || item.ends_with(NO_RESULT);
+    let went_on = new != Facts::default();
     let open = |old: Vec<String>, new: Vec<String>| {
         let keep = if new.is_empty() { MAX_ITEMS } else { KEEP_OPEN };
-        let still: Vec<String> = old.into_iter().filter(|item| !finished.contains(&key(item))).collect();
+        let still: Vec<String> =
+            old.into_iter().filter(|item| !(finished.contains(&key(item)) || went_on && ended(item))).collect();
         let skip = still.len().saturating_sub(keep);
         still.into_iter().skip(skip).chain(new).collect::<Vec<_>>()
     };
@@ -41,6 +45,7 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
         mentions: join(new.mentions, old.mentions),
         context: join(new.context, old.context),
         results: join(old.results, new.results),
+        lookups: old.lookups.saturating_add(new.lookups),
     })
 }
 
@@ -71,6 +76,11 @@ fn read(summary: &str) -> Facts {
 fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
     let item = strip_bullet(line);
     if item.starts_with(GAP) || item.eq_ignore_ascii_case("(none)") || item.eq_ignore_ascii_case("none") {
+        return;
+    }
+    if let Some(count) = item.strip_prefix(LOOKUPS) {
+        let count = count.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        facts.lookups = facts.lookups.saturating_add(count);
         return;
     }
     let Some((label, item)) = Label::read(item) else { return take_plain(facts, slot, item) };
@@ -124,7 +134,7 @@ fn strip_bullet(line: &str) -> &str {
 
 /// Items are the same when they say the same in the same first words.
 fn key(item: &str) -> String {
-    let plain = item.strip_prefix("Not yet answered: ").unwrap_or(item);
+    let plain = item.strip_prefix(UNANSWERED).unwrap_or(item);
     plain.chars().filter(|c| c.is_alphanumeric()).take(80).flat_map(char::to_lowercase).collect()
 }
 

@@ -5,7 +5,7 @@ use super::super::sections::{self, Section, Slot};
 use super::super::text::clip;
 use super::super::{SummaryPart, SummaryTask};
 use super::facts::Facts;
-use super::labels::{GAP, Label};
+use super::labels::{GAP, LOOKUPS, Label};
 
 /// The summary with at most `items` items to a section, each of at most `width` characters.
 pub fn render(task: &SummaryTask, facts: &Facts, items: usize, width: usize) -> String {
@@ -33,8 +33,8 @@ fn fill(slot: Slot, facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String
         Slot::Goal if has(Slot::Topic) => vec![facts.goal.iter().skip(1).cloned().collect()],
         Slot::Goal => vec![facts.goal.clone()],
         Slot::Rules | Slot::Preferences => vec![facts.rules.clone()],
-        Slot::Done if has(Slot::Decisions) => vec![facts.done.clone()],
-        Slot::Done => vec![facts.done.clone(), labelled(Label::Decided, &facts.decisions)],
+        Slot::Done if has(Slot::Decisions) => vec![facts.done.clone(), lookups(facts)],
+        Slot::Done => vec![facts.done.clone(), lookups(facts), labelled(Label::Decided, &facts.decisions)],
         Slot::InProgress if has(Slot::Blocked) => vec![facts.in_progress.clone()],
         Slot::InProgress => vec![facts.in_progress.clone(), labelled(Label::Obstacle, &facts.blocked)],
         Slot::Blocked => vec![facts.blocked.clone()],
@@ -73,6 +73,10 @@ fn context(facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
         groups.push(rows(Label::Files, &facts.files, 3, 5));
     }
     groups
+}
+
+fn lookups(facts: &Facts) -> Vec<String> {
+    (facts.lookups > 0).then(|| format!("{LOOKUPS}{}", facts.lookups)).into_iter().collect()
 }
 
 fn mentions(facts: &Facts) -> Vec<String> {
