@@ -117,7 +117,7 @@ fn the_focus_is_quoted() {
 /// Prints summaries of real sessions for a look; checks their bounds.
 #[test]
 fn real_transcripts_stay_within_bounds() {
-    for source in ["swe-agent", "tau-bench", "entireio-cli", "glaive", "claude-code-viewer"] {
+    for source in ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer"] {
         for messages in transcripts(source) {
             let (early, late) = messages.split_at(messages.len() / 2);
             let first = summarise(&task(early.to_vec()));
