@@ -1,1 +1,12 @@
+//! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model.
 
+pub mod append;
+pub mod clock;
+pub mod compactions;
+pub mod context;
+pub mod error;
+pub mod history;
+pub mod keys;
+pub mod plan;
+pub mod sessions;
+pub mod state;

@@ -1,1 +1,12 @@
+//! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
+pub mod compactions;
+pub mod entries;
+pub mod keys;
+pub mod path;
+pub mod rebuilds;
+pub mod sessions;
+pub mod tool_calls;
+
+/// The migrations, forward only.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -1,1 +1,220 @@
+//! The account of a session's context: how many tokens it holds, and how full that makes the window.
+//!
+//! Everything here is arithmetic on running totals; nothing reads history.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::compaction::FillState;
+use super::guard::AntiThrash;
+use super::settings::{Estimator, Settings};
+
+/// Reported usage calibrates an estimate only within these bounds.
+const CALIBRATION: std::ops::RangeInclusive<f64> = 0.5..=2.0;
+/// Below this estimate the unknown fixed overhead of a request would drown the ratio.
+const CALIBRATE_FROM_TOKENS: i64 = 1_000;
+
+/// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    pub system: u32,
+    pub tools: u32,
+    /// Path totals at the leaf.
+    pub path_tokens: i64,
+    pub path_result_tokens: i64,
+    /// The view up to the newest compaction; all zero without one.
+    pub base: Base,
+    pub usage: Option<UsageMark>,
+    /// Reported over estimated; 1 until a provider reports.
+    pub calibration: f64,
+}
+
+/// What the view held when the newest compaction was committed, and the path totals at that point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Base {
+    pub path_tokens: i64,
+    pub path_result_tokens: i64,
+    pub summary: i64,
+    /// Messages other than tool results: anchors and the kept tail.
+    pub messages: i64,
+    pub tool_results: i64,
+}
+
+/// Reported usage and the path total where it was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageMark {
+    pub tokens: i64,
+    pub path_tokens: i64,
+}
+
+/// How full the window is. Tokens are integers; `utilization` is tokens / (window - reserve_tokens).
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Snapshot {
+    pub tokens: u64,
+    pub window: u32,
+    pub reserve_tokens: u32,
+    /// Tokens left before the reserve; 0 when over.
+    pub available: u64,
+    pub utilization: f64,
+    pub state: FillState,
+    /// Red, enabled and not held back by the anti-thrash guard.
+    pub should_compact: bool,
+    pub source: Source,
+    pub breakdown: Breakdown,
+    /// How far (percent of the trigger) the context is from red; 0 when red.
+    pub percent_until_compaction: f64,
+    pub chapter_task: ChapterTask,
+    pub anti_thrash: AntiThrash,
+    /// Reported over estimated tokens, as learnt from the provider; always 1 for `pi` and `praison`.
+    pub calibration: f64,
+    /// A change of estimator is still being counted in the background.
+    pub recounting: bool,
+}
+
+/// What the snapshot's `tokens` rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Estimate,
+    Usage,
+}
+
+/// Estimated tokens by part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Breakdown {
+    pub system: u64,
+    pub tools: u64,
+    pub summary: u64,
+    pub messages: u64,
+    pub tool_results: u64,
+}
+
+/// Whether the agent is asked to close chapters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub struct ChapterTask {
+    pub pending: bool,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account {
+            system: 0,
+            tools: 0,
+            path_tokens: 0,
+            path_result_tokens: 0,
+            base: Base::default(),
+            usage: None,
+            calibration: 1.0,
+        }
+    }
+}
+
+impl Account {
+    /// Estimated tokens of the context, not calibrated.
+    pub fn estimated(&self) -> i64 {
+        i64::from(self.system)
+            + i64::from(self.tools)
+            + self.base.summary
+            + self.base.messages
+            + self.base.tool_results
+            + (self.path_tokens - self.base.path_tokens)
+    }
+
+    /// Takes what a provider reported for the answer at the current end of the path.
+    pub fn report(&mut self, reported: u64, estimator: Estimator) {
+        let tokens = i64::try_from(reported).unwrap_or(i64::MAX / 4);
+        self.usage = Some(UsageMark { tokens, path_tokens: self.path_tokens });
+        let estimated = self.estimated();
+        if calibrates(estimator) && estimated >= CALIBRATE_FROM_TOKENS {
+            let ratio = tokens as f64 / estimated as f64;
+            self.calibration = ratio.clamp(*CALIBRATION.start(), *CALIBRATION.end());
+        }
+    }
+
+    /// Sets the view that a compaction at the current end of the path leaves. Older usage is stale from here on.
+    pub fn rebase(&mut self, summary: i64, messages: i64, tool_results: i64) {
+        self.base = Base {
+            path_tokens: self.path_tokens,
+            path_result_tokens: self.path_result_tokens,
+            summary,
+            messages,
+            tool_results,
+        };
+        self.usage = None;
+    }
+
+    /// The size of the context and what it rests on.
+    pub fn tokens(&self, estimator: Estimator) -> (u64, Source) {
+        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
+        let scale = |tokens: i64| (tokens.max(0) as f64 * ratio).round() as i64;
+        let (tokens, source) = match self.usage {
+            Some(mark) => (mark.tokens.saturating_add(scale(self.path_tokens - mark.path_tokens)), Source::Usage),
+            None => (scale(self.estimated()), Source::Estimate),
+        };
+        (tokens.max(0) as u64, source)
+    }
+
+    fn breakdown(&self) -> Breakdown {
+        let new_results = self.path_result_tokens - self.base.path_result_tokens;
+        let new_messages = self.path_tokens - self.base.path_tokens - new_results;
+        let whole = |tokens: i64| tokens.max(0) as u64;
+        Breakdown {
+            system: u64::from(self.system),
+            tools: u64::from(self.tools),
+            summary: whole(self.base.summary),
+            messages: whole(self.base.messages + new_messages),
+            tool_results: whole(self.base.tool_results + new_results),
+        }
+    }
+
+    /// The snapshot of this account under these settings.
+    pub fn snapshot(&self, settings: &Settings, guard: &AntiThrash, recounting: bool) -> Snapshot {
+        let (tokens, source) = self.tokens(settings.estimator);
+        let usable = settings.usable();
+        let utilization = tokens as f64 / f64::from(usable);
+        let state = fill_state(tokens, settings);
+        let trigger = red_threshold(settings);
+        Snapshot {
+            tokens,
+            window: settings.context_window,
+            reserve_tokens: settings.reserve_tokens,
+            available: u64::from(usable).saturating_sub(tokens),
+            utilization,
+            state,
+            should_compact: state == FillState::Red && settings.enabled && !guard.holds(tokens),
+            source,
+            breakdown: self.breakdown(),
+            percent_until_compaction: ((1.0 - tokens as f64 / trigger) * 100.0).clamp(0.0, 100.0),
+            chapter_task: ChapterTask {
+                pending: settings.chaptering_trigger.is_some_and(|trigger| tokens > u64::from(trigger)),
+            },
+            anti_thrash: guard.clone(),
+            calibration: if calibrates(settings.estimator) { self.calibration } else { 1.0 },
+            recounting,
+        }
+    }
+}
+
+/// Green, yellow or red: `>=` on utilisation, but strictly over the usable window where `red_at` is null.
+pub fn fill_state(tokens: u64, settings: &Settings) -> FillState {
+    let utilization = tokens as f64 / f64::from(settings.usable());
+    let red = match settings.red_at {
+        Some(red_at) => utilization >= red_at,
+        None => tokens > u64::from(settings.context_window.saturating_sub(settings.reserve_tokens)),
+    };
+    if red {
+        FillState::Red
+    } else if utilization >= settings.yellow_at {
+        FillState::Yellow
+    } else {
+        FillState::Green
+    }
+}
+
+fn red_threshold(settings: &Settings) -> f64 {
+    (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
+}
+
+fn calibrates(estimator: Estimator) -> bool {
+    matches!(estimator, Estimator::O200k | Estimator::Cl100k)
+}
