@@ -1,1 +1,3 @@
+//! SQL, one file per table family.
 
+pub mod queue;
