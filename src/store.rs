@@ -1,3 +1,13 @@
-//! SQL, one file per table family.
+//! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
+pub mod compactions;
+pub mod entries;
+pub mod keys;
+pub mod path;
 pub mod queue;
+pub mod rebuilds;
+pub mod sessions;
+pub mod tool_calls;
+
+/// The migrations, forward only.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

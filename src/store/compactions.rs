@@ -1,0 +1,150 @@
+//! Compaction jobs: the truth for status and result.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct CompactionRow {
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub status: String,
+    pub trigger: String,
+    pub strategy: String,
+    pub request: String,
+    pub attempts: i32,
+    pub error: Option<String>,
+    pub result: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub reverted_at: Option<DateTime<Utc>>,
+}
+
+/// A compaction about to be queued.
+#[derive(Debug, Clone)]
+pub struct NewCompaction {
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub trigger: &'static str,
+    pub strategy: String,
+    pub request: String,
+    pub now: DateTime<Utc>,
+}
+
+/// False when the session has a live one already.
+pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompaction) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, created_at)
+         VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7)
+         ON CONFLICT (tenant_id, session_id) WHERE status IN ('queued', 'running') DO NOTHING",
+    )
+    .bind(tenant)
+    .bind(new.id)
+    .bind(new.session_id)
+    .bind(new.trigger)
+    .bind(&new.strategy)
+    .bind(&new.request)
+    .bind(new.now)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<CompactionRow>> {
+    sqlx::query_as("SELECT * FROM compactions WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .fetch_optional(executor)
+        .await
+}
+
+/// The session's queued or running compaction.
+pub async fn live(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> sqlx::Result<Option<CompactionRow>> {
+    sqlx::query_as(
+        "SELECT * FROM compactions WHERE tenant_id = $1 AND session_id = $2 AND status IN ('queued', 'running')",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .fetch_optional(executor)
+    .await
+}
+
+/// Newest first; `before` is exclusive.
+pub async fn list(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    before: Option<Uuid>,
+    limit: i64,
+) -> sqlx::Result<Vec<CompactionRow>> {
+    sqlx::query_as(
+        "SELECT * FROM compactions WHERE tenant_id = $1 AND session_id = $2 AND ($3::uuid IS NULL OR id < $3)
+         ORDER BY id DESC LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(before)
+    .bind(limit)
+    .fetch_all(executor)
+    .await
+}
+
+/// How a compaction ended.
+#[derive(Debug, Clone)]
+pub struct Ending<'a> {
+    pub status: &'static str,
+    pub strategy: Option<&'static str>,
+    pub error: Option<&'a str>,
+    pub result: Option<&'a str>,
+    pub now: DateTime<Utc>,
+}
+
+/// Ends a live compaction. False when it has ended already.
+pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "UPDATE compactions SET status = $3, error = $4, result = $5, finished_at = $6,
+            started_at = coalesce(started_at, $6), strategy = coalesce($7, strategy)
+         WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running')",
+    )
+    .bind(tenant)
+    .bind(id)
+    .bind(ending.status)
+    .bind(ending.error)
+    .bind(ending.result)
+    .bind(ending.now)
+    .bind(ending.strategy)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// False when it was reverted before.
+pub async fn mark_reverted(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    id: Uuid,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let done =
+        sqlx::query("UPDATE compactions SET reverted_at = $3 WHERE tenant_id = $1 AND id = $2 AND reverted_at IS NULL")
+            .bind(tenant)
+            .bind(id)
+            .bind(now)
+            .execute(executor)
+            .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The statuses of one tenant's compaction, polled by those who wait.
+pub async fn status(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar("SELECT status FROM compactions WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .fetch_optional(executor)
+        .await
+}

@@ -1,0 +1,92 @@
+//! Paths: from a leaf back to the root as a few contiguous ranges.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+/// Entries `from..=to` (depths) of one branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    pub session_id: Uuid,
+    pub branch: i32,
+    pub from: i64,
+    pub to: i64,
+}
+
+/// A leaf: a branch and a depth on it or, when the branch is younger than that, on what it grew from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaf {
+    pub session_id: Uuid,
+    pub branch: i32,
+    pub depth: i64,
+}
+
+/// The path of a leaf, root first. One query whatever the number of branches; none for an unbranched session
+/// (`plain`: the leaf is on branch 0 of a session that is no fork).
+pub async fn segments(
+    connection: &mut PgConnection,
+    tenant: Uuid,
+    leaf: Leaf,
+    plain: bool,
+) -> sqlx::Result<Vec<Segment>> {
+    if leaf.depth < 0 {
+        return Ok(Vec::new());
+    }
+    if plain {
+        return Ok(vec![Segment { session_id: leaf.session_id, branch: leaf.branch, from: 0, to: leaf.depth }]);
+    }
+    let rows: Vec<(Uuid, i32, i64, i64)> = sqlx::query_as(
+        "WITH RECURSIVE chain AS (
+            SELECT $2::uuid AS session_id, $3::int AS branch, $4::bigint AS high, 0 AS step
+          UNION ALL
+            SELECT b.parent_session, b.parent_branch, least(b.fork_depth, chain.high), chain.step + 1
+            FROM chain JOIN branches b
+              ON b.tenant_id = $1 AND b.session_id = chain.session_id AND b.branch = chain.branch
+            WHERE b.fork_depth >= 0
+         )
+         SELECT chain.session_id, chain.branch, coalesce(b.fork_depth + 1, 0) AS low, chain.high
+         FROM chain LEFT JOIN branches b
+           ON b.tenant_id = $1 AND b.session_id = chain.session_id AND b.branch = chain.branch
+         ORDER BY chain.step DESC",
+    )
+    .bind(tenant)
+    .bind(leaf.session_id)
+    .bind(leaf.branch)
+    .bind(leaf.depth)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .filter(|(_, _, from, to)| from <= to)
+        .map(|(session_id, branch, from, to)| Segment { session_id, branch, from, to })
+        .collect())
+}
+
+/// The parts of `path` whose depths lie in one of `wanted` (inclusive, ascending, disjoint).
+pub fn clip(path: &[Segment], wanted: &[(i64, i64)]) -> Vec<Segment> {
+    let mut parts = Vec::new();
+    for segment in path {
+        for &(low, high) in wanted {
+            let (from, to) = (segment.from.max(low), segment.to.min(high));
+            if from <= to {
+                parts.push(Segment { from, to, ..*segment });
+            }
+        }
+    }
+    parts
+}
+
+/// The sessions whose entries a path shows, the leaf's first.
+pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar(
+        "WITH RECURSIVE line AS (
+            SELECT $2::uuid AS id
+          UNION
+            SELECT s.parent_session FROM line JOIN sessions s ON s.tenant_id = $1 AND s.id = line.id
+            WHERE s.parent_session IS NOT NULL
+         ) SELECT id FROM line",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .fetch_all(connection)
+    .await
+}

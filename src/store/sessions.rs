@@ -1,0 +1,226 @@
+//! Sessions: one row each, guarded by a version that every change moves on.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+/// A whole session row.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct SessionRow {
+    pub id: Uuid,
+    pub external_id: Option<String>,
+    pub title: Option<String>,
+    pub metadata: String,
+    pub model: Option<String>,
+    pub system: Option<String>,
+    pub tools: Option<String>,
+    pub settings: String,
+    pub parent_session: Option<Uuid>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub head: HeadRow,
+}
+
+/// The part of a session that appends read and change.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct HeadRow {
+    pub version: i64,
+    pub next_seq: i64,
+    pub next_branch: i32,
+    pub entry_count: i64,
+    pub leaf_branch: i32,
+    /// -1: before the first entry.
+    pub leaf_depth: i64,
+    pub leaf_id: Option<Uuid>,
+    pub state: String,
+    pub fill_state: String,
+    pub tokens: i64,
+}
+
+/// Head, settings and model: what an append needs, without the large texts.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct HeadAndSettings {
+    #[sqlx(flatten)]
+    pub head: HeadRow,
+    pub settings: String,
+    pub model: Option<String>,
+    pub parent_session: Option<Uuid>,
+}
+
+/// Filters and place of a listing, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    pub external_id: Option<String>,
+    pub fill_state: Option<String>,
+    pub updated_after: Option<DateTime<Utc>>,
+    pub before_id: Option<Uuid>,
+    pub limit: i64,
+}
+
+pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRow) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO sessions (tenant_id, id, external_id, title, metadata, model, system, tools, settings, version,
+            next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens,
+            parent_session, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+    )
+    .bind(tenant)
+    .bind(row.id)
+    .bind(&row.external_id)
+    .bind(&row.title)
+    .bind(&row.metadata)
+    .bind(&row.model)
+    .bind(&row.system)
+    .bind(&row.tools)
+    .bind(&row.settings)
+    .bind(row.head.version)
+    .bind(row.head.next_seq)
+    .bind(row.head.next_branch)
+    .bind(row.head.entry_count)
+    .bind(row.head.leaf_branch)
+    .bind(row.head.leaf_depth)
+    .bind(row.head.leaf_id)
+    .bind(&row.head.state)
+    .bind(&row.head.fill_state)
+    .bind(row.head.tokens)
+    .bind(row.parent_session)
+    .bind(row.created_at)
+    .bind(row.updated_at)
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// The session; `None` when it is not this tenant's or was erased.
+pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<SessionRow>> {
+    sqlx::query_as("SELECT * FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL")
+        .bind(tenant)
+        .bind(id)
+        .fetch_optional(executor)
+        .await
+}
+
+/// As [`get`], with the row locked until the transaction ends.
+pub async fn lock(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<SessionRow>> {
+    sqlx::query_as("SELECT * FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE")
+        .bind(tenant)
+        .bind(id)
+        .fetch_optional(executor)
+        .await
+}
+
+pub async fn head(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<HeadAndSettings>> {
+    sqlx::query_as(
+        "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
+            tokens, settings, model, parent_session
+         FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
+    )
+    .bind(tenant)
+    .bind(id)
+    .fetch_optional(executor)
+    .await
+}
+
+pub async fn list(executor: impl PgExecutor<'_>, tenant: Uuid, query: &ListQuery) -> sqlx::Result<Vec<SessionRow>> {
+    sqlx::query_as(
+        "SELECT * FROM sessions
+         WHERE tenant_id = $1 AND deleted_at IS NULL
+           AND ($2::text IS NULL OR external_id = $2)
+           AND ($3::text IS NULL OR fill_state = $3)
+           AND ($4::timestamptz IS NULL OR updated_at > $4)
+           AND ($5::uuid IS NULL OR id < $5)
+         ORDER BY id DESC LIMIT $6",
+    )
+    .bind(tenant)
+    .bind(&query.external_id)
+    .bind(&query.fill_state)
+    .bind(query.updated_after)
+    .bind(query.before_id)
+    .bind(query.limit)
+    .fetch_all(executor)
+    .await
+}
+
+/// Writes everything that a client or a compaction can change. False when the version is no longer `row.head.version`.
+pub async fn update(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    row: &SessionRow,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "UPDATE sessions SET version = version + 1, title = $4, metadata = $5, model = $6, system = $7, tools = $8,
+            settings = $9, next_seq = $10, next_branch = $11, entry_count = $12, leaf_branch = $13, leaf_depth = $14,
+            leaf_id = $15, state = $16, fill_state = $17, tokens = $18, updated_at = $19
+         WHERE tenant_id = $1 AND id = $2 AND version = $3 AND deleted_at IS NULL",
+    )
+    .bind(tenant)
+    .bind(row.id)
+    .bind(row.head.version)
+    .bind(&row.title)
+    .bind(&row.metadata)
+    .bind(&row.model)
+    .bind(&row.system)
+    .bind(&row.tools)
+    .bind(&row.settings)
+    .bind(row.head.next_seq)
+    .bind(row.head.next_branch)
+    .bind(row.head.entry_count)
+    .bind(row.head.leaf_branch)
+    .bind(row.head.leaf_depth)
+    .bind(row.head.leaf_id)
+    .bind(&row.head.state)
+    .bind(&row.head.fill_state)
+    .bind(row.head.tokens)
+    .bind(now)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Erases a session for good. Forks that share its history keep it alive, hidden, until the last of them goes.
+pub async fn delete(
+    connection: &mut sqlx::PgConnection,
+    tenant: Uuid,
+    id: Uuid,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let hidden = sqlx::query(
+        "UPDATE sessions SET deleted_at = $3, version = version + 1, external_id = NULL, title = NULL,
+            metadata = '{}', system = NULL, tools = NULL
+         WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
+    )
+    .bind(tenant)
+    .bind(id)
+    .bind(now)
+    .execute(&mut *connection)
+    .await?;
+    if hidden.rows_affected() == 0 {
+        return Ok(false);
+    }
+    // Each round may free the parent of what it removed.
+    loop {
+        let removed = sqlx::query(
+            "DELETE FROM sessions gone
+             WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM branches b
+                WHERE b.tenant_id = $1 AND b.parent_session = gone.id AND b.session_id <> gone.id)",
+        )
+        .bind(tenant)
+        .execute(&mut *connection)
+        .await?;
+        if removed.rows_affected() == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+/// Sessions and their tokens by fill state, over all tenants: for metrics only.
+pub async fn fill_gauges(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<(String, i64, i64)>> {
+    sqlx::query_as(
+        "SELECT fill_state, count(*), coalesce(sum(tokens), 0)::bigint FROM sessions WHERE deleted_at IS NULL GROUP BY 1",
+    )
+    .fetch_all(executor)
+    .await
+}
