@@ -1,1 +1,170 @@
+//! The command line.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use uuid::Uuid;
+
+use crate::config::{Config, Overrides, Role};
+use crate::lifecycle::{self, Database};
+use crate::telemetry;
+
+/// Manages the context of LLM agents.
+#[derive(Debug, Parser)]
+#[command(name = "contextd", version)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The configuration file (TOML).
+    #[arg(long, global = true, value_name = "FILE", env = "CONTEXTD_CONFIG")]
+    config: Option<PathBuf>,
+    /// Where the embedded database lives [default: .contextd].
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service.
+    Serve(Serve),
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Print the OpenAPI document.
+    Openapi,
+    /// Manage API keys.
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Make a session of a transcript file.
+    Import(Import),
+    /// Write a session's path to standard output.
+    Export(Export),
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    /// Need no key, listen on loopback only, bring the schema up to date.
+    #[arg(long)]
+    dev: bool,
+    /// [default: 127.0.0.1:8080]; port 0 picks a free one.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    listen: Option<SocketAddr>,
+    /// What this process does [default: all].
+    #[arg(long)]
+    role: Option<Role>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Keys {
+    /// Make a key and print it; it is shown this once only.
+    Create {
+        /// The tenant it belongs to; made when there is none of that name.
+        #[arg(long, default_value = "default")]
+        tenant: String,
+        /// To tell it from others.
+        #[arg(long, default_value = "")]
+        name: String,
+    },
+    /// List all keys without their text.
+    List,
+    /// Make a key useless.
+    Revoke { id: Uuid },
+}
+
+#[derive(Debug, Args)]
+struct Import {
+    /// `-` reads standard input.
+    file: PathBuf,
+    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
+    #[arg(long)]
+    format: String,
+    #[arg(long, default_value = "default")]
+    tenant: String,
+}
+
+#[derive(Debug, Args)]
+struct Export {
+    session: Uuid,
+    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
+    #[arg(long)]
+    format: String,
+    #[arg(long, default_value = "default")]
+    tenant: String,
+}
+
+/// Runs the command that `cli` names, with logs on standard error.
+///
+/// # Errors
+/// Whatever the command fails with.
+pub async fn run(cli: Cli) -> anyhow::Result<()> {
+    let config = Config::load(cli.common.config.as_deref(), overrides(&cli))?;
+    let telemetry = telemetry::init(&config.log).await?;
+    let outcome = execute(cli.command, config).await;
+    telemetry.shutdown().await;
+    outcome
+}
+
+fn overrides(cli: &Cli) -> Overrides {
+    let data_dir = cli.common.data_dir.clone();
+    match &cli.command {
+        Command::Serve(serve) => Overrides { listen: serve.listen, role: serve.role, dev: serve.dev, data_dir },
+        _ => Overrides { data_dir, ..Overrides::default() },
+    }
+}
+
+async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(_) => lifecycle::serve(config).await,
+        Command::Migrate => {
+            let database = Database::open(&config).await?;
+            let outcome = database.migrate().await;
+            database.close().await;
+            outcome
+        }
+        Command::Openapi => anyhow::bail!("openapi is not wired yet"),
+        Command::Keys(keys) => anyhow::bail!("{keys:?} is not wired yet"),
+        Command::Import(import) => anyhow::bail!("{import:?} is not wired yet"),
+        Command::Export(export) => anyhow::bail!("{export:?} is not wired yet"),
+    }
+}
+
+/// An address with its port; `localhost` is the loopback address.
+fn listen_address(text: &str) -> Result<SocketAddr, std::net::AddrParseError> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}").parse(),
+        None => text.parse(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_parse() {
+        for line in [
+            "serve --dev --listen localhost:0 --data-dir /tmp/x --role worker --config f.toml",
+            "--config f.toml serve",
+            "migrate",
+            "openapi",
+            "keys create --tenant a --name b",
+            "keys list",
+            "keys revoke 018f0000-0000-7000-8000-000000000000",
+            "import transcript.jsonl --format pi",
+            "export 018f0000-0000-7000-8000-000000000000 --format anthropic",
+        ] {
+            let words = std::iter::once("contextd").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
+        }
+        for line in ["serve --listen nowhere", "serve --role boss", "keys revoke 1", "import --format pi"] {
+            let words = std::iter::once("contextd").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
+    }
+}

@@ -1,11 +1,17 @@
 //! The settings of a session: everything that changes what compaction does, resolved from preset, server
 //! defaults and the session's own patch.
 
+mod presets;
+mod resolve;
+mod value;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+pub use resolve::{SettingError, merge_patch, resolve};
 
 /// A session's settings, every field resolved. Tokens unless a field says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -1,0 +1,151 @@
+//! The embedded default: a private PostgreSQL under the data directory, started, watched and stopped by this process.
+//!
+//! One process owns the server: the one that holds the lock file. Every other process on the same data directory
+//! connects to the owner's server and takes over when the owner goes away.
+
+mod binaries;
+mod cluster;
+mod identity;
+mod spawn;
+mod supervisor;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{ConnectOptions, Connection};
+
+use cluster::Cluster;
+use supervisor::Status;
+
+/// Covers a predecessor that was killed: its lock files, its backends and its crash recovery go away by themselves.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const READY_POLL: Duration = Duration::from_millis(20);
+
+/// Why the embedded server could not be started.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartError {
+    #[error(
+        "no PostgreSQL was found, and contextd never downloads one. Any of these helps:\n\
+         \x20 - set DATABASE_URL to a PostgreSQL server that you run;\n\
+         \x20 - install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql);\n\
+         \x20 - set CONTEXTD_PG_BIN to a folder that holds `postgres` and `initdb`;\n\
+         \x20 - put one into {data_dir}/pg or into `pg` beside the contextd executable (`dev/setup` does that).\n\
+         Looked in: {looked}"
+    )]
+    NoBinaries { data_dir: String, looked: String },
+    #[error(
+        "the database in {directory} was made by PostgreSQL {cluster}, and only {found} was found: \
+         install PostgreSQL {cluster} or name its folder in CONTEXTD_PG_BIN"
+    )]
+    OtherVersion { directory: String, cluster: u32, found: String },
+    #[error("{what}: {cause}")]
+    Io { what: String, cause: String },
+    #[error("initdb failed: {0}")]
+    InitDb(String),
+    #[error("PostgreSQL did not become ready within {seconds} s: {cause}")]
+    NotReady { seconds: u64, cause: String },
+}
+
+impl StartError {
+    fn io(what: impl Into<String>, cause: impl std::fmt::Display) -> Self {
+        Self::Io { what: what.into(), cause: cause.to_string() }
+    }
+}
+
+/// A running (or followed) server. Stop it with [`EmbeddedPostgres::stop`]; dropping it stops the server too, without waiting.
+#[derive(Debug)]
+pub struct EmbeddedPostgres {
+    options: PgConnectOptions,
+    status: Arc<Status>,
+    stop: Option<mpsc::Sender<std::convert::Infallible>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EmbeddedPostgres {
+    /// Starts or joins the server of `data_dir` and waits until it answers. `pg_bin` names the folder of the binaries and
+    /// goes before every other place.
+    ///
+    /// # Errors
+    /// No usable binaries, a directory that cannot be written, a failed `initdb`, or a server that does not answer in time.
+    pub async fn start(data_dir: &Path, pg_bin: Option<&Path>) -> Result<Self, StartError> {
+        let (data_dir, pg_bin) = (data_dir.to_path_buf(), pg_bin.map(Path::to_path_buf));
+        let cluster = tokio::task::spawn_blocking(move || Cluster::locate(&data_dir, pg_bin))
+            .await
+            .map_err(|error| StartError::io("the start was interrupted", error))??;
+        let options = connect_options(&cluster.socket_dir);
+        let log = cluster.log_file();
+        let status = Arc::new(Status::default());
+        let (stop, stopped) = mpsc::channel();
+        let watched = Arc::clone(&status);
+        // A thread of its own: the kernel ties the parent-death signal to the thread that spawned the server.
+        let thread = std::thread::Builder::new()
+            .name("embedded-postgres".into())
+            .spawn(move || supervisor::run(&cluster, &stopped, &watched))
+            .map_err(|error| StartError::io("the supervisor thread", error))?;
+        let server = Self { options, status, stop: Some(stop), thread: Some(thread) };
+        server.wait_until_ready(&log).await?;
+        Ok(server)
+    }
+
+    async fn wait_until_ready(&self, log: &Path) -> Result<(), StartError> {
+        let started = Instant::now();
+        loop {
+            let cause = match self.options.connect().await {
+                Ok(connection) => {
+                    // The answer is what counts: how this connection closes does not.
+                    let _ = connection.close().await;
+                    return Ok(());
+                }
+                Err(error) => error.to_string(),
+            };
+            if let Some(error) = self.status.failure() {
+                return Err(error);
+            }
+            if started.elapsed() > START_TIMEOUT {
+                let cause = format!("{cause}; {} ends with: {}", log.display(), cluster::tail(log));
+                return Err(StartError::NotReady { seconds: START_TIMEOUT.as_secs(), cause });
+            }
+            tokio::time::sleep(READY_POLL).await;
+        }
+    }
+
+    /// How to connect; the database's name can be changed with [`PgConnectOptions::database`].
+    pub fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// Whether this process runs the server (`false`: it follows another process's).
+    pub fn owned(&self) -> bool {
+        self.status.pid().is_some()
+    }
+
+    /// The server's process id, while this process runs it.
+    pub fn pid(&self) -> Option<u32> {
+        self.status.pid()
+    }
+
+    /// Stops the server when this process owns it, and waits for that (at most about 15 s).
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the embedded PostgreSQL's supervisor did not end cleanly");
+            }
+        }
+    }
+}
+
+fn connect_options(socket_dir: &Path) -> PgConnectOptions {
+    PgConnectOptions::new_without_pgpass()
+        .socket(PathBuf::from(socket_dir))
+        .port(cluster::PORT)
+        .username(cluster::USER)
+        .database("postgres")
+        .ssl_mode(PgSslMode::Disable)
+        .application_name("contextd")
+}

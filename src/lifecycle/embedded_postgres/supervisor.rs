@@ -1,0 +1,139 @@
+//! The thread that keeps the server running: it spawns it, starts it again when it dies, and stops it at the end.
+
+use std::convert::Infallible;
+use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::StartError;
+use super::cluster::Cluster;
+
+const WATCH: Duration = Duration::from_millis(100);
+const FOLLOW: Duration = Duration::from_millis(250);
+const BACKOFF_FIRST: Duration = Duration::from_millis(200);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// A server that lived this long was fine: its end starts the back-off anew.
+const STABLE: Duration = Duration::from_secs(30);
+
+/// How the server is asked to end, and how long each way may take. `SIGINT`: fast; `SIGQUIT`: at once, with recovery at the next start.
+const STOP_STEPS: [(Signal, Duration); 3] = [
+    (Signal::SIGINT, Duration::from_secs(10)),
+    (Signal::SIGQUIT, Duration::from_secs(4)),
+    (Signal::SIGKILL, Duration::from_secs(1)),
+];
+
+/// What the supervisor tells the rest of the process.
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    /// 0: this process runs no server now.
+    pid: AtomicU32,
+    failure: Mutex<Option<StartError>>,
+}
+
+impl Status {
+    pub fn pid(&self) -> Option<u32> {
+        match self.pid.load(Ordering::Relaxed) {
+            0 => None,
+            pid => Some(pid),
+        }
+    }
+
+    /// Why the server could not be spawned at the last try. A server that was spawned and ended is not a failure but tried again.
+    pub fn failure(&self) -> Option<StartError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_failure(&self, failure: Option<StartError>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+}
+
+/// Returns when `stop`'s sender is dropped, with the server stopped.
+pub(super) fn run(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) {
+    let mut lock = None;
+    let mut backoff = BACKOFF_FIRST;
+    loop {
+        if lock.is_none() {
+            match cluster.try_lock() {
+                Ok(taken) => lock = taken,
+                Err(error) => status.set_failure(Some(error)),
+            }
+        }
+        if lock.is_none() {
+            if stopped(stop, FOLLOW) {
+                return;
+            }
+            continue;
+        }
+        let started = Instant::now();
+        if own(cluster, stop, status) {
+            return;
+        }
+        backoff = if started.elapsed() > STABLE { BACKOFF_FIRST } else { (backoff * 2).min(BACKOFF_MAX) };
+        if stopped(stop, backoff) {
+            return;
+        }
+    }
+}
+
+/// One life of the server. True: it was stopped on purpose.
+fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) -> bool {
+    let mut child = match cluster.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            tracing::error!(%error, "the embedded PostgreSQL cannot be started");
+            status.set_failure(Some(error));
+            return false;
+        }
+    };
+    status.set_failure(None);
+    status.pid.store(child.id(), Ordering::Relaxed);
+    let on_purpose = watch(&mut child, stop);
+    status.pid.store(0, Ordering::Relaxed);
+    on_purpose
+}
+
+fn watch(child: &mut Child, stop: &Receiver<Infallible>) -> bool {
+    loop {
+        if stopped(stop, WATCH) {
+            end(child);
+            return true;
+        }
+        match child.try_wait() {
+            Ok(None) => {}
+            Ok(Some(exit)) => {
+                tracing::warn!(%exit, "the embedded PostgreSQL ended; starting it again");
+                return false;
+            }
+            Err(error) => tracing::warn!(%error, "the embedded PostgreSQL cannot be watched"),
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    let Ok(pid) = i32::try_from(child.id()) else { return };
+    for (signal, patience) in STOP_STEPS {
+        // The child is not reaped yet, so its id is still its own.
+        if let Err(error) = kill(Pid::from_raw(pid), signal) {
+            tracing::warn!(%error, %signal, "the embedded PostgreSQL cannot be signalled");
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < patience {
+            if matches!(child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        tracing::warn!(%signal, "the embedded PostgreSQL still runs");
+    }
+}
+
+/// Waits; true when the stop was asked for.
+fn stopped(stop: &Receiver<Infallible>, patience: Duration) -> bool {
+    !matches!(stop.recv_timeout(patience), Err(RecvTimeoutError::Timeout))
+}

@@ -1,0 +1,120 @@
+//! The arrows between the layers: read from the source, refused when there is one too many.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A layer, what it may use of ours, and what it must not use of others'.
+const LAYERS: [(&str, &[&str], &[&str]); 6] = [
+    ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
+    ("store", &["domain"], &["axum", "reqwest"]),
+    ("llm", &["domain"], &["axum", "sqlx"]),
+    ("service", &["domain", "store"], &["axum", "reqwest"]),
+    ("api", &["service", "domain"], &["sqlx", "reqwest"]),
+    ("worker", &["service", "store", "llm", "domain"], &["axum"]),
+];
+/// May use everything.
+const COMPOSITION: [&str; 5] = ["cli", "config", "lifecycle", "lib", "main"];
+
+fn layer_of(file: &Path) -> String {
+    let first = file.components().next().unwrap();
+    Path::new(first.as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// Every `NAME` of `crate::NAME` and of `crate::{NAME, …}`, comments aside.
+fn used_modules(source: &str) -> BTreeSet<String> {
+    let code: String = source.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+    let mut used = BTreeSet::new();
+    for (at, path) in code.match_indices("crate::") {
+        let rest = &code[at + path.len()..];
+        match rest.strip_prefix('{') {
+            Some(group) => used.extend(group_names(group)),
+            None => used.extend(leading_name(rest)),
+        }
+    }
+    used
+}
+
+fn leading_name(text: &str) -> Option<String> {
+    let name: String = text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The names at the first level of `a::{b, c}, d}`.
+fn group_names(group: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.extend(leading_name(&group[start..at]));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Whether `source` names the crate `name` in a path.
+fn uses_crate(source: &str, name: &str) -> bool {
+    let code = source.lines().map(|line| line.split("//").next().unwrap_or(""));
+    let path = format!("{name}::");
+    code.into_iter().any(|line| {
+        line.match_indices(&path).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c)))
+    })
+}
+
+#[test]
+fn layers_use_only_what_is_below_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in files {
+        let relative = file.strip_prefix(&root).unwrap();
+        let layer = layer_of(relative);
+        let source = std::fs::read_to_string(&file).unwrap();
+        seen.insert(layer.clone());
+        let Some((_, allowed, banned)) = LAYERS.iter().find(|(name, _, _)| *name == layer) else {
+            continue;
+        };
+        for used in used_modules(&source) {
+            if used != layer && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {layer} uses {used}", relative.display()));
+            }
+        }
+        for name in banned.iter().filter(|name| uses_crate(&source, name)) {
+            wrong.push(format!("{}: {layer} uses the crate {name}", relative.display()));
+        }
+    }
+    let placed = |layer: &String| {
+        LAYERS.iter().any(|(name, _, _)| name == layer) || COMPOSITION.contains(&layer.as_str()) || layer == "telemetry"
+    };
+    wrong.extend(seen.iter().filter(|layer| !placed(layer)).map(|layer| format!("src/{layer}: in no layer")));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_check_can_see() {
+    let source = "use crate::domain::x;\nuse crate::{store::{a, b}, llm};\n// crate::api::no\nlet y = crate::worker::z();";
+    assert_eq!(used_modules(source).into_iter().collect::<Vec<_>>(), ["domain", "llm", "store", "worker"]);
+    assert!(uses_crate("use sqlx::PgPool;", "sqlx"));
+    assert!(!uses_crate("use our_sqlx::X; // sqlx::Y", "sqlx"));
+}

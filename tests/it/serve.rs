@@ -1,0 +1,72 @@
+//! The real binary: its one line, its stop, its refusals.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+fn contextd(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+    command.arg("serve").arg("--data-dir").arg(data_dir).env_remove("DATABASE_URL");
+    command
+}
+
+/// Starts it and reads the address from its first line.
+fn start(command: &mut Command) -> (Child, String, BufReader<std::process::ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    let address = line.trim_end().strip_prefix("listening on http://").expect(&line).to_owned();
+    (child, address, output)
+}
+
+fn health(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+#[test]
+fn one_line_then_service_then_a_clean_end() {
+    let root = tempfile::tempdir().unwrap();
+    for asked in [Signal::SIGTERM, Signal::SIGINT] {
+        let (mut child, address, mut output) = start(contextd(root.path()).args(["--dev", "--listen", "127.0.0.1:0"]));
+        assert!(health(&address).starts_with("HTTP/1.1 200"));
+        signal(&child, asked);
+        assert!(child.wait().unwrap().success());
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "nothing but one line goes to standard output");
+        assert!(!root.path().join("postgres/postmaster.pid").exists(), "the server stops too");
+    }
+}
+
+#[test]
+fn kill_9_is_survived() {
+    let root = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        let (mut child, address, _output) = start(contextd(root.path()).args(["--dev", "--listen", "127.0.0.1:0"]));
+        assert!(health(&address).starts_with("HTTP/1.1 200"));
+        signal(&child, Signal::SIGKILL);
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn dev_refuses_any_other_address() {
+    let root = tempfile::tempdir().unwrap();
+    let output = contextd(root.path()).args(["--dev", "--listen", "0.0.0.0:0"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("loopback"));
+    assert!(output.stdout.is_empty());
+}
