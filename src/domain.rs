@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod mask;
 pub mod message;
 pub mod models;
+pub mod overflow;
 pub mod pairing;
 pub mod prepare;
 pub mod prune;

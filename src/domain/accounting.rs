@@ -167,8 +167,8 @@ impl Account {
         }
     }
 
-    /// The snapshot of this account under these settings.
-    pub fn snapshot(&self, settings: &Settings, guard: &AntiThrash, recounting: bool) -> Snapshot {
+    /// The snapshot of this account under these settings. `messages` counts the messages on the path.
+    pub fn snapshot(&self, settings: &Settings, guard: &AntiThrash, messages: u64, recounting: bool) -> Snapshot {
         let (tokens, source) = self.tokens(settings.estimator);
         let usable = settings.usable();
         let utilization = tokens as f64 / f64::from(usable);
@@ -181,7 +181,9 @@ impl Account {
             available: u64::from(usable).saturating_sub(tokens),
             utilization,
             state,
-            should_compact: state == FillState::Red && settings.enabled && !guard.holds(tokens),
+            should_compact: state == FillState::Red
+                && settings.enabled
+                && guard.clone().admit(tokens, messages, settings),
             source,
             breakdown: self.breakdown(),
             percent_until_compaction: ((1.0 - tokens as f64 / trigger) * 100.0).clamp(0.0, 100.0),

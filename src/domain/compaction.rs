@@ -25,6 +25,12 @@ pub struct CompactionRecord {
     pub tokens_before: u64,
     #[serde(default)]
     pub tokens_after: u64,
+    /// Tokens of the summary message alone.
+    #[serde(default)]
+    pub summary_tokens: u32,
+    /// Set on an entry that takes a compaction back: the view is again what it was before that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverts: Option<Uuid>,
     #[serde(default)]
     pub strategy: Option<Strategy>,
     #[serde(default)]

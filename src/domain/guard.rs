@@ -18,10 +18,3 @@ pub struct AntiThrash {
     /// Why it was last re-armed: `growth`, `new_messages`, `manual`, `settings`.
     pub reset_reason: Option<String>,
 }
-
-impl AntiThrash {
-    /// Whether the guard would refuse a compaction at this size now.
-    pub fn holds(&self, tokens: u64) -> bool {
-        self.tripped && self.retry_at_tokens.is_none_or(|retry| tokens < retry)
-    }
-}

@@ -216,3 +216,10 @@ fn joined_text(blocks: &[Block]) -> String {
         .collect();
     texts.join("\n")
 }
+
+impl Stop {
+    /// Whether usage reported with such an answer says nothing about the context.
+    pub fn spoils_usage(self) -> bool {
+        matches!(self, Stop::Aborted | Stop::Error)
+    }
+}

@@ -1,4 +1,13 @@
 //! Appending: the one way in for a transcript.
+//!
+//! The common case, new items behind the leaf, is one guarded statement on the head kept in memory. Items with
+//! a tree of their own (pi files) and appends elsewhere than at the leaf go through a transaction that works the
+//! leaf's state out again from its path.
+
+mod items;
+mod rows;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,18 +15,24 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::compactions::CompactionRef;
-use super::error::Result;
+use super::clock;
+use super::compactions::{CompactionRef, Trigger};
+use super::error::{Result, ServiceError};
+use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
+use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
+use crate::domain::compaction::FillState;
 use crate::domain::format::Format;
+use crate::domain::overflow::is_context_overflow;
+use crate::store::entries::{self, Write};
+use crate::store::path::Leaf;
+use crate::store::sessions;
+use items::ReadItem;
+use rows::{Planned, Planner};
 
-pub struct HeadCache;
-impl HeadCache {
-    pub fn new() -> Self {
-        HeadCache
-    }
-}
+/// How often a lost race against another process is tried again before the row is locked.
+const OPTIMISTIC_TRIES: usize = 3;
 
 /// What is appended. All items land, in order, or none.
 #[derive(Debug, Clone)]
@@ -56,9 +71,9 @@ pub struct AppendedEntry {
 }
 
 /// Something about an accepted item that the client should know.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Warning {
-    /// A stable word: `orphan_tool_result`, `usage_ignored`, …
+    /// A stable word: `orphan_tool_result`, `usage_ignored`.
     pub code: &'static str,
     /// Pointer to the item in the request.
     pub pointer: String,
@@ -66,7 +81,174 @@ pub struct Warning {
 }
 
 impl Service {
+    /// Appends items to a session.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid` with pointers into the body, `LeafMoved`, `QueueFull` never (a compaction that can't be
+    /// queued does not hold up an append).
     pub async fn append(&self, tenant: Tenant, session_id: Uuid, append: Append) -> Result<Appended> {
-        todo!()
+        let slot = self.inner.heads.slot(tenant, session_id);
+        let mut cached = slot.lock().await;
+        let append = Arc::new(append);
+        for attempt in 0..=OPTIMISTIC_TRIES {
+            let head = match cached.take() {
+                Some(head) => head,
+                None => self.inner.load_head(self.pool(), tenant, session_id).await?,
+            };
+            check_expected(&head, &append)?;
+            let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+            let plan = Planner::new(&head, &append, &items);
+            let planned = match plan.linear(&items) {
+                Some(planned) if attempt < OPTIMISTIC_TRIES => planned,
+                _ => return self.append_locked(tenant, session_id, &append, &items).await,
+            };
+            if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
+                *cached = Some(head);
+                return Ok(appended);
+            }
+        }
+        Err(ServiceError::Internal(anyhow::anyhow!("append tries exhausted")))
+    }
+
+    /// One guarded statement; with a compaction to start, one transaction. `None`: the head was stale.
+    async fn write_linear(
+        &self,
+        tenant: Tenant,
+        mut head: Head,
+        append: &Append,
+        planned: Planned,
+    ) -> Result<Option<(Appended, Head)>> {
+        let version = head.row.version;
+        head.row = planned.row;
+        head.state = planned.state;
+        let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
+        let write = Write {
+            session_id: head.session_id,
+            version,
+            head: &head.row,
+            entries: &planned.entries,
+            branches: &planned.branches,
+            now: planned.now,
+        };
+        let trigger = trigger(&head.state, &snapshot, append);
+        let compaction = match trigger {
+            None => {
+                if !entries::write(self.pool(), tenant.0, &write).await? {
+                    return Ok(None);
+                }
+                None
+            }
+            Some(trigger) => {
+                let mut transaction = self.pool().begin().await?;
+                if !entries::write(&mut *transaction, tenant.0, &write).await? {
+                    return Ok(None);
+                }
+                let started = self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?;
+                transaction.commit().await?;
+                started
+            }
+        };
+        head.row.version = version + 1;
+        let appended = answer(&planned.entries, &head, snapshot, compaction, planned.warnings);
+        Ok(Some((appended, head)))
+    }
+
+    /// The general case, under the session's row lock.
+    async fn append_locked(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        append: &Append,
+        items: &[ReadItem],
+    ) -> Result<Appended> {
+        let mut transaction = self.pool().begin().await?;
+        let row = sessions::lock(&mut *transaction, tenant.0, session_id)
+            .await?
+            .ok_or(ServiceError::NotFound("session"))?;
+        let mut head = Head {
+            session_id,
+            state: SessionState::read(&row.head.state)?,
+            settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
+            is_fork: row.parent_session.is_some(),
+            row: row.head,
+        };
+        check_expected(&head, append)?;
+        let planned = Planner::new(&head, append, items).tree(&mut transaction, tenant, items).await?;
+        let version = head.row.version;
+        let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
+        head.row = planned.row;
+        entries::write(
+            &mut *transaction,
+            tenant.0,
+            &Write {
+                session_id,
+                version,
+                head: &head.row,
+                entries: &planned.entries,
+                branches: &planned.branches,
+                now: planned.now,
+            },
+        )
+        .await?;
+        let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
+        let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
+        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip: true, ..before });
+        let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
+        let no_more = Write {
+            session_id,
+            version: version + 1,
+            head: &head.row,
+            entries: &[],
+            branches: &[],
+            now: planned.now,
+        };
+        entries::write(&mut *transaction, tenant.0, &no_more).await?;
+        let compaction = match trigger(&head.state, &snapshot, append) {
+            Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
+            None => None,
+        };
+        transaction.commit().await?;
+        Ok(answer(&planned.entries, &head, snapshot, compaction, planned.warnings))
+    }
+}
+
+fn check_expected(head: &Head, append: &Append) -> Result<()> {
+    match append.expected_leaf_id {
+        Some(expected) if expected != head.row.leaf_id => Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether this append should start a compaction, and why.
+fn trigger(state: &SessionState, snapshot: &Snapshot, append: &Append) -> Option<Trigger> {
+    if append.provider_error.as_deref().is_some_and(is_context_overflow) {
+        return Some(Trigger::Overflow);
+    }
+    let waits = state.auto_retry_at.is_some_and(|size| snapshot.tokens < size);
+    let due = snapshot.state == FillState::Red && snapshot.should_compact && !waits && !append.items.is_empty();
+    due.then_some(Trigger::Auto)
+}
+
+fn answer(
+    entries: &[entries::NewEntry],
+    head: &Head,
+    snapshot: Snapshot,
+    compaction: Option<CompactionRef>,
+    warnings: Vec<Warning>,
+) -> Appended {
+    let shown = |entry: &entries::NewEntry| AppendedEntry {
+        id: entry.head.id,
+        source_id: entry.source_id.clone(),
+        kind: entry.head.kind.as_str(),
+        role: entry.head.role.map(|role| role.as_str()),
+        tokens: entry.head.tokens,
+    };
+    metrics::counter!("contextd_appended_entries_total").increment(entries.len() as u64);
+    Appended {
+        entries: entries.iter().map(shown).collect(),
+        leaf_id: head.row.leaf_id,
+        snapshot,
+        compaction,
+        warnings,
     }
 }

@@ -15,6 +15,12 @@ pub fn new_id() -> Uuid {
     Uuid::now_v7()
 }
 
+/// 64 hex digits from the system's generator.
+pub fn secret() -> String {
+    let bytes: [u8; 32] = rand::random();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// An entry's id: a UUIDv7 whose last 32 bits are the entry's `seq`, so that an id is found through the primary
 /// key and needs no index of its own.
 pub fn entry_id(at: DateTime<Utc>, seq: i64) -> Uuid {

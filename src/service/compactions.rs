@@ -1,17 +1,32 @@
-//! Compactions: asked for, watched, cancelled, reverted; and committed for the worker.
+//! Compactions: asked for, watched, cancelled.
+
+mod commit;
+mod revert;
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::clock;
+use super::error::{Result, ServiceError};
+use super::head::Head;
 use super::state::{Page, PageRequest, Service, Tenant};
 use crate::domain::compaction::CompactionResult;
 use crate::domain::settings::Strategy;
+use crate::store::compactions::{self, CompactionRow, NewCompaction};
+use crate::store::queue::{self, Kind, NewJob};
+
+pub use commit::Committed;
+
+/// How long those who wait look again after.
+const POLL_FROM: Duration = Duration::from_millis(5);
+const POLL_TO: Duration = Duration::from_millis(100);
 
 /// A job just started, in an append's answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -39,7 +54,14 @@ macro_rules! words {
     };
 }
 
-words!(Status { Queued = "queued", Running = "running", Succeeded = "succeeded", Failed = "failed", Cancelled = "cancelled", Skipped = "skipped" });
+words!(Status {
+    Queued = "queued",
+    Running = "running",
+    Succeeded = "succeeded",
+    Failed = "failed",
+    Cancelled = "cancelled",
+    Skipped = "skipped",
+});
 words!(Trigger { Manual = "manual", Auto = "auto", Ahead = "ahead", Chapter = "chapter", Overflow = "overflow" });
 
 /// A compaction job.
@@ -79,8 +101,24 @@ pub struct CompactRequest {
     pub settings: Map<String, Value>,
 }
 
+impl CompactRequest {
+    /// The request's settings: its own fields win over its `settings`.
+    pub(crate) fn patch(&self) -> Map<String, Value> {
+        let mut patch = self.settings.clone();
+        for (name, value) in [("focus_topic", &self.focus_topic), ("instructions", &self.instructions)] {
+            if let Some(text) = value {
+                patch.insert(name.to_owned(), Value::String(text.clone()));
+            }
+        }
+        patch
+    }
+}
+
 impl Service {
     /// Queues a compaction, or returns the one that is live. With `wait`, returns when it has ended or the time is up.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, `LeafMoved`, `QueueFull`.
     pub async fn compact(
         &self,
         tenant: Tenant,
@@ -88,18 +126,211 @@ impl Service {
         request: CompactRequest,
         wait: Option<Duration>,
     ) -> Result<Compaction> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let head = self.head_on(&mut transaction, tenant, session_id).await?;
+        if request.expected_leaf_id.is_some_and(|expected| Some(expected) != head.row.leaf_id) {
+            return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });
+        }
+        let settings = self.session_settings(&mut transaction, tenant, session_id, &request.patch()).await?;
+        check_strategy(request.strategy)?;
+        if let Some(first_kept) = request.first_kept_entry_id {
+            self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
+        }
+        let strategy = request.strategy.unwrap_or(settings.strategy);
+        let id = match self.enqueue(&mut transaction, tenant, session_id, Trigger::Manual, strategy, &request).await? {
+            Some(id) => id,
+            None => match compactions::live(&mut *transaction, tenant.0, session_id).await? {
+                Some(live) => live.id,
+                // It ended between the two looks: the caller's next try starts a new one.
+                None => return Err(ServiceError::Conflict { code: "in_progress", detail: "a compaction was just ending".into() }),
+            },
+        };
+        transaction.commit().await?;
+        match wait {
+            Some(wait) => self.wait_for(tenant, id, wait).await,
+            None => self.compaction(tenant, id).await,
+        }
     }
+
     pub async fn compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
-        todo!()
+        let row = compactions::get(self.pool(), tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        show(row)
     }
+
+    /// A session's compactions, newest first.
     pub async fn compactions(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<Compaction>> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        self.head_on(&mut connection, tenant, session_id).await?;
+        let rows = compactions::list(&mut *connection, tenant.0, session_id, page.cursor_id()?, page.limit + 1).await?;
+        let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
+        Ok(Page::cut(shown, page.limit, |compaction| compaction.id.to_string()))
     }
+
+    /// Cancels a compaction that has not ended; an ended one is returned as it is.
     pub async fn cancel_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let row =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let ending = compactions::Ending {
+            status: Status::Cancelled.as_str(),
+            strategy: None,
+            error: None,
+            result: None,
+            now: clock::now(),
+        };
+        // The job goes first, as in a commit: whoever holds it decides how the compaction ends.
+        queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
+        compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        transaction.commit().await?;
+        self.compaction(tenant, id).await
     }
-    pub async fn revert_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
-        todo!()
+
+    async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
+        let deadline = tokio::time::Instant::now() + wait;
+        let mut pause = POLL_FROM;
+        loop {
+            let status = compactions::status(self.pool(), tenant.0, id).await?;
+            let live = matches!(status.as_deref(), Some("queued" | "running"));
+            if !live || tokio::time::Instant::now() >= deadline {
+                return self.compaction(tenant, id).await;
+            }
+            tokio::time::sleep_until(deadline.min(tokio::time::Instant::now() + pause)).await;
+            pause = (pause * 2).min(POLL_TO);
+        }
     }
+
+    /// Starts a compaction that an append found due. A full queue does not hold up an append.
+    pub(crate) async fn enqueue_compaction(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        trigger: Trigger,
+    ) -> Result<Option<CompactionRef>> {
+        let request = CompactRequest::default();
+        let strategy = head.settings.strategy;
+        let queued = self.enqueue(connection, tenant, head.session_id, trigger, strategy, &request).await;
+        match queued {
+            Ok(id) => Ok(id.map(|id| CompactionRef { id, status: Status::Queued, trigger })),
+            Err(ServiceError::QueueFull { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `None`: the session has a live one already.
+    async fn enqueue(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        trigger: Trigger,
+        strategy: Strategy,
+        request: &CompactRequest,
+    ) -> Result<Option<Uuid>> {
+        if queue::tenant_pending(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
+            return Err(ServiceError::QueueFull { retry_after: 5 });
+        }
+        let id = clock::new_id();
+        let new = NewCompaction {
+            id,
+            session_id,
+            trigger: trigger.as_str(),
+            strategy: word(&strategy)?,
+            request: serde_json::to_string(request).context("a compact request as JSON")?,
+            now: clock::now(),
+        };
+        if !compactions::insert(&mut *connection, tenant.0, &new).await? {
+            return Ok(None);
+        }
+        let job = NewJob {
+            id: clock::new_id(),
+            session_id,
+            kind: Kind::Compact,
+            compaction_id: Some(id),
+            delay: Duration::ZERO,
+            max_attempts: self.options().max_attempts,
+        };
+        queue::enqueue(connection, tenant.0, &job).await?;
+        Ok(Some(id))
+    }
+
+    /// Has the session's tokens counted again in the background.
+    pub(crate) async fn enqueue_recount(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+    ) -> Result<()> {
+        let job = NewJob {
+            id: clock::new_id(),
+            session_id,
+            kind: Kind::Recount,
+            compaction_id: None,
+            delay: Duration::ZERO,
+            max_attempts: self.options().max_attempts,
+        };
+        queue::enqueue(connection, tenant.0, &job).await?;
+        Ok(())
+    }
+
+    /// The caller's cut must lie in the context and may not part a call from its result.
+    async fn check_first_kept(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        first_kept: Uuid,
+    ) -> Result<()> {
+        let from = super::view::Standpoint {
+            leaf: head.leaf(),
+            plain: head.is_plain(),
+            newest: head.state.newest.clone(),
+        };
+        let loaded = super::view::load_view(connection, tenant, &from, super::view::Read::Heads).await?;
+        let refuse = |detail: &str| Err(ServiceError::invalid("/first_kept_entry_id", detail));
+        let Some(cut) = loaded.heads.iter().position(|head| head.id == first_kept) else {
+            return refuse("is not an entry of the context");
+        };
+        let parted = crate::domain::cut::pairs(&loaded.heads).into_iter().any(|(call, result)| call < cut && cut <= result);
+        if parted {
+            return refuse("would part a tool call from its result");
+        }
+        Ok(())
+    }
+}
+
+/// Strategies that this version can't carry out are refused where they are asked for.
+fn check_strategy(strategy: Option<Strategy>) -> Result<()> {
+    match strategy {
+        Some(Strategy::Truncate | Strategy::Sliding | Strategy::Smart) => {
+            Err(ServiceError::invalid("/strategy", "this strategy is not available yet"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The API's word for a unit variant.
+fn word<T: Serialize>(value: &T) -> Result<String> {
+    match serde_json::to_value(value).context("a word")? {
+        Value::String(word) => Ok(word),
+        other => Err(anyhow::anyhow!("{other} is no word").into()),
+    }
+}
+
+fn show(row: CompactionRow) -> Result<Compaction> {
+    let unknown = || anyhow::anyhow!("a stored compaction has an unknown word");
+    Ok(Compaction {
+        id: row.id,
+        session_id: row.session_id,
+        status: Status::parse(&row.status).ok_or_else(unknown)?,
+        trigger: Trigger::parse(&row.trigger).ok_or_else(unknown)?,
+        strategy: serde_json::from_value(Value::String(row.strategy)).context("a stored strategy")?,
+        attempts: row.attempts,
+        error: row.error,
+        result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("a stored result")?,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        finished_at: row.finished_at,
+        reverted_at: row.reverted_at,
+    })
 }

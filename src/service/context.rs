@@ -1,14 +1,33 @@
 //! Rebuilding: the context that a provider is sent.
 
+mod digests;
+
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::error::{Result, ServiceError};
+use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
+use super::view::{self, Loaded, Read, Standpoint};
 use crate::domain::compaction::FillState;
-use crate::domain::format::Format;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::format::{self, Format};
+use crate::domain::json as domain_json;
+use crate::domain::message::Role;
+use crate::domain::pairing::{self, Source};
+use crate::domain::settings::Settings;
+use crate::domain::view::{ViewItem, fit};
+use crate::store::path::Leaf;
+
+pub(crate) use digests::DigestCache;
+
+/// Above this many messages, rendering leaves the async threads.
+const INLINE_MESSAGES: usize = 400;
 
 /// Which context.
 #[derive(Debug, Clone)]
@@ -26,7 +45,8 @@ pub struct Context {
     pub session_id: Uuid,
     pub leaf_id: Option<Uuid>,
     pub format: Format,
-    /// The system prompt, where the format carries it beside the messages; as it was given.
+    /// The system prompt that travels beside the messages, as it was given. For `anthropic`, system messages that
+    /// lead the transcript are here too.
     #[schema(value_type = Option<serde_json::Value>)]
     pub system: Option<Box<RawValue>>,
     #[schema(value_type = Vec<Object>)]
@@ -59,8 +79,168 @@ pub struct ConversionNote {
     pub detail: String,
 }
 
+/// The messages of a view, written.
+struct Written {
+    system: Option<Box<RawValue>>,
+    messages: Vec<Box<RawValue>>,
+    entry_ids: Vec<Uuid>,
+    summary_entry_id: Option<Uuid>,
+    elided: Vec<Elided>,
+    notes: Vec<ConversionNote>,
+}
+
 impl Service {
+    /// Rebuilds the context of the leaf, or of another entry.
+    ///
+    /// # Errors
+    /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
     pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        let row = crate::store::sessions::get(&mut *connection, tenant.0, session_id)
+            .await?
+            .ok_or(ServiceError::NotFound("session"))?;
+        let head = self.head_of(&row)?;
+        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id).await?;
+        let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
+        drop(connection);
+        let snapshot = state.snapshot(&head.settings);
+        let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
+        let format = rebuild.format;
+        let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
+        let written = if view.len() <= INLINE_MESSAGES {
+            write(&loaded, &view, format, system)?
+        } else {
+            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, system));
+            job.await.context("rendering a context")??
+        };
+        let stable_prefix_messages =
+            self.inner.digests.compare(self.pool(), tenant, session_id, format, &written.messages).await?;
+        Ok(Context {
+            session_id,
+            leaf_id: rebuild.leaf_id.or(head.row.leaf_id),
+            format,
+            system: written.system,
+            messages: written.messages,
+            tokens,
+            state: crate::domain::accounting::fill_state(tokens, &head.settings),
+            entry_ids: written.entry_ids,
+            summary_entry_id: written.summary_entry_id,
+            elided: written.elided,
+            stable_prefix_messages,
+            conversion_notes: written.notes,
+        })
     }
+}
+
+/// Where to look from: the session's leaf, whose state is at hand, or another entry, whose state is worked out.
+pub(crate) async fn standpoint(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    leaf_id: Option<Uuid>,
+) -> Result<(Standpoint, SessionState)> {
+    let Some(id) = leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else {
+        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        return Ok((from, head.state.clone()));
+    };
+    let place = view::place(connection, tenant, head.session_id, id).await?;
+    let leaf = Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth };
+    let loaded = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let fixed = (head.state.account.system, head.state.account.tools);
+    let state = view::state_of_path(&loaded, fixed, head.state.clone());
+    Ok((Standpoint { leaf, plain: false, newest: loaded.newest }, state))
+}
+
+/// The view, without its oldest turns where it would not fit otherwise; and its size.
+fn bounded_view(
+    loaded: &Loaded,
+    settings: &Settings,
+    tokens: u64,
+    max_tokens: Option<u64>,
+    format: Format,
+) -> Result<(Vec<ViewItem>, u64)> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    match max_tokens {
+        Some(max_tokens) if tokens > max_tokens => {
+            let over = tokens - max_tokens;
+            fit(&loaded.heads, &view, over, settings)
+                .map(|(view, freed)| (view, tokens.saturating_sub(freed)))
+                .map_err(|freed| ServiceError::ContextDoesNotFit { needed: tokens.saturating_sub(freed), max_tokens })
+        }
+        _ => Ok((view, tokens)),
+    }
+}
+
+fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<RawValue>>) -> Result<Written> {
+    let mut notes: Vec<Note> = Vec::new();
+    let source = |index: usize| {
+        let entry = &loaded.stored[index].entry;
+        Source { format: entry.source_format, item: entry.item.as_str() }
+    };
+    let summary = |index: usize| {
+        let record = loaded.stored[index].record.as_ref();
+        record.and_then(|record| record.summary.clone()).unwrap_or_default()
+    };
+    let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
+    let system = if format == Format::Anthropic { lead_system(&mut pieces, system)? } else { system };
+    let raw = |text: String| RawValue::from_string(text).context("a written message");
+    let messages =
+        format::write(format, &pieces, &mut notes).into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
+    let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
+    let mut written = Written {
+        system,
+        messages,
+        entry_ids: Vec::with_capacity(view.len()),
+        summary_entry_id: None,
+        elided: Vec::new(),
+        notes: notes
+            .into_iter()
+            .map(|note| ConversionNote {
+                code: note.code,
+                entry_id: note.entry.and_then(id_at),
+                detail: note.detail,
+            })
+            .collect(),
+    };
+    for item in view {
+        match item {
+            ViewItem::Summary { compaction } => written.summary_entry_id = Some(loaded.heads[*compaction].id),
+            ViewItem::Entry { index, elisions } => {
+                written.entry_ids.push(loaded.heads[*index].id);
+                written.elided.extend(elisions.iter().map(|elision| Elided {
+                    tool_call_id: elision.tool_call_id.clone(),
+                    entry_id: elision.entry_id,
+                    tokens: elision.tokens_before,
+                }));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// Takes leading system messages out of the pieces: this provider has them beside the messages.
+fn lead_system(pieces: &mut Vec<Piece<'_>>, given: Option<Box<RawValue>>) -> Result<Option<Box<RawValue>>> {
+    let is_system = |piece: &Piece<'_>| {
+        matches!(piece, Piece::Message { message, .. } if matches!(message.role, Role::System | Role::Developer))
+    };
+    let leading = pieces.iter().take_while(|piece| is_system(piece)).count();
+    if leading == 0 {
+        return Ok(given);
+    }
+    let mut blocks = match given.as_ref().and_then(|given| domain_json::parse_lenient(given.get()).ok()) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
+        Some(other) => vec![json!({"type": "text", "text": other.to_string()})],
+    };
+    for piece in pieces.drain(..leading) {
+        if let Piece::Message { message, .. } = piece {
+            let text = message.plain_text();
+            if !text.trim().is_empty() {
+                blocks.push(json!({"type": "text", "text": text}));
+            }
+        }
+    }
+    let text = serde_json::to_string(&blocks).context("system blocks")?;
+    Ok(Some(RawValue::from_string(text).context("system blocks")?))
 }

@@ -1,5 +1,6 @@
-//! Reading what is stored: entries, the tree, the tool-call ledger, files; labels and navigation.
+//! Reading what is stored: entries, the tree, labels; and moving the leaf.
 
+use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
@@ -7,11 +8,19 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::clock;
+use super::error::{Result, ServiceError};
+use super::head::SessionState;
 use super::state::{Page, PageRequest, Service, Tenant};
+use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::FileLists;
-use crate::domain::format::Format;
+use crate::domain::entry::EntryType;
+use crate::domain::format::{self, Format};
+use crate::domain::message::{Message, Role};
+use crate::domain::shape::apply_shape;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::{self, Leaf, Segment};
+use crate::store::sessions;
 
 /// One entry, whole.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -53,36 +62,10 @@ pub struct TreeNode {
     pub id: Uuid,
     pub parent_id: Option<Uuid>,
     #[serde(rename = "type")]
-    pub kind: String,
-    pub role: Option<String>,
+    pub kind: &'static str,
+    pub role: Option<&'static str>,
     pub tokens: u32,
     pub label: Option<String>,
-}
-
-/// One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider).
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ToolCallRow {
-    pub tool_call_id: String,
-    pub name: String,
-    #[schema(value_type = Value)]
-    pub arguments: Value,
-    pub status: &'static str,
-    pub entry_id: Uuid,
-    pub result_entry_id: Option<Uuid>,
-    /// The result is shown elided in the context at this leaf.
-    pub elided: bool,
-}
-
-/// A call with its whole original result.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ToolCallDetail {
-    #[serde(flatten)]
-    pub call: ToolCallRow,
-    /// The result's content blocks in the native format; null while the call is open.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub result: Option<Value>,
-    /// The text of the result; null while the call is open.
-    pub result_text: Option<String>,
 }
 
 /// Where to move the leaf.
@@ -102,6 +85,7 @@ pub struct Navigated {
 }
 
 impl Service {
+    /// Entries of a path root to leaf, or of every branch by `seq`; a cursor is the depth or `seq` of the last one.
     pub async fn entries(
         &self,
         tenant: Tenant,
@@ -109,14 +93,69 @@ impl Service {
         query: EntryQuery,
         page: PageRequest,
     ) -> Result<Page<EntryView>> {
-        todo!()
+        let after = page.cursor_number()?.unwrap_or(-1);
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let stored = if query.all {
+            let own = entries::by_seq(&mut *connection, tenant.0, session_id, after, page.limit + 1).await?;
+            if head.is_fork { self.all_of_fork(&mut connection, tenant, session_id, after, page.limit + 1).await? } else { own }
+        } else {
+            let segments = self.path_of(&mut connection, tenant, &head, query.leaf_id).await?;
+            let wanted = [(after.saturating_add(1), after.saturating_add(1 + page.limit))];
+            entries::whole(&mut *connection, tenant.0, &path::clip(&segments, &wanted)).await?
+        };
+        let at = |stored: &StoredEntry| {
+            let head = &stored.entry.head;
+            if query.all { head.seq } else { head.depth }.to_string()
+        };
+        let page = Page::cut(stored, page.limit, at);
+        let items = page.items.iter().map(show).collect::<Result<Vec<_>>>()?;
+        Ok(Page { items, next_cursor: page.next_cursor })
     }
+
+    /// A fork's own entries and the history that it shares, by `seq`, which grows along every path.
+    async fn all_of_fork(
+        &self,
+        connection: &mut sqlx::PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<StoredEntry>> {
+        let shared = path::shared_history(connection, tenant.0, session_id).await?;
+        let mut all = entries::whole(&mut *connection, tenant.0, &shared).await?;
+        all.extend(entries::by_seq(&mut *connection, tenant.0, session_id, -1, i64::MAX).await?);
+        all.retain(|stored| stored.entry.head.seq > after);
+        all.sort_by_key(|stored| stored.entry.head.seq);
+        all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(all)
+    }
+
     pub async fn entry(&self, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<EntryView> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        self.head_on(&mut connection, tenant, session_id).await?;
+        show(&load_entry(&mut connection, tenant, session_id, entry_id).await?)
     }
+
+    /// Every entry of the session, without the items.
     pub async fn tree(&self, tenant: Tenant, session_id: Uuid) -> Result<Tree> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
+        let mut stored = entries::heads(&mut *connection, tenant.0, &shared).await?;
+        stored.extend(entries::heads_by_seq(&mut *connection, tenant.0, session_id).await?);
+        let node = |stored: StoredEntry| TreeNode {
+            id: stored.entry.head.id,
+            parent_id: stored.entry.parent_id,
+            kind: stored.entry.head.kind.as_str(),
+            role: stored.entry.head.role.map(Role::as_str),
+            tokens: stored.entry.head.tokens,
+            label: stored.label,
+        };
+        Ok(Tree { leaf_id: head.row.leaf_id, nodes: stored.into_iter().map(node).collect() })
     }
+
+    /// Sets or clears the label of an entry. On shared history the label shows in every session that shares it.
     pub async fn set_label(
         &self,
         tenant: Tenant,
@@ -124,19 +163,159 @@ impl Service {
         entry_id: Uuid,
         label: Option<String>,
     ) -> Result<EntryView> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        self.head_on(&mut connection, tenant, session_id).await?;
+        let place = view::place(&mut connection, tenant, session_id, entry_id).await?;
+        entries::set_label(&mut *connection, tenant.0, place.session_id, place.seq, label.as_deref()).await?;
+        show(&load_entry(&mut connection, tenant, session_id, entry_id).await?)
     }
+
+    /// Moves the leaf. Onto a user message: the leaf is its parent and its text comes back.
     pub async fn navigate(&self, tenant: Tenant, session_id: Uuid, navigate: Navigate) -> Result<Navigated> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let mut row =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let head = self.head_of(&row)?;
+        if navigate.target_id == row.head.leaf_id {
+            let snapshot = head.snapshot();
+            return Ok(Navigated { leaf_id: row.head.leaf_id, editor_text: None, summary_entry_id: None, snapshot });
+        }
+        let mut editor_text = None;
+        let mut target = None;
+        if let Some(id) = navigate.target_id {
+            let entry = load_entry(&mut transaction, tenant, session_id, id).await?;
+            if goes_back_to_editor(&entry) {
+                editor_text = message_of(&entry)?.map(|message| message.plain_text());
+                target = match entry.entry.parent_id {
+                    Some(parent) => Some(load_entry(&mut transaction, tenant, session_id, parent).await?),
+                    None => None,
+                };
+            } else {
+                target = Some(entry);
+            }
+        }
+        let leaf = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
+        let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
+        let fixed = (head.state.account.system, head.state.account.tools);
+        let tip = entries::tip_depth(&mut *transaction, tenant.0, session_id, leaf.branch).await?;
+        let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);
+        let state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..head.state });
+        let snapshot = state.write_to(&mut row.head, &head.settings)?;
+        sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        transaction.commit().await?;
+        Ok(Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot })
     }
-    pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
-        todo!()
+
+    /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
+    async fn land(
+        &self,
+        connection: &mut sqlx::PgConnection,
+        tenant: Tenant,
+        row: &mut sessions::SessionRow,
+        target: Option<&StoredEntry>,
+    ) -> Result<Leaf> {
+        let (place, id) = match target {
+            Some(stored) => {
+                let depth = stored.entry.head.depth;
+                (Leaf { session_id: stored.session_id, branch: stored.branch, depth }, Some(stored.entry.head.id))
+            }
+            None => (Leaf { session_id: row.id, branch: 0, depth: -1 }, None),
+        };
+        let foreign = place.session_id != row.id || (place.depth < 0 && row.parent_session.is_some());
+        let branch = if foreign {
+            let branch = row.head.next_branch;
+            row.head.next_branch += 1;
+            path::insert_branch(connection, tenant.0, row.id, branch, place).await?;
+            branch
+        } else {
+            place.branch
+        };
+        (row.head.leaf_branch, row.head.leaf_depth, row.head.leaf_id) = (branch, place.depth, id);
+        Ok(Leaf { session_id: row.id, branch, depth: place.depth })
     }
-    /// The newest call of that id on the leaf's path.
-    pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
-        todo!()
+
+    pub(crate) async fn head_on(
+        &self,
+        connection: &mut sqlx::PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+    ) -> Result<super::head::Head> {
+        let found =
+            sessions::head(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        Ok(super::head::Head {
+            session_id,
+            state: SessionState::read(&found.head.state)?,
+            settings: self.inner.resolve(&found.settings, found.model.as_deref())?,
+            is_fork: found.parent_session.is_some(),
+            row: found.head,
+        })
     }
-    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
-        todo!()
+
+    pub(crate) async fn path_of(
+        &self,
+        connection: &mut sqlx::PgConnection,
+        tenant: Tenant,
+        head: &super::head::Head,
+        leaf_id: Option<Uuid>,
+    ) -> Result<Vec<Segment>> {
+        let (leaf, plain) = match leaf_id {
+            None => (head.leaf(), head.is_plain()),
+            Some(id) => {
+                let place = view::place(connection, tenant, head.session_id, id).await?;
+                (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, false)
+            }
+        };
+        Ok(path::segments(connection, tenant.0, leaf, plain).await?)
     }
+}
+
+async fn load_entry(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    id: Uuid,
+) -> Result<StoredEntry> {
+    let place = view::place(connection, tenant, session_id, id).await?;
+    let segment =
+        Segment { session_id: place.session_id, branch: place.branch, from: place.depth, to: place.depth };
+    let found = entries::whole(&mut *connection, tenant.0, &[segment]).await?;
+    found.into_iter().next().ok_or(ServiceError::NotFound("entry"))
+}
+
+fn goes_back_to_editor(stored: &StoredEntry) -> bool {
+    let head = &stored.entry.head;
+    let spoken = head.kind == EntryType::Message && head.role == Some(Role::User) && head.shape.results.is_empty();
+    spoken || head.kind == EntryType::CustomMessage
+}
+
+/// The normalised message of a stored entry, with the ids that its shape gave it.
+pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
+    if stored.record.is_some() && stored.entry.source_format == Format::Native {
+        return Ok(None);
+    }
+    let item = format::read(stored.entry.source_format, &stored.entry.item)
+        .map_err(|error| anyhow::anyhow!("a stored item no longer reads: {error}"))?;
+    Ok(item.message.map(|mut message| {
+        apply_shape(&mut message, &stored.entry.head.shape);
+        message
+    }))
+}
+
+fn show(stored: &StoredEntry) -> Result<EntryView> {
+    let entry = &stored.entry;
+    let message = message_of(stored)?.map(serde_json::to_value).transpose().context("a message as JSON")?;
+    Ok(EntryView {
+        id: entry.head.id,
+        source_id: entry.source_id.clone(),
+        parent_id: entry.parent_id,
+        seq: entry.head.seq,
+        kind: entry.head.kind.as_str(),
+        role: entry.head.role.map(Role::as_str),
+        tokens: entry.head.tokens,
+        label: stored.label.clone(),
+        created_at: entry.created_at,
+        source_format: entry.source_format,
+        item: RawValue::from_string(entry.item.clone()).context("a stored item")?,
+        message,
+    })
 }

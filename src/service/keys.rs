@@ -4,8 +4,17 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::clock;
+use super::error::{Result, ServiceError};
 use super::state::{Service, Tenant};
+use crate::store::keys;
+
+/// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.
+const PREFIX: &str = "ctxd_";
+const TENANT_DIGITS: usize = 32;
+
+/// The tenant that `--dev` works as.
+const DEV_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
 
 #[derive(Debug, Clone, Serialize)]
 pub struct KeyRow {
@@ -19,20 +28,61 @@ pub struct KeyRow {
 impl Service {
     /// Creates a key for a tenant (made when new) and returns its text, shown this once only.
     pub async fn create_key(&self, tenant_name: &str, key_name: &str) -> Result<String> {
-        todo!()
+        let now = clock::now();
+        let mut transaction = self.pool().begin().await?;
+        let tenant = match keys::tenant_by_name(&mut *transaction, tenant_name).await? {
+            Some(tenant) => tenant,
+            None => {
+                let tenant = clock::new_id();
+                keys::insert_tenant(&mut *transaction, tenant, tenant_name, now).await?;
+                tenant
+            }
+        };
+        let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
+        keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;
+        transaction.commit().await?;
+        Ok(text)
     }
+
+    /// Every key of every tenant, without the secrets.
     pub async fn keys(&self) -> Result<Vec<KeyRow>> {
-        todo!()
+        let shown = |row: keys::KeyRow| KeyRow {
+            tenant: row.tenant,
+            id: row.id,
+            name: row.name,
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+        };
+        Ok(keys::all(self.pool()).await?.into_iter().map(shown).collect())
     }
+
     pub async fn revoke_key(&self, id: Uuid) -> Result<()> {
-        todo!()
+        let revoked = keys::revoke(self.pool(), id, clock::now()).await?;
+        if revoked { Ok(()) } else { Err(ServiceError::NotFound("key")) }
     }
+
     /// The tenant of a key; `None` for an unknown or revoked one.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Tenant>> {
-        todo!()
+        let digits = key.strip_prefix(PREFIX).and_then(|rest| rest.get(..TENANT_DIGITS));
+        let Some(tenant) = digits.and_then(|digits| Uuid::try_parse(digits).ok()) else { return Ok(None) };
+        let hash = digest(key);
+        if self.inner.known_keys.get(&hash).is_some() {
+            return Ok(Some(Tenant(tenant)));
+        }
+        if !keys::is_valid(self.pool(), tenant, &hash).await? {
+            return Ok(None);
+        }
+        self.inner.known_keys.insert(hash, ());
+        Ok(Some(Tenant(tenant)))
     }
-    /// The tenant that `--dev` works as.
+
+    /// The tenant that `--dev` works as, made when it is not there.
     pub async fn dev_tenant(&self) -> Result<Tenant> {
-        todo!()
+        keys::insert_tenant(self.pool(), DEV_TENANT, "dev", clock::now()).await?;
+        Ok(Tenant(DEV_TENANT))
     }
+}
+
+fn digest(key: &str) -> [u8; 32] {
+    *blake3::hash(key.as_bytes()).as_bytes()
 }

@@ -2,13 +2,28 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::context::standpoint;
+use super::error::{Result, ServiceError};
+use super::head::SessionState;
+use super::history::message_of;
 use super::state::{Service, Tenant};
-use crate::domain::compaction::Reason;
-use crate::domain::settings::Settings;
+use super::view::{self, Loaded, Read, Standpoint};
+use crate::domain::accounting::fill_state;
+use crate::domain::compaction::{FileLists, FillState, Reason};
+use crate::domain::entry::EntryType;
+use crate::domain::files::{FileOps, FileTable};
+use crate::domain::json;
+use crate::domain::mask;
+use crate::domain::message::Message;
+use crate::domain::prepare::{Plan, prepare};
+use crate::domain::settings::{Settings, resolve};
+use crate::store::compactions;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::Segment;
 
 #[derive(Debug, Clone, Default)]
 pub struct PrepareRequest {
@@ -80,8 +95,198 @@ pub struct Estimate {
     pub cost_usd: Option<f64>,
 }
 
+/// Tokens of a summary's fixed parts (framing, file lists, headings), for forecasts only.
+const SUMMARY_FRAME_TOKENS: u64 = 200;
+/// How much smaller than its span a summary is expected to be, for forecasts only.
+const SUMMARY_RATIO: u64 = 10;
+
 impl Service {
+    /// Plans a compaction. Asks no model and changes nothing.
     pub async fn prepare(&self, tenant: Tenant, session_id: Uuid, request: PrepareRequest) -> Result<Prepared> {
-        todo!()
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let settings = if request.settings.is_empty() {
+            (*head.settings).clone()
+        } else {
+            self.session_settings(&mut connection, tenant, session_id, &request.settings).await?
+        };
+        let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
+        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some();
+        let plan = plan_on(&loaded, &settings);
+        let reason = if live {
+            Some(Reason::InProgress)
+        } else if !settings.enabled {
+            Some(Reason::Disabled)
+        } else {
+            plan.as_ref().err().copied().or_else(|| held_back(&state, &settings))
+        };
+        let preparation = match plan {
+            Ok(plan) => {
+                let leaf_id = request.leaf_id.or(head.row.leaf_id);
+                let shown = Forecast { loaded: &loaded, state: &state, settings: &settings, plan: &plan };
+                Some(shown.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
+            }
+            Err(_) => None,
+        };
+        Ok(Prepared { possible: reason.is_none(), reason, preparation })
+    }
+
+    /// The session's settings with a patch for one call.
+    pub(crate) async fn session_settings(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        patch: &Map<String, Value>,
+    ) -> Result<Settings> {
+        let found = crate::store::sessions::head(&mut *connection, tenant.0, session_id)
+            .await?
+            .ok_or(ServiceError::NotFound("session"))?;
+        let merged = resolve::merge_patch(&json::parse_object(&found.settings), patch);
+        self.inner.resolve_map(&merged, found.model.as_deref())
+    }
+}
+
+fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
+    let (tokens, _) = state.account.tokens(settings.estimator);
+    let admitted = state.guard.clone().admit(tokens, state.messages, settings);
+    (!admitted).then_some(Reason::AntiThrash)
+}
+
+/// The plan of a loaded view. A compaction that was taken back does not count as one just done.
+pub(crate) fn plan_on(loaded: &Loaded, settings: &Settings) -> std::result::Result<Plan, Reason> {
+    let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
+    if !reverted {
+        return prepare(&loaded.heads, loaded.compaction(), settings);
+    }
+    // The record stays in force; only the entry at the end must not read as "already compacted".
+    let mut heads = loaded.heads.clone();
+    while heads.last().is_some_and(|head| head.kind == EntryType::Compaction) {
+        heads.pop();
+    }
+    let compaction = loaded.compaction().map(|compaction| crate::domain::view::NewestCompaction {
+        index: compaction.index.min(heads.len()),
+        ..compaction
+    });
+    prepare(&heads, compaction, settings)
+}
+
+/// What the files of earlier summaries and of these messages come to.
+pub(crate) fn file_ops(loaded: &Loaded, messages: &[Message], settings: &Settings) -> FileOps {
+    let mut ops = FileOps::default();
+    if let Some(record) = loaded.record().filter(|record| !record.from_hook) {
+        ops.seed(&record.details);
+    }
+    ops.collect(messages, FileTable::new(&settings.file_tools));
+    ops
+}
+
+pub(crate) fn file_lists(loaded: &Loaded, messages: &[Message], settings: &Settings) -> FileLists {
+    file_ops(loaded, messages, settings).lists()
+}
+
+struct Forecast<'a> {
+    loaded: &'a Loaded,
+    state: &'a SessionState,
+    settings: &'a Settings,
+    plan: &'a Plan,
+}
+
+impl Forecast<'_> {
+    async fn show(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        leaf_id: Option<Uuid>,
+        include_messages: bool,
+    ) -> Result<Preparation> {
+        let span: Vec<usize> = self.plan.history.iter().chain(&self.plan.turn_prefix).copied().collect();
+        // Files are told from calls alone, so only those items are read unless all messages are asked for.
+        let needed = |index: &&usize| include_messages || !self.loaded.heads[**index].shape.calls.is_empty();
+        let stored = self.items(connection, tenant, span.iter().filter(needed)).await?;
+        let mut messages = std::collections::HashMap::new();
+        for stored in &stored {
+            if let Some(message) = message_of(stored)? {
+                messages.insert(stored.entry.head.id, message);
+            }
+        }
+        let in_order: Vec<Message> = stored.iter().filter_map(|s| messages.get(&s.entry.head.id).cloned()).collect();
+        let ops = file_ops(self.loaded, &in_order, self.settings);
+        let planned = |indexes: &[usize]| -> Vec<PlannedMessage> {
+            let show = |index: &usize| {
+                let entry_id = self.loaded.heads[*index].id;
+                match messages.get(&entry_id).filter(|_| include_messages) {
+                    Some(message) => PlannedMessage::Message {
+                        entry_id,
+                        message: serde_json::to_value(message).unwrap_or(Value::Null),
+                    },
+                    None => PlannedMessage::Id(entry_id),
+                }
+            };
+            indexes.iter().map(show).collect()
+        };
+        let record = self.loaded.record();
+        let (tokens_before, _) = self.state.account.tokens(self.settings.estimator);
+        Ok(Preparation {
+            leaf_id,
+            first_kept_entry_id: self.loaded.heads.get(self.plan.first_kept).map(|head| head.id),
+            messages_to_summarize: planned(&self.plan.history),
+            turn_prefix_messages: planned(&self.plan.turn_prefix),
+            anchor_entry_ids: self.plan.anchors.iter().map(|index| self.loaded.heads[*index].id).collect(),
+            is_split_turn: self.plan.is_split_turn,
+            tokens_before,
+            tokens_to_summarize: self.plan.tokens_to_summarize,
+            tokens_kept: self.plan.tokens_kept,
+            previous_summary: record.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone())),
+            file_ops: FileOpsView {
+                read: ops.read.into_iter().collect(),
+                written: ops.written.into_iter().collect(),
+                edited: ops.edited.into_iter().collect(),
+            },
+            mask: self.mask(tokens_before),
+            estimate: self.estimate(tokens_before),
+            settings: self.settings.clone(),
+        })
+    }
+
+    async fn items(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        indexes: impl Iterator<Item = &usize>,
+    ) -> Result<Vec<StoredEntry>> {
+        let segment = |index: &usize| {
+            let stored = &self.loaded.stored[*index];
+            let depth = stored.entry.head.depth;
+            Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth }
+        };
+        let segments = super::tool_calls::join(indexes.map(segment));
+        Ok(entries::whole(connection, tenant.0, &segments).await?)
+    }
+
+    fn mask(&self, tokens_before: u64) -> MaskForecast {
+        let plan = mask::plan(&self.loaded.view(), &self.loaded.heads, self.settings);
+        let left = tokens_before.saturating_sub(plan.tokens_freed);
+        MaskForecast {
+            tool_results: plan.results,
+            tokens_freed: plan.tokens_freed,
+            sufficient: plan.results > 0 && fill_state(left, self.settings) != FillState::Red,
+        }
+    }
+
+    fn estimate(&self, tokens_before: u64) -> Estimate {
+        let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
+        let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+        let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
+        let summary =
+            (self.plan.tokens_to_summarize / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
+        let after = (fixed + self.plan.tokens_kept + summary).min(tokens_before);
+        Estimate {
+            tokens_after: after,
+            savings_pct: crate::domain::guard::savings_pct(tokens_before, after),
+            summarizer_input_tokens: self.plan.tokens_to_summarize + previous,
+            cost_usd: None,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: create, read, change, list, erase, fork.
 
+use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -7,10 +8,18 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::Result;
+use super::clock;
+use super::error::{Result, ServiceError};
+use super::head::{Head, SessionState};
 use super::state::{Page, PageRequest, Service, Tenant};
+use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::settings::Settings;
+use crate::domain::guard::ResetReason;
+use crate::domain::json;
+use crate::domain::settings::{Estimator, Settings, resolve};
+use crate::domain::tokens;
+use crate::store::path::Leaf;
+use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
 /// A session as the API shows it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -34,7 +43,8 @@ pub struct Session {
     pub updated_at: DateTime<Utc>,
 }
 
-/// What a new session may come with. `system` is a string or a list of blocks, `tools` a list of objects; both are kept as given.
+/// What a new session may come with. `system` is a string or a list of blocks, `tools` a list of objects; both are
+/// kept as given.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
     pub external_id: Option<String>,
@@ -68,27 +78,248 @@ pub struct SessionFilter {
 
 impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
-        todo!()
+        let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
+        let now = clock::now();
+        let mut state = SessionState { leaf_is_tip: true, ..SessionState::default() };
+        let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
+        let mut row = SessionRow {
+            id: clock::new_id(),
+            external_id: new.external_id,
+            title: new.title,
+            metadata: text(new.metadata).unwrap_or_else(|| "{}".to_owned()),
+            model: new.model,
+            system: text(new.system),
+            tools: text(new.tools),
+            settings: serde_json::to_string(&new.settings).context("settings as JSON")?,
+            parent_session: None,
+            created_at: now,
+            updated_at: now,
+            head: HeadRow {
+                version: 0,
+                next_seq: 0,
+                next_branch: 1,
+                entry_count: 0,
+                leaf_branch: 0,
+                leaf_depth: -1,
+                leaf_id: None,
+                state: String::new(),
+                fill_state: String::new(),
+                tokens: 0,
+            },
+        };
+        count_fixed(&mut state, &row, settings.estimator).await?;
+        state.write_to(&mut row.head, &settings)?;
+        sessions::insert(self.pool(), tenant.0, &row).await?;
+        self.show(row)
     }
+
     pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
-        todo!()
+        self.show(self.session_row(tenant, session_id).await?)
     }
+
     pub async fn sessions(&self, tenant: Tenant, filter: SessionFilter, page: PageRequest) -> Result<Page<Session>> {
-        todo!()
+        let before_id = page.cursor_id()?;
+        let query = ListQuery {
+            external_id: filter.external_id,
+            fill_state: filter.state,
+            updated_after: filter.updated_after,
+            before_id,
+            limit: page.limit + 1,
+        };
+        let rows = sessions::list(self.pool(), tenant.0, &query).await?;
+        let shown = rows.into_iter().map(|row| self.show(row)).collect::<Result<Vec<_>>>()?;
+        Ok(Page::cut(shown, page.limit, |session| session.id.to_string()))
     }
+
+    /// Changes a session. Settings act on the next check.
     pub async fn patch_session(&self, tenant: Tenant, session_id: Uuid, patch: SessionPatch) -> Result<Session> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let mut row =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let old = self.inner.resolve(&row.settings, row.model.as_deref())?;
+        let changes_fixed = patch.system.is_some() || patch.tools.is_some();
+        apply(&mut row, patch)?;
+        let merged: Map<String, Value> = serde_json::from_str(&row.settings).context("merged settings")?;
+        let settings = self.inner.resolve_map(&merged, row.model.as_deref())?;
+        let mut state = SessionState::read(&row.head.state)?;
+        state.guard.on_settings_change(&old, &settings);
+        if *old != settings {
+            state.auto_retry_at = None;
+        }
+        if changes_fixed || old.estimator != settings.estimator {
+            count_fixed(&mut state, &row, settings.estimator).await?;
+        }
+        if old.estimator != settings.estimator && row.head.entry_count > 0 {
+            state.recounting = true;
+            self.enqueue_recount(&mut transaction, tenant, session_id).await?;
+        }
+        state.write_to(&mut row.head, &settings)?;
+        row.updated_at = clock::now();
+        sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
+        transaction.commit().await?;
+        self.show(row)
     }
+
     pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let found = sessions::delete(&mut transaction, tenant.0, session_id, clock::now()).await?;
+        transaction.commit().await?;
+        if found { Ok(()) } else { Err(ServiceError::NotFound("session")) }
     }
+
+    /// A new session that shares the history up to an entry (the leaf when `None`); nothing is copied.
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        // The lock keeps the history from being erased between the look and the fork.
+        let source =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let settings = self.inner.resolve(&source.settings, source.model.as_deref())?;
+        let (leaf, leaf_id) = match entry_id {
+            None => (
+                Leaf { session_id, branch: source.head.leaf_branch, depth: source.head.leaf_depth },
+                source.head.leaf_id,
+            ),
+            Some(id) => {
+                let place = view::place(&mut transaction, tenant, session_id, id).await?;
+                (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, Some(id))
+            }
+        };
+        let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
+        let before = SessionState::read(&source.head.state)?;
+        let fixed = (before.account.system, before.account.tools);
+        let fresh = SessionState { leaf_is_tip: true, guard: Default::default(), ..before };
+        let state = view::state_of_path(&loaded, fixed, fresh);
+        let now = clock::now();
+        let mut fork = SessionRow {
+            id: clock::new_id(),
+            external_id: None,
+            parent_session: Some(leaf.session_id),
+            created_at: now,
+            updated_at: now,
+            head: HeadRow {
+                version: 0,
+                next_seq: loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0),
+                next_branch: 1,
+                entry_count: i64::try_from(loaded.heads.len()).unwrap_or(i64::MAX),
+                leaf_branch: 0,
+                leaf_depth: leaf.depth,
+                leaf_id,
+                ..source.head.clone()
+            },
+            ..source
+        };
+        state.write_to(&mut fork.head, &settings)?;
+        sessions::insert(&mut *transaction, tenant.0, &fork).await?;
+        crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
+        transaction.commit().await?;
+        self.show(fork)
     }
+
     pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
-        todo!()
+        Ok(self.inner.load_head(self.pool(), tenant, session_id).await?.snapshot())
     }
+
     pub async fn reset_anti_thrash(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
-        todo!()
+        let mut transaction = self.pool().begin().await?;
+        let mut row =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let settings = self.inner.resolve(&row.settings, row.model.as_deref())?;
+        let mut state = SessionState::read(&row.head.state)?;
+        state.guard.reset(ResetReason::Manual);
+        state.auto_retry_at = None;
+        let snapshot = state.write_to(&mut row.head, &settings)?;
+        sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        transaction.commit().await?;
+        Ok(snapshot)
+    }
+
+    pub(crate) async fn session_row(&self, tenant: Tenant, session_id: Uuid) -> Result<SessionRow> {
+        sessions::get(self.pool(), tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))
+    }
+
+    /// The session's head, as just read.
+    pub(crate) fn head_of(&self, row: &SessionRow) -> Result<Head> {
+        Ok(Head {
+            session_id: row.id,
+            state: SessionState::read(&row.head.state)?,
+            settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
+            is_fork: row.parent_session.is_some(),
+            row: row.head.clone(),
+        })
+    }
+
+    fn show(&self, row: SessionRow) -> Result<Session> {
+        let head = self.head_of(&row)?;
+        let raw = |text: String| RawValue::from_string(text).context("stored JSON");
+        Ok(Session {
+            id: row.id,
+            external_id: row.external_id,
+            title: row.title,
+            metadata: raw(row.metadata)?,
+            model: row.model,
+            system: row.system.map(raw).transpose()?,
+            tools: row.tools.map(raw).transpose()?,
+            settings: (*head.settings).clone(),
+            leaf_id: row.head.leaf_id,
+            entry_count: row.head.entry_count,
+            snapshot: head.snapshot(),
+            parent_session_id: row.parent_session,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
+    let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
+    if let Some(title) = patch.title {
+        row.title = title;
+    }
+    if let Some(model) = patch.model {
+        row.model = model;
+    }
+    if let Some(system) = patch.system {
+        row.system = text(system);
+    }
+    if let Some(tools) = patch.tools {
+        row.tools = text(tools);
+    }
+    if let Some(metadata) = patch.metadata {
+        let old: Map<String, Value> = json::parse_object(&row.metadata);
+        row.metadata = serde_json::to_string(&resolve::merge_patch(&old, &metadata)).context("metadata as JSON")?;
+    }
+    if let Some(settings) = patch.settings {
+        let old: Map<String, Value> = json::parse_object(&row.settings);
+        row.settings = serde_json::to_string(&resolve::merge_patch(&old, &settings)).context("settings as JSON")?;
+    }
+    Ok(())
+}
+
+/// Counts what every request of the session carries: the system prompt and the tools.
+async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
+    let (system, tools) = (row.system.clone(), row.tools.clone());
+    let count = move || (count_system(estimator, system.as_deref()), count_tools(estimator, tools.as_deref()));
+    let counted = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;
+    (state.account.system, state.account.tools) = counted;
+    Ok(())
+}
+
+fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
+    let Some(value) = system.and_then(|text| json::parse_lenient(text).ok()) else { return 0 };
+    match &value {
+        Value::Null => 0,
+        Value::String(text) => tokens::count_text(estimator, text),
+        Value::Array(blocks) => blocks
+            .iter()
+            .map(|block| block.get("text").and_then(Value::as_str).map_or(0, |text| tokens::count_text(estimator, text)))
+            .fold(0, u32::saturating_add),
+        other => tokens::count_text(estimator, &other.to_string()),
+    }
+}
+
+fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
+    match tools.and_then(|text| json::parse_lenient(text).ok()) {
+        None | Some(Value::Null) => 0,
+        Some(tools) => tokens::count_tools(estimator, &tools),
     }
 }

@@ -1,12 +1,18 @@
 //! The service itself and what its use cases share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+use super::error::{Result, ServiceError};
+
+/// How long a key that was found valid is not looked up again.
+const KEY_CACHE: Duration = Duration::from_secs(10);
 
 /// A tenant that a request has proved to be. Every use case takes one; there is no unscoped finder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +27,10 @@ pub struct Service {
 pub(crate) struct Inner {
     pub pool: PgPool,
     pub options: Options,
-    pub heads: super::append::HeadCache,
+    pub heads: super::head::HeadCache,
+    pub digests: super::context::DigestCache,
+    /// Digests of keys found valid lately; a revoked one works this much longer.
+    pub known_keys: moka::sync::Cache<[u8; 32], ()>,
 }
 
 /// What the operator decides.
@@ -53,6 +62,36 @@ pub struct PageRequest {
     pub after: Option<String>,
 }
 
+impl PageRequest {
+    /// The cursor as an id.
+    ///
+    /// # Errors
+    /// `Invalid` at `after` for anything that no page handed out.
+    pub fn cursor_id(&self) -> Result<Option<Uuid>> {
+        self.after.as_deref().map(|cursor| Uuid::parse_str(cursor).map_err(|_| bad_cursor())).transpose()
+    }
+
+    /// The cursor as a number; see [`PageRequest::cursor_id`].
+    pub fn cursor_number(&self) -> Result<Option<i64>> {
+        self.after.as_deref().map(|cursor| cursor.parse().map_err(|_| bad_cursor())).transpose()
+    }
+}
+
+fn bad_cursor() -> ServiceError {
+    ServiceError::invalid("/after", "is no cursor that a list handed out")
+}
+
+impl<T> Page<T> {
+    /// One page of `items`, which hold one more than `limit` where there is a next page.
+    pub fn cut(mut items: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| more).map(cursor);
+        Page { items, next_cursor }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options { settings: Map::new(), max_items: 1_000, max_depth: 64, max_queued_jobs: 10_000, max_attempts: 5 }
@@ -61,7 +100,9 @@ impl Default for Options {
 
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
-        Service { inner: Arc::new(Inner { pool, options, heads: super::append::HeadCache::new() }) }
+        let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
+        let (heads, digests) = (super::head::HeadCache::new(), super::context::DigestCache::new());
+        Service { inner: Arc::new(Inner { pool, options, heads, digests, known_keys }) }
     }
 
     pub fn pool(&self) -> &PgPool {

@@ -73,6 +73,27 @@ pub struct StoredEntry {
     pub label: Option<String>,
 }
 
+impl StoredEntry {
+    /// An entry that is about to be written, as it will be read.
+    pub fn unsaved(new: &NewEntry, session_id: Uuid) -> StoredEntry {
+        StoredEntry {
+            entry: Entry {
+                head: new.head.clone(),
+                parent_id: new.parent_id,
+                source_id: new.source_id.clone(),
+                source_format: new.source_format,
+                item: new.item.clone(),
+                created_at: new.created_at,
+            },
+            session_id,
+            branch: new.branch,
+            path_result_tokens: new.path_result_tokens,
+            record: new.record.clone(),
+            label: None,
+        }
+    }
+}
+
 const HEAD_COLUMNS: &str =
     "e.session_id, e.seq, e.branch, e.depth, e.id, e.parent_id, e.kind, e.role, e.tokens, e.path_tokens,
     e.path_result_tokens, e.usage, e.source_format, e.source_id, e.shape, e.record, e.label, e.created_at";
@@ -224,6 +245,23 @@ pub async fn by_seq(
     .bind(session_id)
     .bind(after)
     .bind(limit)
+    .fetch_all(executor)
+    .await?;
+    rows.iter().map(stored).collect()
+}
+
+/// The heads of every entry of the session itself, by `seq`.
+pub async fn heads_by_seq(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> sqlx::Result<Vec<StoredEntry>> {
+    let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {HEAD_COLUMNS}, ''::text AS item FROM entries e
+         WHERE e.tenant_id = $1 AND e.session_id = $2 ORDER BY e.seq"
+    )))
+    .bind(tenant)
+    .bind(session_id)
     .fetch_all(executor)
     .await?;
     rows.iter().map(stored).collect()

@@ -90,3 +90,53 @@ pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: U
     .fetch_all(connection)
     .await
 }
+
+/// Records that a session's branch 0 grows from a leaf of another session.
+pub async fn insert_fork(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid, leaf: Leaf) -> sqlx::Result<()> {
+    insert_branch(connection, tenant, session_id, 0, leaf).await
+}
+
+/// Records that a branch grows from a leaf.
+pub async fn insert_branch(
+    connection: &mut PgConnection,
+    tenant: Uuid,
+    session_id: Uuid,
+    branch: i32,
+    from: Leaf,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO branches (tenant_id, session_id, branch, parent_session, parent_branch, fork_depth)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(branch)
+    .bind(from.session_id)
+    .bind(from.branch)
+    .bind(from.depth)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What a fork shares with the session that it came from: that session's path up to the fork. Empty for any other.
+pub async fn shared_history(
+    connection: &mut PgConnection,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> sqlx::Result<Vec<Segment>> {
+    let origin: Option<(Uuid, i32, i64)> = sqlx::query_as(
+        "SELECT parent_session, parent_branch, fork_depth FROM branches
+         WHERE tenant_id = $1 AND session_id = $2 AND branch = 0",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .fetch_optional(&mut *connection)
+    .await?;
+    match origin {
+        None => Ok(Vec::new()),
+        Some((session_id, branch, depth)) => {
+            segments(connection, tenant, Leaf { session_id, branch, depth }, false).await
+        }
+    }
+}

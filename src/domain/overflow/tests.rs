@@ -1,0 +1,88 @@
+use super::*;
+
+const OVERFLOWS: &[&str] = &[
+    "prompt is too long: 213462 tokens > 200000 maximum",
+    r#"413 {"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+    "Input is too long for requested model.",
+    "Your input exceeds the context window of this model",
+    "Requested token count exceeds the model's maximum context length of 131072 tokens",
+    "The input exceeds the model's maximum context length (65536)",
+    "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+    "Please reduce the length of the messages or completion",
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in 142837 tokens.",
+    "Input length 9000 exceeds the maximum allowed input length of 8192 tokens",
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "prompt token count of 140000 exceeds the limit of 128000",
+    "the request exceeds the available context size, try increasing it",
+    r#"{"error":{"code":400,"type":"exceed_context_size_error","n_ctx":4096}}"#,
+    "tokens to keep from the initial prompt is greater than the context length",
+    "invalid params, context window exceeds limit",
+    "Your request exceeded model token limit: 262144 (requested: 291351)",
+    "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    "prompt has 9,000 tokens, but the configured context size is 8,192",
+    "stop reason: model_context_window_exceeded",
+    "prompt too long; exceeded max context length by 4 tokens",
+    "Range of input length should be [1, 98304]",
+    r#"{"code":"context_length_exceeded"}"#,
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+    "Too many tokens in the prompt",
+    "Token limit exceeded",
+    "400 (no body)",
+    "413 status code (no body)",
+];
+
+const OTHERS: &[&str] = &[
+    "",
+    "Throttling error: Too many tokens, please wait before trying again.",
+    "ThrottlingException: too many tokens",
+    "Service unavailable: too many tokens in flight",
+    "Rate limit reached on tokens per minute: 30000, token limit exceeded",
+    r#"{"code":"rate_limit_exceeded","message":"Request too large, too many tokens per minute"}"#,
+    "429 Too Many Requests: token limit exceeded for this minute",
+    "500 (no body)",
+    "Incorrect API key provided",
+    "You exceeded your current quota",
+    "Invalid value for max_tokens: must be positive",
+];
+
+#[test]
+fn overflow_texts_are_recognised() {
+    for text in OVERFLOWS {
+        assert!(is_context_overflow(text), "{text}");
+        assert!(is_context_overflow(&text.to_uppercase()), "upper case: {text}");
+    }
+}
+
+#[test]
+fn other_errors_are_not_overflows() {
+    for text in OTHERS {
+        assert!(!is_context_overflow(text), "{text}");
+    }
+}
+
+#[test]
+fn every_pattern_is_needed_by_some_text() {
+    for (index, pattern) in OVERFLOW.iter().enumerate() {
+        let set = compiled(&OVERFLOW[index..=index]);
+        assert!(OVERFLOWS.iter().any(|text| set.is_match(text)), "no example for {pattern}");
+    }
+}
+
+#[test]
+fn a_megabyte_of_text_is_no_problem() {
+    let text = format!("{}prompt is too long", "input token count ".repeat(60_000));
+    assert!(is_context_overflow(&text));
+}
+
+#[test]
+fn silent_overflows() {
+    let usage = |input, cache_read, output| ReportedUsage { input, cache_read, output, ..Default::default() };
+    assert!(is_silent_overflow(Some(Stop::End), &usage(900, 200, 5), 1000));
+    assert!(!is_silent_overflow(Some(Stop::End), &usage(800, 200, 5), 1000));
+    assert!(is_silent_overflow(Some(Stop::Length), &usage(990, 0, 0), 1000));
+    assert!(!is_silent_overflow(Some(Stop::Length), &usage(989, 0, 0), 1000));
+    assert!(!is_silent_overflow(Some(Stop::Length), &usage(990, 0, 1), 1000));
+    assert!(!is_silent_overflow(None, &usage(5000, 0, 0), 1000));
+    assert!(!is_silent_overflow(Some(Stop::End), &usage(5000, 0, 1), 0));
+}

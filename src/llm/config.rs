@@ -1,0 +1,126 @@
+//! What one upstream is and how it is called.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::TokenUsage;
+
+/// Which API an upstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpstreamKind {
+    /// The service's own summariser: no network, no model.
+    Builtin,
+    /// Chat completions, of OpenAI or any compatible server.
+    Openai,
+    OpenaiResponses,
+    /// Messages.
+    Anthropic,
+}
+
+impl UpstreamKind {
+    /// The provider's own address; empty for the builtin.
+    pub fn default_base_url(self) -> &'static str {
+        match self {
+            UpstreamKind::Builtin => "",
+            UpstreamKind::Openai | UpstreamKind::OpenaiResponses => "https://api.openai.com/v1",
+            UpstreamKind::Anthropic => "https://api.anthropic.com",
+        }
+    }
+}
+
+/// The configuration of one upstream. Start from [`UpstreamConfig::new`] and set what differs.
+#[derive(Debug, Clone)]
+pub struct UpstreamConfig {
+    pub name: String,
+    pub kind: UpstreamKind,
+    /// With or without a version segment such as `/v1`, or the full address of the endpoint. http or https.
+    pub base_url: String,
+    pub model: String,
+    pub api_key: Option<SecretString>,
+    /// The model's window, tokens.
+    pub context_window: u32,
+    /// For one attempt, from the connection to the last byte of the answer.
+    pub timeout: Duration,
+    /// Calls at a time; a call holds its slot while it waits to try again.
+    pub max_concurrency: usize,
+    /// How long a call waits for a slot before it fails as busy.
+    pub max_wait: Duration,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    pub retry_base: Duration,
+    /// The longest pause between attempts.
+    pub retry_max: Duration,
+    /// Calls that fail in a row, their retries included, before the upstream is left alone; 0: never.
+    pub breaker_failures: u32,
+    /// How long it is left alone before one call probes it.
+    pub breaker_rest: Duration,
+    /// Caps what a task asks for.
+    pub max_output_tokens: Option<u32>,
+    /// US dollars for a million tokens; 0 where unknown.
+    pub price_input_per_mtok: f64,
+    pub price_output_per_mtok: f64,
+    /// `None`: cached input costs as much as other input.
+    pub price_cached_per_mtok: Option<f64>,
+    /// Sent with every request, over the headers that the kind brings. Values may be secret.
+    pub headers: BTreeMap<String, SecretString>,
+}
+
+impl UpstreamConfig {
+    /// A configuration with the defaults: the provider's own address, no key, no prices.
+    pub fn new(name: impl Into<String>, kind: UpstreamKind) -> UpstreamConfig {
+        UpstreamConfig {
+            name: name.into(),
+            kind,
+            base_url: kind.default_base_url().to_owned(),
+            model: String::new(),
+            api_key: None,
+            context_window: if kind == UpstreamKind::Builtin { u32::MAX } else { 128_000 },
+            timeout: Duration::from_secs(120),
+            max_concurrency: 4,
+            max_wait: Duration::from_secs(600),
+            max_retries: 3,
+            retry_base: Duration::from_secs(2),
+            retry_max: Duration::from_secs(60),
+            breaker_failures: 5,
+            breaker_rest: Duration::from_secs(30),
+            max_output_tokens: None,
+            price_input_per_mtok: 0.0,
+            price_output_per_mtok: 0.0,
+            price_cached_per_mtok: None,
+            headers: BTreeMap::new(),
+        }
+    }
+
+    /// What `usage` costs at this upstream's prices, in US dollars.
+    pub fn cost_usd(&self, usage: &TokenUsage) -> f64 {
+        let cached_price = self.price_cached_per_mtok.unwrap_or(self.price_input_per_mtok);
+        let uncached = usage.input.saturating_sub(usage.cached);
+        let micros = uncached as f64 * self.price_input_per_mtok
+            + usage.cached as f64 * cached_price
+            + usage.output as f64 * self.price_output_per_mtok;
+        micros / 1e6
+    }
+}
+
+/// Why an upstream could not be set up. Values of keys and headers are never shown.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("upstream `{name}`: base_url {reason}")]
+    BaseUrl { name: String, reason: &'static str },
+    #[error("upstream `{name}`: model is missing")]
+    Model { name: String },
+    #[error("upstream `{name}`: {header} is not a valid header")]
+    Header { name: String, header: String },
+    #[error("upstream `{name}`: {field} must be at least 1")]
+    Zero { name: String, field: &'static str },
+    #[error("upstream `{name}`: no HTTP client: {reason}")]
+    Client { name: String, reason: String },
+    #[error("upstream `{name}` is defined twice")]
+    Duplicate { name: String },
+    #[error("the default upstream `{name}` is not defined")]
+    UnknownDefault { name: String },
+}

@@ -1,0 +1,58 @@
+//! All upstreams of the service, by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{SetupError, Upstream, UpstreamConfig, UpstreamKind};
+
+/// The name under which the built-in summariser is always there.
+pub const BUILTIN: &str = "builtin";
+
+/// The upstreams by name, one of them the default.
+#[derive(Clone)]
+pub struct Upstreams {
+    by_name: BTreeMap<String, Arc<Upstream>>,
+    builtin: Arc<Upstream>,
+    default: Arc<Upstream>,
+}
+
+impl Upstreams {
+    /// Sets all of them up. `default` of `None` is the builtin. Fails on a bad configuration, a name given
+    /// twice (`builtin` is taken) or an unknown default.
+    pub fn new(configs: Vec<UpstreamConfig>, default: Option<&str>) -> Result<Upstreams, SetupError> {
+        let builtin = Arc::new(Upstream::new(UpstreamConfig::new(BUILTIN, UpstreamKind::Builtin))?);
+        let mut by_name = BTreeMap::from([(BUILTIN.to_owned(), builtin.clone())]);
+        for config in configs {
+            let name = config.name.clone();
+            // Naming the builtin in the configuration changes nothing.
+            if name == BUILTIN && config.kind == UpstreamKind::Builtin {
+                continue;
+            }
+            if by_name.insert(name.clone(), Arc::new(Upstream::new(config)?)).is_some() {
+                return Err(SetupError::Duplicate { name });
+            }
+        }
+        let wanted = default.unwrap_or(BUILTIN);
+        let default = by_name.get(wanted).cloned();
+        let default = default.ok_or_else(|| SetupError::UnknownDefault { name: wanted.to_owned() })?;
+        Ok(Upstreams { by_name, builtin, default })
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.by_name.get(name).cloned()
+    }
+
+    /// The upstream of sessions that name none.
+    pub fn default_upstream(&self) -> Arc<Upstream> {
+        self.default.clone()
+    }
+
+    /// The one that stands in when another fails.
+    pub fn builtin(&self) -> Arc<Upstream> {
+        self.builtin.clone()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}

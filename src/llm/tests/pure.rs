@@ -1,0 +1,178 @@
+use std::time::SystemTime;
+
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::llm::breaker::Breaker;
+use crate::llm::endpoint::endpoint;
+use crate::llm::error::is_quota;
+use crate::llm::retry::retry_after;
+
+#[test]
+fn base_urls_of_every_form_lead_to_the_endpoint() {
+    let url = |kind, base: &str| {
+        let wire = Wire::of(kind).unwrap();
+        endpoint(&config(kind, base), wire).map(|url| url.to_string()).map_err(|error| error.to_string())
+    };
+    for (base, expected) in [
+        ("http://h:1", "http://h:1/v1/chat/completions"),
+        ("http://h:1/", "http://h:1/v1/chat/completions"),
+        ("http://h/v1/", "http://h/v1/chat/completions"),
+        ("https://h/api", "https://h/api/v1/chat/completions"),
+        ("https://h/api/paas/v4", "https://h/api/paas/v4/chat/completions"),
+        ("https://h/v1beta/openai/", "https://h/v1beta/openai/chat/completions"),
+        ("https://h/chat/completions", "https://h/chat/completions"),
+        ("https://h/v1/chat/completions?api-version=2", "https://h/v1/chat/completions?api-version=2"),
+    ] {
+        assert_eq!(url(UpstreamKind::Openai, base).as_deref(), Ok(expected));
+    }
+    assert_eq!(url(UpstreamKind::Anthropic, "http://h").as_deref(), Ok("http://h/v1/messages"));
+    assert_eq!(url(UpstreamKind::Anthropic, "http://h/v1").as_deref(), Ok("http://h/v1/messages"));
+    assert_eq!(url(UpstreamKind::OpenaiResponses, "http://h").as_deref(), Ok("http://h/v1/responses"));
+    for base in ["", "nonsense", "ftp://h", "http://user:hunter2@h"] {
+        let error = url(UpstreamKind::Openai, base).unwrap_err();
+        assert!(error.contains("base_url") && !error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn only_reasoning_models_get_the_new_limit() {
+    for model in ["o1", "o3-mini", "openai/o4-mini", "gpt-5", "GPT-5.1-codex", "gpt-10"] {
+        assert!(openai::is_reasoning_model(model), "{model}");
+    }
+    for model in ["gpt-4o", "gpt-4.1", "gpt-oss-120b", "olmo", "qwen3", "", "meta/llama-3"] {
+        assert!(!openai::is_reasoning_model(model), "{model}");
+    }
+    let question = Question { model: "gpt-5", system: "s", user: "u", max_tokens: 9 };
+    let request = openai::request(&question);
+    assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(9), &Value::Null));
+}
+
+#[test]
+fn chat_answers_in_parts_and_with_odd_ends() {
+    let parse = |message: Value, reason: &str| {
+        let body = json!({"choices": [{"message": message, "finish_reason": reason}]});
+        openai::parse(&body).map(|answer| (answer.text, answer.stop))
+    };
+    let parts =
+        json!({"content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]});
+    assert_eq!(parse(parts, "stop"), Ok(("ab".to_owned(), Stop::End)));
+    assert_eq!(parse(json!({"content": "x"}), "content_filter"), Ok(("x".to_owned(), Stop::Refusal)));
+    assert_eq!(parse(json!({"content": null}), "function_call"), Ok((String::new(), Stop::ToolUse)));
+    assert_eq!(parse(json!({"content": "", "tool_calls": [{}]}), "stop"), Ok((String::new(), Stop::ToolUse)));
+    assert!(parse(json!({"content": 7}), "stop").is_err());
+    for body in [json!([]), json!(null), json!({"choices": []}), json!({"choices": [{}]})] {
+        assert!(openai::parse(&body).is_err(), "{body}");
+        assert!(anthropic::parse(&body).is_err() && openai_responses::parse(&body).is_err(), "{body}");
+    }
+}
+
+#[test]
+fn anthropic_counts_cached_input_in_and_tells_a_full_window() {
+    let mut body = json!({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 7, "output_tokens": 2}});
+    let answer = anthropic::parse(&body).unwrap();
+    assert_eq!((answer.text.as_str(), answer.usage), ("a", TokenUsage { input: 42, output: 2, cached: 30 }));
+    body["stop_reason"] = json!("model_context_window_exceeded");
+    assert_eq!(anthropic::parse(&body).unwrap_err().code(), "context_overflow");
+}
+
+#[test]
+fn responses_that_failed_or_were_filtered() {
+    let stop = |body: Value| openai_responses::parse(&body).map(|answer| answer.stop);
+    let filtered = json!({"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}});
+    assert_eq!(stop(filtered), Ok(Stop::Refusal));
+    assert_eq!(stop(json!({"output": [], "status": "failed"})), Ok(Stop::Error));
+}
+
+#[test]
+fn retry_after_in_all_its_forms() {
+    let asked = |name: &'static str, value: &str| {
+        let headers = HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
+        retry_after(&headers, now)
+    };
+    assert_eq!(asked("retry-after", "7"), Some(Duration::from_secs(7)));
+    assert_eq!(asked("retry-after", "0.5"), Some(Duration::from_millis(500)));
+    assert_eq!(asked("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+    assert_eq!(asked("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::from_secs(7)));
+    assert_eq!(asked("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+    for nonsense in ["soon", "-3", "NaN", "inf", "1e300", ""] {
+        assert_eq!(asked("retry-after", nonsense), None, "{nonsense}");
+    }
+}
+
+#[test]
+fn pauses_double_up_to_the_bound() {
+    let policy = RetryPolicy::of(&UpstreamConfig { max_retries: 40, ..UpstreamConfig::new("a", UpstreamKind::Openai) });
+    let pause = |attempts, jitter| policy.pause(attempts, &UpstreamError::Connect, jitter).unwrap();
+    assert_eq!([1, 2, 3, 6, 40].map(|attempts| pause(attempts, 1.0).as_secs()), [2, 4, 8, 60, 60]);
+    assert_eq!(pause(1, 0.0), Duration::from_secs(1));
+    assert_eq!(policy.pause(41, &UpstreamError::Connect, 0.0), None);
+    assert_eq!(policy.pause(1, &UpstreamError::Malformed("x"), 0.0), None);
+}
+
+#[test]
+fn quota_is_told_from_a_rate_limit() {
+    for text in [
+        "insufficient_quota: You exceeded your current quota, please check your plan and billing details.",
+        "Quota exceeded for project",
+        "Your credit balance is too low",
+        "the team is out of budget",
+        "Billing hard limit has been reached",
+    ] {
+        assert!(is_quota(text), "{text}");
+    }
+    let rate = "Rate limit reached. To raise it add a payment method: https://example.com/account/billing";
+    assert!(!is_quota(rate) && !is_quota("overloaded"));
+}
+
+#[test]
+fn the_registry_knows_its_upstreams() {
+    let named = |name: &str| UpstreamConfig { name: name.to_owned(), ..config(UpstreamKind::Openai, "http://h") };
+    let upstreams = Upstreams::new(vec![named("a"), named("b")], Some("b")).unwrap();
+    assert_eq!(upstreams.names().collect::<Vec<_>>(), ["a", "b", BUILTIN]);
+    assert_eq!(upstreams.default_upstream().config().name, "b");
+    assert_eq!(upstreams.builtin().config().kind, UpstreamKind::Builtin);
+    assert!(upstreams.get("a").is_some() && upstreams.get("c").is_none());
+    let error = |configs, default| Upstreams::new(configs, default).err().unwrap();
+    assert!(matches!(error(vec![named("a"), named("a")], None), SetupError::Duplicate { .. }));
+    assert!(matches!(error(vec![named(BUILTIN)], None), SetupError::Duplicate { .. }));
+    assert!(matches!(error(vec![], Some("x")), SetupError::UnknownDefault { .. }));
+    let nameless = UpstreamConfig { model: String::new(), ..named("a") };
+    assert!(matches!(error(vec![nameless], None), SetupError::Model { .. }));
+    let idle = UpstreamConfig { max_concurrency: 0, ..named("a") };
+    assert!(matches!(error(vec![idle], None), SetupError::Zero { .. }));
+    let broken = UpstreamConfig { api_key: Some("a\nb".into()), ..named("a") };
+    assert!(matches!(error(vec![broken], None), SetupError::Header { .. }));
+}
+
+#[test]
+fn a_configuration_shows_no_secret_and_knows_its_price() {
+    let mut config = config(UpstreamKind::Openai, "http://h");
+    config.headers.insert("api-key".to_owned(), "hunter2".into());
+    let shown = format!("{config:?}");
+    assert!(!shown.contains(KEY) && !shown.contains("hunter2"), "{shown}");
+    (config.price_input_per_mtok, config.price_output_per_mtok) = (2.0, 10.0);
+    let usage = TokenUsage { input: 1_000_000, output: 100_000, cached: 500_000 };
+    assert_eq!(config.cost_usd(&usage), 3.0);
+    config.price_cached_per_mtok = Some(0.2);
+    assert!((config.cost_usd(&usage) - 2.1).abs() < 1e-9);
+}
+
+#[test]
+fn a_rested_breaker_lets_one_probe_through() {
+    let (rest, start) = (Duration::from_secs(10), Instant::now());
+    let breaker = Breaker::new(1, rest);
+    breaker.note(start, true);
+    assert_eq!(breaker.admit(start), Err(rest));
+    assert_eq!([breaker.admit(start + rest), breaker.admit(start + rest)], [Ok(()), Err(rest)]);
+    // The probe was dropped: the next one comes after another rest.
+    assert_eq!(breaker.admit(start + 2 * rest), Ok(()));
+    breaker.note(start + 2 * rest, false);
+    assert_eq!(breaker.admit(start), Ok(()));
+    let never = Breaker::new(0, rest);
+    (0..9).for_each(|_| never.note(start, true));
+    assert_eq!(never.admit(start), Ok(()));
+}

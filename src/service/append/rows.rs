@@ -1,0 +1,341 @@
+//! From read items to rows: where each entry goes and what the head is afterwards.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::items::{Parent, ReadItem};
+use super::{Append, Warning};
+use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::message::Role;
+use crate::domain::settings::Settings;
+use crate::domain::shape::{OpenCalls, Shape};
+use crate::domain::tokens;
+use crate::service::clock;
+use crate::service::error::{FieldError, Result, ServiceError};
+use crate::service::head::{Head, SessionState};
+use crate::service::state::Tenant;
+use crate::service::view;
+use crate::store::entries::{self, NewBranch, NewEntry};
+use crate::store::path;
+use crate::store::sessions::HeadRow;
+
+/// Rows to write and the head as it is afterwards.
+pub struct Planned {
+    pub entries: Vec<NewEntry>,
+    pub branches: Vec<NewBranch>,
+    pub row: HeadRow,
+    pub state: SessionState,
+    pub warnings: Vec<Warning>,
+    pub now: DateTime<Utc>,
+}
+
+/// A place to append behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    session_id: Uuid,
+    branch: i32,
+    depth: i64,
+    id: Option<Uuid>,
+    path_tokens: i64,
+    path_result_tokens: i64,
+}
+
+pub struct Planner<'a> {
+    head: &'a Head,
+    append: &'a Append,
+    settings: &'a Settings,
+    planned: Planned,
+    /// Tips of the branches touched so far: a child of any other entry opens a branch.
+    tips: HashMap<i32, i64>,
+    /// Where the items planned so far sit, by source id.
+    here: HashMap<String, Cursor>,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(head: &'a Head, append: &'a Append, items: &[ReadItem]) -> Planner<'a> {
+        let mut tips = HashMap::new();
+        if head.state.leaf_is_tip {
+            tips.insert(head.row.leaf_branch, head.row.leaf_depth);
+        }
+        Planner {
+            head,
+            append,
+            settings: &head.settings,
+            planned: Planned {
+                entries: Vec::with_capacity(items.len()),
+                branches: Vec::new(),
+                row: head.row.clone(),
+                state: head.state.clone(),
+                warnings: Vec::new(),
+                now: clock::now(),
+            },
+            tips,
+            here: HashMap::new(),
+        }
+    }
+
+    /// Plans items that follow the leaf one by one; `None` where they need the general case.
+    pub fn linear(mut self, items: &[ReadItem]) -> Option<Planned> {
+        let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
+        let plain = |item: &ReadItem| item.parent == Parent::Previous && item.item.kind != EntryType::Compaction;
+        if !at_leaf || !self.head.state.leaf_is_tip || !items.iter().all(plain) {
+            return None;
+        }
+        let mut cursor = self.leaf();
+        for (n, item) in items.iter().enumerate() {
+            cursor = self.push(n, item, cursor);
+        }
+        self.settle(cursor);
+        Some(self.planned)
+    }
+
+    /// Plans items with parents of their own. The state is left to be worked out from the path.
+    pub async fn tree(
+        mut self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        items: &[ReadItem],
+    ) -> Result<Planned> {
+        let known = self.known_sources(connection, tenant, items).await?;
+        let mut cursor = self.start(connection, tenant).await?;
+        let mut file_root: Option<Cursor> = None;
+        for (n, item) in items.iter().enumerate() {
+            let parent = match &item.parent {
+                Parent::Previous => cursor,
+                Parent::Root => file_root.unwrap_or(self.root()),
+                Parent::Source(id) => {
+                    let place = self.here.get(id).or_else(|| known.get(id)).copied();
+                    place.ok_or_else(|| {
+                        ServiceError::invalid(format!("/items/{n}/parentId"), format!("no entry came with the id {id:?}"))
+                    })?
+                }
+            };
+            self.note_tip(connection, tenant, parent).await?;
+            cursor = self.push(n, item, parent);
+            if item.item.kind == EntryType::SessionInfo && item.parent == Parent::Root {
+                file_root = Some(cursor);
+            }
+        }
+        self.settle(cursor);
+        Ok(self.planned)
+    }
+
+    /// Places of stored entries that these items name; a source id that is stored already is refused.
+    async fn known_sources(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        items: &[ReadItem],
+    ) -> Result<HashMap<String, Cursor>> {
+        let mut wanted: Vec<String> = items.iter().filter_map(|item| item.source_id.clone()).collect();
+        wanted.extend(items.iter().filter_map(|item| match &item.parent {
+            Parent::Source(id) => Some(id.clone()),
+            _ => None,
+        }));
+        let linked = items.iter().any(|item| item.parent != Parent::Previous);
+        if !linked || wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let sessions = path::sessions(connection, tenant.0, self.head.session_id).await?;
+        let rows = entries::places_by_source(&mut *connection, tenant.0, &sessions, &wanted).await?;
+        let mut known = HashMap::new();
+        for (source_id, place) in rows {
+            known.entry(source_id).or_insert(Cursor {
+                session_id: place.session_id,
+                branch: place.branch,
+                depth: place.depth,
+                id: Some(place.id),
+                path_tokens: place.path_tokens,
+                path_result_tokens: place.path_result_tokens,
+            });
+        }
+        let twice = |(n, item): (usize, &ReadItem)| {
+            let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
+            let detail = format!("an entry with the id {id:?} is stored already");
+            Some(FieldError { pointer: format!("/items/{n}/id"), detail })
+        };
+        let errors: Vec<FieldError> = items.iter().enumerate().filter_map(twice).collect();
+        if errors.is_empty() { Ok(known) } else { Err(ServiceError::Invalid(errors)) }
+    }
+
+    fn leaf(&self) -> Cursor {
+        let row = &self.head.row;
+        Cursor {
+            session_id: self.head.session_id,
+            branch: row.leaf_branch,
+            depth: row.leaf_depth,
+            id: row.leaf_id,
+            path_tokens: self.head.state.account.path_tokens,
+            path_result_tokens: self.head.state.account.path_result_tokens,
+        }
+    }
+
+    fn root(&self) -> Cursor {
+        Cursor {
+            session_id: self.head.session_id,
+            branch: 0,
+            depth: -1,
+            id: None,
+            path_tokens: 0,
+            path_result_tokens: 0,
+        }
+    }
+
+    async fn start(&self, connection: &mut PgConnection, tenant: Tenant) -> Result<Cursor> {
+        let Some(parent) = self.append.parent_id.filter(|parent| Some(*parent) != self.head.row.leaf_id) else {
+            return Ok(self.leaf());
+        };
+        let place = view::place(connection, tenant, self.head.session_id, parent).await.map_err(|error| match error {
+            ServiceError::NotFound(_) => ServiceError::invalid("/parent_id", "no entry of this session has this id"),
+            other => other,
+        })?;
+        Ok(Cursor {
+            session_id: place.session_id,
+            branch: place.branch,
+            depth: place.depth,
+            id: Some(place.id),
+            path_tokens: place.path_tokens,
+            path_result_tokens: place.path_result_tokens,
+        })
+    }
+
+    /// Learns how far the parent's branch reaches, unless this append has touched it already.
+    async fn note_tip(&mut self, connection: &mut PgConnection, tenant: Tenant, parent: Cursor) -> Result<()> {
+        if parent.session_id == self.head.session_id && !self.tips.contains_key(&parent.branch) {
+            let tip = entries::tip_depth(connection, tenant.0, parent.session_id, parent.branch).await?;
+            // A fork's branch 0 starts behind shared history, never at the root.
+            let no_root = tip < 0 && self.head.is_fork && parent.branch == 0;
+            self.tips.insert(parent.branch, if no_root { i64::MAX } else { tip });
+        }
+        Ok(())
+    }
+
+    /// Adds one entry behind `parent`, on a new branch unless the parent is the tip of its own.
+    fn push(&mut self, n: usize, item: &ReadItem, parent: Cursor) -> Cursor {
+        let own = parent.session_id == self.head.session_id;
+        let branch = if own && self.tips.get(&parent.branch) == Some(&parent.depth) {
+            parent.branch
+        } else {
+            self.open_branch(parent)
+        };
+        let seq = self.planned.row.next_seq;
+        self.planned.row.next_seq += 1;
+        self.planned.row.entry_count += 1;
+        let entry = self.entry(n, item, parent, branch, seq);
+        let cursor = Cursor {
+            session_id: self.head.session_id,
+            branch,
+            depth: entry.head.depth,
+            id: Some(entry.head.id),
+            path_tokens: entry.head.path_tokens,
+            path_result_tokens: entry.path_result_tokens,
+        };
+        self.tips.insert(branch, cursor.depth);
+        if let Some(source_id) = &item.source_id {
+            self.here.insert(source_id.clone(), cursor);
+        }
+        self.planned.entries.push(entry);
+        cursor
+    }
+
+    fn open_branch(&mut self, parent: Cursor) -> i32 {
+        let branch = self.planned.row.next_branch;
+        self.planned.row.next_branch += 1;
+        self.planned.branches.push(NewBranch {
+            branch,
+            parent_session: parent.session_id,
+            parent_branch: parent.branch,
+            fork_depth: parent.depth,
+        });
+        branch
+    }
+
+    fn entry(&mut self, n: usize, item: &ReadItem, parent: Cursor, branch: i32, seq: i64) -> NewEntry {
+        let follows_leaf = self.planned.entries.last().map_or(self.head.row.leaf_id, |last| Some(last.head.id)) == parent.id;
+        if !follows_leaf {
+            // Another path: which calls are open there is worked out afterwards.
+            self.planned.state.open_calls = OpenCalls::default();
+        }
+        let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
+        let orphans = self.planned.state.open_calls.apply(seq, &shape);
+        if follows_leaf {
+            self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(n, &id)));
+        }
+        let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
+        let tokens = item.counted.total;
+        let results: i64 = item.counted.results.iter().map(|tokens| i64::from(*tokens)).sum();
+        let head = EntryHead {
+            id: clock::entry_id(self.planned.now, seq),
+            seq,
+            depth: parent.depth + 1,
+            kind: item.item.kind,
+            role,
+            tokens,
+            path_tokens: parent.path_tokens + i64::from(tokens),
+            usage: item.usage.and_then(|usage| u32::try_from(usage).ok()),
+            shape,
+        };
+        let entry = NewEntry {
+            branch,
+            parent_id: parent.id,
+            path_result_tokens: parent.path_result_tokens + results,
+            source_format: self.append.format,
+            source_id: item.source_id.clone(),
+            record: self.record(item),
+            item: item.raw.clone(),
+            created_at: self.planned.now,
+            head,
+        };
+        self.account(&entry);
+        entry
+    }
+
+    fn record(&self, item: &ReadItem) -> Option<crate::domain::compaction::CompactionRecord> {
+        let mut record = item.record.clone()?;
+        if let Some(first_kept) = self.here.get(&record.first_kept_entry_id).and_then(|cursor| cursor.id) {
+            record.first_kept_entry_id = first_kept.to_string();
+        }
+        let summary = record.summary.as_deref().unwrap_or_default();
+        record.summary_tokens = tokens::count_text(self.settings.estimator, summary);
+        Some(record)
+    }
+
+    fn account(&mut self, entry: &NewEntry) {
+        let state = &mut self.planned.state;
+        state.account.path_tokens = entry.head.path_tokens;
+        state.account.path_result_tokens = entry.path_result_tokens;
+        state.messages += u64::from(entry.head.kind.holds_message() && entry.head.role.is_some());
+        if let Some(usage) = entry.head.usage {
+            state.account.report(u64::from(usage), self.settings.estimator);
+        }
+    }
+
+    /// Makes the last place the leaf.
+    fn settle(&mut self, leaf: Cursor) {
+        let own = leaf.session_id == self.head.session_id;
+        let row = &mut self.planned.row;
+        if own {
+            (row.leaf_branch, row.leaf_depth, row.leaf_id) = (leaf.branch, leaf.depth, leaf.id);
+        }
+        self.planned.state.leaf_is_tip = true;
+        let no_answer = !self.planned.entries.iter().any(|entry| entry.head.role == Some(Role::Assistant));
+        if self.append.usage.is_some() && no_answer {
+            self.planned.warnings.push(Warning {
+                code: "usage_ignored",
+                pointer: "/usage".to_owned(),
+                detail: "usage belongs to an answer, and none of the items is one".to_owned(),
+            });
+        }
+    }
+}
+
+fn orphan_warning(n: usize, id: &str) -> Warning {
+    Warning {
+        code: "orphan_tool_result",
+        pointer: format!("/items/{n}"),
+        detail: format!("no open call on the path has the id {id:?}; the result is stored and never sent out alone"),
+    }
+}

@@ -1,0 +1,91 @@
+//! Taking a compaction back. Nothing is deleted: a further entry says that the view is what it was before.
+
+use uuid::Uuid;
+
+use super::commit::{advance, entry_of, new_branch};
+use super::{Compaction, Status, show};
+use crate::domain::compaction::CompactionRecord;
+use crate::service::clock;
+use crate::service::error::{Result, ServiceError};
+use crate::service::head::SessionState;
+use crate::service::state::{Service, Tenant};
+use crate::service::view::{self, Loaded, Read, newest_from, newest_of, state_of_path};
+use crate::store::compactions;
+use crate::store::entries::{self, Write};
+use crate::store::sessions;
+
+impl Service {
+    /// Takes back the newest compaction of the leaf's path.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict`: it did not succeed, was reverted before, or is not the newest on the path.
+    pub async fn revert_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
+        let mut transaction = self.pool().begin().await?;
+        let row =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let compaction = show(row)?;
+        let entry_id = compaction.result.as_ref().and_then(|result| result.entry_id);
+        let (Status::Succeeded, Some(entry_id)) = (compaction.status, entry_id) else {
+            return Err(conflict("not_revertible", "only a compaction that succeeded can be reverted"));
+        };
+        let mut session = sessions::lock(&mut *transaction, tenant.0, compaction.session_id)
+            .await?
+            .ok_or(ServiceError::NotFound("session"))?;
+        let mut head = self.head_of(&session)?;
+        if head.state.newest.as_ref().is_none_or(|newest| newest.id != entry_id) {
+            return Err(conflict("not_newest", "another compaction is the newest on the current path"));
+        }
+        let now = clock::now();
+        if !compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await? {
+            return Err(conflict("already_reverted", "this compaction was reverted before"));
+        }
+        let mut loaded =
+            view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let entry = entry_of(&head, record_before(&loaded, entry_id));
+        let branches = new_branch(&head, entry.branch);
+        loaded.heads.push(entry.head.clone());
+        loaded.stored.push(entries::StoredEntry::unsaved(&entry, head.session_id));
+        let place = loaded.stored.len() - 1;
+        if let Some(record) = &entry.record {
+            loaded.newest = Some(newest_from(&entry.head, record, &loaded.stored[..place]));
+        }
+        let fixed = (head.state.account.system, head.state.account.tools);
+        let state = state_of_path(&loaded, fixed, SessionState { ..head.state.clone() });
+        advance(&mut head, state, &entry)?;
+        session.head = head.row;
+        let write = Write {
+            session_id: session.id,
+            version: session.head.version,
+            head: &session.head,
+            entries: &[entry],
+            branches: &branches,
+            now,
+        };
+        entries::write(&mut *transaction, tenant.0, &write).await?;
+        transaction.commit().await?;
+        self.compaction(tenant, id).await
+    }
+}
+
+/// The view that the compaction found, as a record of its own.
+fn record_before(loaded: &Loaded, entry_id: Uuid) -> CompactionRecord {
+    let place = loaded.heads.iter().position(|head| head.id == entry_id).unwrap_or(loaded.heads.len());
+    let earlier = &loaded.stored[..place];
+    let before = newest_of(earlier).and_then(|newest| {
+        let stored = earlier.iter().find(|stored| stored.entry.head.id == newest.id)?;
+        let record = stored.record.clone()?;
+        // Entries between that compaction and this one were shown too.
+        let kept = newest.first_kept_depth.unwrap_or(newest.depth + 1);
+        let first = earlier.iter().find(|stored| stored.entry.head.depth >= kept)?;
+        Some(CompactionRecord { first_kept_entry_id: first.entry.head.id.to_string(), ..record })
+    });
+    let record = before.unwrap_or_else(|| CompactionRecord {
+        first_kept_entry_id: loaded.heads.first().map(|head| head.id.to_string()).unwrap_or_default(),
+        ..CompactionRecord::default()
+    });
+    CompactionRecord { reverts: Some(entry_id), ..record }
+}
+
+fn conflict(code: &'static str, detail: &str) -> ServiceError {
+    ServiceError::Conflict { code, detail: detail.to_owned() }
+}

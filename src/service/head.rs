@@ -1,0 +1,164 @@
+//! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sqlx::PgPool;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use super::error::{FieldError, Result, ServiceError};
+use super::state::{Inner, Tenant};
+use crate::domain::accounting::{Account, Snapshot};
+use crate::domain::guard::AntiThrash;
+use crate::domain::settings::{Settings, resolve};
+use crate::domain::shape::OpenCalls;
+use crate::store::path::Leaf;
+use crate::store::sessions::{self, HeadRow};
+
+/// Heads kept in memory, so that an append costs one statement.
+const CACHED_HEADS: u64 = 4_096;
+const CACHED_FOR: Duration = Duration::from_secs(600);
+
+/// What the service keeps of a session beside its columns, as JSON in `sessions.state`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionState {
+    pub account: Account,
+    pub newest: Option<Newest>,
+    pub open_calls: OpenCalls,
+    pub guard: AntiThrash,
+    /// The leaf is the last entry of its branch, so that the next one goes behind it.
+    pub leaf_is_tip: bool,
+    /// Message entries on the path.
+    pub messages: u64,
+    /// After a compaction that had nothing to do: not triggered again by itself below this size.
+    pub auto_retry_at: Option<u64>,
+    /// A change of estimator waits to be counted.
+    pub recounting: bool,
+}
+
+/// The newest compaction on the leaf's path and where its view lies, so that only the view is ever read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newest {
+    pub id: Uuid,
+    pub depth: i64,
+    /// `None`: nothing before the compaction is kept but the anchors.
+    pub first_kept_depth: Option<i64>,
+    pub anchor_depths: Vec<i64>,
+    /// The compaction takes another one back.
+    #[serde(default)]
+    pub is_revert: bool,
+}
+
+/// A session as far as appends, snapshots and plans need it.
+#[derive(Debug, Clone)]
+pub struct Head {
+    pub session_id: Uuid,
+    pub row: HeadRow,
+    pub state: SessionState,
+    pub settings: Arc<Settings>,
+    /// Branch 0 of a session that is no fork: its path needs no look-up.
+    pub is_fork: bool,
+}
+
+impl Head {
+    pub fn snapshot(&self) -> Snapshot {
+        self.state.snapshot(&self.settings)
+    }
+
+    pub fn leaf(&self) -> Leaf {
+        Leaf { session_id: self.session_id, branch: self.row.leaf_branch, depth: self.row.leaf_depth }
+    }
+
+    /// The leaf's path is one range of the session's own branch 0.
+    pub fn is_plain(&self) -> bool {
+        self.row.leaf_branch == 0 && !self.is_fork
+    }
+}
+
+impl SessionState {
+    pub fn snapshot(&self, settings: &Settings) -> Snapshot {
+        self.account.snapshot(settings, &self.guard, self.messages, self.recounting)
+    }
+
+    /// The columns that repeat what the state says, for filters and gauges.
+    pub fn write_to(&self, row: &mut HeadRow, settings: &Settings) -> Result<Snapshot> {
+        let snapshot = self.snapshot(settings);
+        row.state = serde_json::to_string(self).context("session state as JSON")?;
+        row.fill_state = fill_word(&snapshot).to_owned();
+        row.tokens = i64::try_from(snapshot.tokens).unwrap_or(i64::MAX);
+        Ok(snapshot)
+    }
+
+    pub fn read(text: &str) -> Result<SessionState> {
+        Ok(serde_json::from_str(text).context("stored session state")?)
+    }
+}
+
+fn fill_word(snapshot: &Snapshot) -> &'static str {
+    use crate::domain::compaction::FillState;
+    match snapshot.state {
+        FillState::Green => "green",
+        FillState::Yellow => "yellow",
+        FillState::Red => "red",
+    }
+}
+
+type Slot = Arc<Mutex<Option<Head>>>;
+
+/// Heads by session. A slot's lock orders this process's appends to one session; the version in the head guards
+/// against every other process, so a stale head costs a retry and nothing else.
+pub struct HeadCache {
+    slots: moka::sync::Cache<(Tenant, Uuid), Slot>,
+    settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
+}
+
+impl HeadCache {
+    pub fn new() -> HeadCache {
+        HeadCache {
+            slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
+            settings: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
+        }
+    }
+
+    pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
+        self.slots.get_with((tenant, session_id), Slot::default)
+    }
+}
+
+impl Inner {
+    /// Settings resolved from a stored patch; equal patches share one value.
+    pub fn resolve(&self, patch: &str, model: Option<&str>) -> Result<Arc<Settings>> {
+        let key = (patch.to_owned(), model.map(str::to_owned));
+        if let Some(settings) = self.heads.settings.get(&key) {
+            return Ok(settings);
+        }
+        let map: Map<String, Value> = serde_json::from_str(patch).context("stored settings")?;
+        let settings = Arc::new(self.resolve_map(&map, model)?);
+        self.heads.settings.insert(key, Arc::clone(&settings));
+        Ok(settings)
+    }
+
+    /// Settings resolved from a patch that a client gave; what is wrong with it is a validation error.
+    pub fn resolve_map(&self, patch: &Map<String, Value>, model: Option<&str>) -> Result<Settings> {
+        resolve::resolve(&self.options.settings, patch, model).map_err(|errors| {
+            let field = |error: resolve::SettingError| FieldError { pointer: error.pointer, detail: error.detail };
+            ServiceError::Invalid(errors.into_iter().map(field).collect())
+        })
+    }
+
+    pub async fn load_head(&self, pool: &PgPool, tenant: Tenant, session_id: Uuid) -> Result<Head> {
+        let found = sessions::head(pool, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        Ok(Head {
+            session_id,
+            state: SessionState::read(&found.head.state)?,
+            settings: self.resolve(&found.settings, found.model.as_deref())?,
+            is_fork: found.parent_session.is_some(),
+            row: found.head,
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Loading a path, or only the part of it that the model sees.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::error::{Result, ServiceError};
+use super::head::{Newest, SessionState};
+use super::state::Tenant;
+use crate::domain::accounting::{Account, UsageMark};
+use crate::domain::compaction::{CompactionRecord, Elision};
+use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
+use crate::store::entries::{self, Place, StoredEntry};
+use crate::store::path::{self, Leaf, Segment};
+
+/// A stretch of a path in path order, and the newest compaction on it.
+#[derive(Debug)]
+pub struct Loaded {
+    pub stored: Vec<StoredEntry>,
+    pub heads: Vec<EntryHead>,
+    pub newest: Option<Newest>,
+}
+
+/// Whether the items are read too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    Heads,
+    Items,
+}
+
+/// A leaf to look from: where it is and, where that is known, the newest compaction above it.
+#[derive(Debug, Clone)]
+pub struct Standpoint {
+    pub leaf: Leaf,
+    pub plain: bool,
+    pub newest: Option<Newest>,
+}
+
+impl Loaded {
+    fn new(stored: Vec<StoredEntry>, newest: Option<Newest>) -> Loaded {
+        let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
+        Loaded { stored, heads, newest }
+    }
+
+    pub fn compaction(&self) -> Option<NewestCompaction<'_>> {
+        let newest = self.newest.as_ref()?;
+        let at = |depth: i64| self.heads.binary_search_by_key(&depth, |head| head.depth).ok();
+        let index = at(newest.depth)?;
+        let record = self.stored[index].record.as_ref()?;
+        Some(NewestCompaction { index, record, first_kept: newest.first_kept_depth.and_then(at) })
+    }
+
+    pub fn record(&self) -> Option<&CompactionRecord> {
+        self.compaction().map(|compaction| compaction.record)
+    }
+
+    pub fn view(&self) -> Vec<ViewItem> {
+        plan_view(&self.heads, self.compaction())
+    }
+}
+
+/// The view of a standpoint: anchors, the kept tail, the compaction and everything after it; nothing else is read.
+pub async fn load_view(connection: &mut PgConnection, tenant: Tenant, from: &Standpoint, read: Read) -> Result<Loaded> {
+    let path = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
+    let segments = match &from.newest {
+        None => path,
+        Some(newest) => path::clip(&path, &visible_depths(newest, from.leaf.depth)),
+    };
+    let stored = load(connection, tenant, &segments, read).await?;
+    Ok(Loaded::new(stored, from.newest.clone()))
+}
+
+/// The whole path of a leaf.
+pub async fn load_path(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    leaf: Leaf,
+    plain: bool,
+    read: Read,
+) -> Result<Loaded> {
+    let segments = path::segments(connection, tenant.0, leaf, plain).await?;
+    let stored = load(connection, tenant, &segments, read).await?;
+    let newest = newest_of(&stored);
+    Ok(Loaded::new(stored, newest))
+}
+
+async fn load(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    segments: &[Segment],
+    read: Read,
+) -> Result<Vec<StoredEntry>> {
+    Ok(match read {
+        Read::Heads => entries::heads(connection, tenant.0, segments).await?,
+        Read::Items => entries::whole(connection, tenant.0, segments).await?,
+    })
+}
+
+fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
+    let tail = newest.first_kept_depth.unwrap_or(newest.depth);
+    let mut depths: Vec<(i64, i64)> =
+        newest.anchor_depths.iter().filter(|depth| **depth < tail).map(|depth| (*depth, *depth)).collect();
+    depths.sort_unstable();
+    depths.dedup();
+    depths.push((tail, leaf_depth));
+    depths
+}
+
+/// The newest compaction among loaded entries of a whole path.
+pub fn newest_of(stored: &[StoredEntry]) -> Option<Newest> {
+    let index = stored.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
+    let compaction = &stored[index];
+    let record = compaction.record.as_ref()?;
+    Some(newest_from(&compaction.entry.head, record, &stored[..index]))
+}
+
+/// Where a compaction's view lies, given the entries before it.
+pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[StoredEntry]) -> Newest {
+    let id = Uuid::parse_str(&record.first_kept_entry_id).ok();
+    let is_first_kept = |stored: &&StoredEntry| {
+        Some(stored.entry.head.id) == id
+            || stored.entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str())
+    };
+    let first_kept_depth = before.iter().rev().find(is_first_kept).map(|stored| stored.entry.head.depth);
+    let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
+    let anchor_depths = before
+        .iter()
+        .filter(|stored| anchors.contains(&stored.entry.head.id))
+        .map(|stored| stored.entry.head.depth)
+        .collect();
+    Newest { id: head.id, depth: head.depth, first_kept_depth, anchor_depths, is_revert: record.reverts.is_some() }
+}
+
+/// Where an entry of this session's tree (shared history included) sits.
+pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Uuid) -> Result<Place> {
+    let sessions = path::sessions(connection, tenant.0, session_id).await?;
+    entries::place(connection, tenant.0, &sessions, super::clock::seq_of(id), id)
+        .await?
+        .ok_or(ServiceError::NotFound("entry"))
+}
+
+/// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
+pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) -> SessionState {
+    let mut state = SessionState { leaf_is_tip: guard.leaf_is_tip, guard: guard.guard, ..SessionState::default() };
+    state.account = Account {
+        system: fixed.0,
+        tools: fixed.1,
+        calibration: guard.account.calibration,
+        ..Account::default()
+    };
+    for stored in &loaded.stored {
+        let head = &stored.entry.head;
+        state.account.path_tokens = head.path_tokens;
+        state.account.path_result_tokens = stored.path_result_tokens;
+        state.messages += u64::from(head.kind.holds_message() && head.role.is_some());
+        state.open_calls.apply(head.seq, &head.shape);
+        let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
+        if let (true, Some(record)) = (is_newest, &stored.record) {
+            let size = view_size(loaded, record);
+            state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
+        } else if let Some(usage) = head.usage {
+            state.account.usage = Some(UsageMark { tokens: i64::from(usage), path_tokens: head.path_tokens });
+        }
+    }
+    state.newest = loaded.newest.clone();
+    state
+}
+
+/// Tokens of a view before its compaction, the summary aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ViewSize {
+    pub messages: i64,
+    pub tool_results: i64,
+}
+
+fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
+    let Some(compaction) = loaded.compaction() else { return ViewSize::default() };
+    let kept = compaction.first_kept.map_or(compaction.index, |first| first)..compaction.index;
+    let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
+    let shown = loaded.heads[..compaction.index]
+        .iter()
+        .enumerate()
+        .filter(|(index, head)| kept.contains(index) || anchors.contains(&head.id))
+        .map(|(_, head)| head);
+    size_of(shown, &record.elisions)
+}
+
+/// Tokens of these entries with these elisions.
+pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryHead>, elisions: &[Elision]) -> ViewSize {
+    let mut freed: std::collections::HashMap<Uuid, i64> = std::collections::HashMap::new();
+    for elision in elisions {
+        *freed.entry(elision.entry_id).or_default() += i64::from(elision.tokens_before) - i64::from(elision.tokens_after);
+    }
+    let mut size = ViewSize::default();
+    for head in shown {
+        let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
+        size.messages += i64::from(head.tokens) - results;
+        size.tool_results += results - freed.get(&head.id).copied().unwrap_or(0);
+    }
+    size
+}
