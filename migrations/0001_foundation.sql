@@ -142,7 +142,7 @@ CREATE TABLE jobs (
     FOREIGN KEY (tenant_id, session_id) REFERENCES sessions (tenant_id, id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX jobs_one_live ON jobs (tenant_id, session_id, kind) WHERE status IN ('pending', 'running');
-CREATE INDEX jobs_due ON jobs (run_at) WHERE status = 'pending';
+CREATE INDEX jobs_due ON jobs (tenant_id, run_at, id) WHERE status = 'pending';
 CREATE INDEX jobs_leases ON jobs (lease_until) WHERE status = 'running';
 
 CREATE TABLE idempotency_keys (

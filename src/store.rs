@@ -4,6 +4,7 @@ pub mod compactions;
 pub mod entries;
 pub mod keys;
 pub mod path;
+pub mod queue;
 pub mod rebuilds;
 pub mod sessions;
 pub mod tool_calls;

@@ -1,1 +1,156 @@
+//! Background work: claims jobs from the queue and runs each under its lease.
+//!
+//! A notification wakes the worker early; jittered polling finds every job. No database connection is held while
+//! a job runs, and none is held while a model works.
 
+
+mod pause;
+mod reaper;
+mod runner;
+mod wake;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::store::queue::{self, Job};
+use pause::{Outage, jittered};
+
+/// For giving unfinished jobs back at the end of a shutdown.
+const RELEASE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Does the work of one job. Dropping the future must be safe at any point: the work is then done again.
+pub trait Handler: Send + Sync + 'static {
+    fn run(&self, job: &Job) -> impl Future<Output = Outcome> + Send;
+}
+
+/// How a handler left its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Finished, in the transaction that wrote the result.
+    Done,
+    /// The lease was lost; nothing was written.
+    LeaseLost,
+    /// Nothing was written; try again later. The sentence is shown to clients.
+    Retry(String),
+}
+
+/// How a worker works.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Jobs at a time.
+    pub concurrency: usize,
+    /// A job whose worker is silent for this long goes to another.
+    pub lease: Duration,
+    /// Between two looks at an idle queue, give or take a quarter.
+    pub poll: Duration,
+    /// Between two searches for ended leases.
+    pub reap: Duration,
+    /// The pause after a first failed attempt; it doubles with each, up to `retry_max`.
+    pub retry_base: Duration,
+    pub retry_max: Duration,
+    /// What jobs get to finish in on shutdown.
+    pub shutdown: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        WorkerOptions {
+            concurrency: 4,
+            lease: Duration::from_secs(150),
+            poll: Duration::from_secs(1),
+            reap: Duration::from_secs(10),
+            retry_base: Duration::from_secs(2),
+            retry_max: Duration::from_secs(300),
+            shutdown: Duration::from_secs(25),
+        }
+    }
+}
+
+/// Runs the jobs of a database, beside any number of other workers.
+pub struct Worker<H> {
+    context: Arc<Context<H>>,
+}
+
+/// What the claim loop shares with its jobs and helpers.
+struct Context<H> {
+    pool: PgPool,
+    handler: H,
+    options: WorkerOptions,
+    wake: Notify,
+    /// Set when the time for finishing on shutdown is up.
+    abandon: CancellationToken,
+}
+
+impl<H: Handler> Worker<H> {
+    pub fn new(pool: PgPool, handler: H, options: WorkerOptions) -> Worker<H> {
+        let (wake, abandon) = (Notify::new(), CancellationToken::new());
+        Worker { context: Arc::new(Context { pool, handler, options, wake, abandon }) }
+    }
+
+    /// Works until `shutdown`, then claims no more, lets jobs finish within `options.shutdown` and gives the rest
+    /// back. Dropping the future ends all jobs at once; their leases run out.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut helpers = JoinSet::new();
+        helpers.spawn(wake::listen(self.context.clone()));
+        helpers.spawn(reaper::run(self.context.clone()));
+        let mut jobs = JoinSet::new();
+        self.claim(&mut jobs, &shutdown).await;
+        drop(helpers);
+        self.finish(jobs).await;
+    }
+
+    async fn claim(&self, jobs: &mut JoinSet<()>, shutdown: &CancellationToken) {
+        let mut outage = Outage::new("claiming jobs");
+        let mut from = Uuid::nil();
+        while !shutdown.is_cancelled() {
+            while jobs.try_join_next().is_some() {}
+            let free = self.context.options.concurrency.saturating_sub(jobs.len());
+            let mut pause = jittered(self.context.options.poll);
+            match self.claim_up_to(free, from).await {
+                Ok(claimed) => {
+                    outage.over();
+                    from = queue::next_tenant(&claimed, from);
+                    let any = !claimed.is_empty();
+                    for job in claimed {
+                        jobs.spawn(runner::run(self.context.clone(), job));
+                    }
+                    if any {
+                        continue;
+                    }
+                }
+                Err(error) => pause = outage.failed(&error),
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                Some(_) = jobs.join_next() => {}
+                () = self.context.wake.notified(), if free > 0 => {}
+                () = sleep(pause), if free > 0 => {}
+            }
+        }
+    }
+
+    async fn claim_up_to(&self, free: usize, from: Uuid) -> sqlx::Result<Vec<Job>> {
+        if free == 0 {
+            return Ok(Vec::new());
+        }
+        let Context { pool, options, .. } = &*self.context;
+        let limit = i64::try_from(free).unwrap_or(i64::MAX);
+        pause::within(options.lease, queue::claim(pool, limit, options.lease, from)).await
+    }
+
+    async fn finish(&self, mut jobs: JoinSet<()>) {
+        let mut all_done = async || while jobs.join_next().await.is_some() {};
+        if timeout(self.context.options.shutdown, all_done()).await.is_err() {
+            self.context.abandon.cancel();
+            let _ = timeout(RELEASE_WITHIN, all_done()).await;
+        }
+    }
+}

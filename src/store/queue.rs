@@ -1,0 +1,273 @@
+//! The queue: one row of `jobs` per piece of background work.
+//!
+//! A claim gives a lease: a random token that ends at a time of the database's clock. Whatever a worker writes for
+//! a job names the token, so a worker whose lease was lost changes nothing. Attempts are counted by the claim.
+//! Lock order, here and in callers: session, job, compaction.
+
+mod sql;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Result};
+use uuid::Uuid;
+
+/// The channel on which a new job is announced. It saves latency; polling is what finds every job.
+pub const CHANNEL: &str = "contextd_jobs";
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum Kind {
+    /// Carries out the compaction that `compaction_id` names.
+    Compact,
+    /// Counts a session's tokens again under another estimator.
+    Recount,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 2] = [Kind::Compact, Kind::Recount];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Compact => "compact",
+            Kind::Recount => "recount",
+        }
+    }
+}
+
+/// A job to be queued.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub kind: Kind,
+    pub compaction_id: Option<Uuid>,
+    /// From now until the job is due.
+    pub delay: Duration,
+    /// Attempts before the job is dead.
+    pub max_attempts: i32,
+}
+
+/// What became of a [`NewJob`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enqueued {
+    New,
+    /// The session has a live job of this kind. `rerun`: it is running and will run once more after this.
+    Existing {
+        rerun: bool,
+    },
+}
+
+/// A claimed job.
+#[derive(Debug, Clone, FromRow)]
+pub struct Job {
+    pub tenant: Uuid,
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub kind: Kind,
+    pub compaction_id: Option<Uuid>,
+    /// This attempt's number, from 1.
+    pub attempts: i32,
+    pub max_attempts: i32,
+    pub token: Uuid,
+}
+
+/// What a worker shows to finish a job: without the current token nothing is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseProof {
+    pub job_id: Uuid,
+    pub token: Uuid,
+}
+
+impl Job {
+    pub fn proof(&self) -> LeaseProof {
+        LeaseProof { job_id: self.id, token: self.token }
+    }
+}
+
+/// How a finished job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completed {
+    /// The job is gone.
+    Done,
+    /// The job was asked for again while it ran: it is pending anew, its attempts unspent.
+    Rerun,
+    /// Somebody else has the job, or it was cancelled: roll back.
+    LeaseLost,
+}
+
+/// What a failed attempt led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retried {
+    Pending,
+    /// The attempts are spent; the job stays as a dead letter.
+    Dead,
+    LeaseLost,
+}
+
+/// The queue as a whole, all tenants.
+#[derive(Debug, Clone, Copy, PartialEq, FromRow)]
+pub struct Depth {
+    pub pending: i64,
+    pub running: i64,
+    pub dead: i64,
+    /// How long the oldest due job has been waiting; 0 when none is due.
+    pub oldest_pending_age_seconds: f64,
+}
+
+/// A job as it is listed. `status`: `pending`, `running` or `dead`.
+#[derive(Debug, Clone, FromRow)]
+pub struct JobRow {
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub kind: String,
+    pub compaction_id: Option<Uuid>,
+    pub status: String,
+    pub run_at: DateTime<Utc>,
+    pub attempts: i32,
+    pub max_attempts: i32,
+    pub lease_until: Option<DateTime<Utc>>,
+    pub last_error: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Queues a job within the caller's transaction: it exists, and is announced, when that commits.
+pub async fn enqueue(connection: &mut PgConnection, tenant: Uuid, job: &NewJob) -> Result<Enqueued> {
+    let (id, rerun): (Uuid, bool) = sqlx::query_as(sql::ENQUEUE)
+        .bind(tenant)
+        .bind(job.id)
+        .bind(job.session_id)
+        .bind(job.kind)
+        .bind(job.compaction_id)
+        .bind(job.delay.as_secs_f64())
+        .bind(job.max_attempts)
+        .fetch_one(&mut *connection)
+        .await?;
+    sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
+    Ok(if id == job.id { Enqueued::New } else { Enqueued::Existing { rerun } })
+}
+
+/// Claims up to `limit` due jobs, one tenant after the other in the order of their ids, beginning with `from` and
+/// wrapping around; within a tenant the longest due first. No tenant gets a second job before each has its first.
+pub async fn claim(pool: &PgPool, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
+    let mut tx = pool.begin().await?;
+    let mut jobs = claim_from(&mut tx, limit, lease, from).await?;
+    let open = limit - i64::try_from(jobs.len()).unwrap_or(limit);
+    if open > 0 && !from.is_nil() {
+        jobs.extend(claim_from(&mut tx, open, lease, Uuid::nil()).await?);
+    }
+    tx.commit().await?;
+    Ok(jobs)
+}
+
+/// Where the claim after this one begins: behind the tenant served last.
+pub fn next_tenant(claimed: &[Job], from: Uuid) -> Uuid {
+    claimed.last().map_or(from, |job| Uuid::from_u128(job.tenant.as_u128().wrapping_add(1)))
+}
+
+async fn claim_from(connection: &mut PgConnection, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
+    let kinds: Vec<&str> = Kind::ALL.map(Kind::as_str).to_vec();
+    sqlx::query_as(sql::CLAIM)
+        .bind(from)
+        .bind(limit + sql::WINDOW)
+        .bind(limit)
+        .bind(kinds)
+        .bind(lease.as_secs_f64())
+        .fetch_all(connection)
+        .await
+}
+
+/// Extends the lease from now. False: the lease is lost, the work is in vain.
+pub async fn heartbeat(executor: impl PgExecutor<'_>, job: &Job, lease: Duration) -> Result<bool> {
+    let result = sqlx::query(sql::HEARTBEAT)
+        .bind(job.tenant)
+        .bind(job.id)
+        .bind(job.token)
+        .bind(lease.as_secs_f64())
+        .execute(executor)
+        .await?;
+    Ok(result.rows_affected() == 1)
+}
+
+/// Gives a job back unfinished; the attempt is not spent. False: the lease was lost.
+pub async fn release(executor: impl PgExecutor<'_>, job: &Job) -> Result<bool> {
+    let moved: Option<String> =
+        sqlx::query_scalar(sql::RELEASE).bind(job.tenant).bind(job.id).bind(job.token).fetch_optional(executor).await?;
+    Ok(moved.is_some())
+}
+
+/// Records a failed attempt: the job is due again after `delay`, or dead when its attempts are spent; its
+/// compaction is queued again or failed. `error` is a sentence for people.
+pub async fn retry(executor: impl PgExecutor<'_>, job: &Job, error: &str, delay: Duration) -> Result<Retried> {
+    let moved: Option<String> = sqlx::query_scalar(sql::RETRY)
+        .bind(job.tenant)
+        .bind(job.id)
+        .bind(job.token)
+        .bind(error.replace('\0', ""))
+        .bind(delay.as_secs_f64())
+        .fetch_optional(executor)
+        .await?;
+    Ok(match moved.as_deref() {
+        None => Retried::LeaseLost,
+        Some("dead") => Retried::Dead,
+        Some(_) => Retried::Pending,
+    })
+}
+
+/// Finishes a job in the transaction that writes its result.
+pub async fn complete(connection: &mut PgConnection, tenant: Uuid, lease: LeaseProof) -> Result<Completed> {
+    // The lock comes first: a request for a rerun may be in the middle of its own transaction.
+    let rerun: Option<bool> = sqlx::query_scalar(sql::LOCK)
+        .bind(tenant)
+        .bind(lease.job_id)
+        .bind(lease.token)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let (statement, completed) = match rerun {
+        None => return Ok(Completed::LeaseLost),
+        Some(true) => (sql::RERUN, Completed::Rerun),
+        Some(false) => (sql::FINISH, Completed::Done),
+    };
+    sqlx::query(statement).bind(tenant).bind(lease.job_id).execute(connection).await?;
+    Ok(completed)
+}
+
+/// Removes the live job of a compaction; a worker that runs it learns so from its heartbeat or its commit.
+pub async fn cancel(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    compaction_id: Uuid,
+) -> Result<bool> {
+    let result = sqlx::query(sql::CANCEL).bind(tenant).bind(session_id).bind(compaction_id).execute(executor).await?;
+    Ok(result.rows_affected() > 0)
+}
+
+/// Returns jobs whose lease has ended to the queue, their attempt spent. Gives how many.
+pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
+    let moved: Vec<String> = sqlx::query_scalar(sql::REAP).fetch_all(executor).await?;
+    Ok(moved.len() as u64)
+}
+
+/// How full the queue is.
+pub async fn depth(executor: impl PgExecutor<'_>) -> Result<Depth> {
+    sqlx::query_as(sql::DEPTH).fetch_one(executor).await
+}
+
+/// A tenant's pending and running jobs.
+pub async fn live(executor: impl PgExecutor<'_>, tenant: Uuid) -> Result<i64> {
+    sqlx::query_scalar(sql::LIVE).bind(tenant).fetch_one(executor).await
+}
+
+/// A tenant's jobs by id, of one status or of all; `after` is the last id of the page before.
+pub async fn jobs(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    status: Option<&str>,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<JobRow>> {
+    let after = after.unwrap_or_default();
+    sqlx::query_as(sql::JOBS).bind(tenant).bind(status).bind(after).bind(limit).fetch_all(executor).await
+}

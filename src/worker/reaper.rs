@@ -1,0 +1,39 @@
+//! Returns the jobs of workers that went silent, and measures the queue.
+
+use std::sync::Arc;
+
+use metrics::{counter, gauge};
+use tokio::time::sleep;
+
+use super::pause::{Outage, jittered, within};
+use super::{Context, Handler};
+use crate::store::queue;
+
+pub async fn run<H: Handler>(context: Arc<Context<H>>) {
+    let mut outage = Outage::new("reaping jobs");
+    loop {
+        let pause = match within(context.options.lease, once(&context)).await {
+            Ok(()) => {
+                outage.over();
+                jittered(context.options.reap)
+            }
+            Err(error) => outage.failed(&error),
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn once<H: Handler>(context: &Context<H>) -> sqlx::Result<()> {
+    let reaped = queue::reap(&context.pool).await?;
+    if reaped > 0 {
+        tracing::warn!(jobs = reaped, "leases ended without a result");
+        counter!("contextd_jobs_reaped_total").increment(reaped);
+        context.wake.notify_one();
+    }
+    let depth = queue::depth(&context.pool).await?;
+    for (status, jobs) in [("pending", depth.pending), ("running", depth.running), ("dead", depth.dead)] {
+        gauge!("contextd_jobs", "status" => status).set(jobs as f64);
+    }
+    gauge!("contextd_jobs_oldest_pending_age_seconds").set(depth.oldest_pending_age_seconds);
+    Ok(())
+}

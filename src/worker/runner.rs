@@ -1,0 +1,95 @@
+//! One job, from claim to settlement: its work, its heartbeat, its log line.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use metrics::{counter, histogram};
+use tokio::time::{Instant, sleep};
+use tracing::Instrument;
+use tracing::field::Empty;
+
+use super::pause::{backoff, within};
+use super::{Context, Handler, Outcome, RELEASE_WITHIN};
+use crate::store::queue::{self, Job, Retried};
+
+/// How an attempt ended.
+enum End {
+    Left(Outcome),
+    /// The shutdown's time was up.
+    Abandoned,
+}
+
+pub async fn run<H: Handler>(context: Arc<Context<H>>, job: Job) {
+    let span = tracing::info_span!(
+        "job", kind = job.kind.as_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
+        compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts,
+        status = Empty, trigger = Empty, strategy = Empty, upstream = Empty, fallback = Empty,
+        tokens_before = Empty, tokens_after = Empty,
+    );
+    async {
+        let started = Instant::now();
+        let end = attempt(&context, &job).await;
+        let settled = within(RELEASE_WITHIN, settle(&context, &job, &end)).await;
+        let outcome = settled.unwrap_or_else(|error| {
+            tracing::error!(%error, "the job's end could not be recorded; its lease will run out");
+            "unsettled"
+        });
+        let elapsed = started.elapsed();
+        counter!("contextd_jobs_total", "kind" => job.kind.as_str(), "outcome" => outcome).increment(1);
+        histogram!("contextd_job_duration_seconds", "kind" => job.kind.as_str()).record(elapsed);
+        tracing::info!(outcome, duration_ms = elapsed.as_millis() as u64, "job");
+    }
+    .instrument(span)
+    .await;
+}
+
+async fn attempt<H: Handler>(context: &Context<H>, job: &Job) -> End {
+    let work = AssertUnwindSafe(context.handler.run(job)).catch_unwind();
+    tokio::select! {
+        // First of all the work: a commit removes the row that the heartbeat looks for.
+        biased;
+        result = work => End::Left(result.unwrap_or_else(|_| Outcome::Retry("internal error".to_owned()))),
+        () = lease_lost(context, job) => End::Left(Outcome::LeaseLost),
+        () = context.abandon.cancelled() => End::Abandoned,
+    }
+}
+
+/// Renews the lease until it is lost: to another worker, by cancellation, or because the database was away for
+/// so long that another worker may have the job.
+async fn lease_lost<H: Handler>(context: &Context<H>, job: &Job) {
+    let lease = context.options.lease;
+    let mut renewed = Instant::now();
+    while renewed.elapsed() < lease {
+        sleep(lease / 3).await;
+        let asked = Instant::now();
+        match within(lease / 3, queue::heartbeat(&context.pool, job, lease)).await {
+            Ok(true) => renewed = asked,
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "the lease was not renewed"),
+        }
+    }
+}
+
+/// Records the end. Gives the word for it in logs and metrics.
+async fn settle<H: Handler>(context: &Context<H>, job: &Job, end: &End) -> sqlx::Result<&'static str> {
+    Ok(match end {
+        End::Left(Outcome::Done) => "done",
+        End::Left(Outcome::LeaseLost) => "lease_lost",
+        End::Left(Outcome::Retry(error)) => {
+            match queue::retry(&context.pool, job, error, retry_delay(context, job)).await? {
+                Retried::Pending => "retry",
+                Retried::Dead => "dead",
+                Retried::LeaseLost => "lease_lost",
+            }
+        }
+        End::Abandoned if queue::release(&context.pool, job).await? => "released",
+        End::Abandoned => "lease_lost",
+    })
+}
+
+fn retry_delay<H>(context: &Context<H>, job: &Job) -> Duration {
+    let failures = u32::try_from(job.attempts).unwrap_or(1);
+    backoff(context.options.retry_base, context.options.retry_max, failures)
+}

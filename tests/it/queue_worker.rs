@@ -1,0 +1,245 @@
+//! The worker against a real database.
+
+use std::collections::HashMap;
+use std::future::{Future, pending};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use contextd::store::queue::{self, Completed, Job};
+use contextd::worker::{Handler, Outcome, Worker, WorkerOptions};
+use sqlx::PgPool;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::pg::database;
+use crate::queue_support::*;
+
+/// What the test's jobs do.
+#[derive(Clone, Copy)]
+enum Behaviour {
+    Finish(Duration),
+    Hang,
+    Fail,
+    Panic,
+}
+
+#[derive(Clone)]
+struct Recorder {
+    pool: PgPool,
+    behaviour: Behaviour,
+    runs: Arc<Mutex<HashMap<Uuid, u32>>>,
+    dropped: Arc<Mutex<u32>>,
+}
+
+struct CountDrop(Arc<Mutex<u32>>);
+impl Drop for CountDrop {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+impl Handler for Recorder {
+    async fn run(&self, job: &Job) -> Outcome {
+        *self.runs.lock().unwrap().entry(job.id).or_default() += 1;
+        let _guard = CountDrop(self.dropped.clone());
+        match self.behaviour {
+            Behaviour::Finish(time) => {
+                tokio::time::sleep(time).await;
+                match complete(&self.pool, job).await {
+                    Completed::LeaseLost => Outcome::LeaseLost,
+                    Completed::Done | Completed::Rerun => Outcome::Done,
+                }
+            }
+            Behaviour::Hang => pending().await,
+            Behaviour::Fail => Outcome::Retry("it failed".into()),
+            Behaviour::Panic => panic!("as the test wants"),
+        }
+    }
+}
+
+impl Recorder {
+    fn new(pool: &PgPool, behaviour: Behaviour) -> Recorder {
+        Recorder { pool: pool.clone(), behaviour, runs: Arc::default(), dropped: Arc::default() }
+    }
+
+    fn start(&self, options: WorkerOptions) -> (JoinHandle<()>, CancellationToken) {
+        let shutdown = CancellationToken::new();
+        let worker = Worker::new(self.pool.clone(), self.clone(), options);
+        (tokio::spawn(worker.run(shutdown.clone())), shutdown)
+    }
+
+    fn runs(&self) -> Vec<u32> {
+        self.runs.lock().unwrap().values().copied().collect()
+    }
+}
+
+fn quick() -> WorkerOptions {
+    WorkerOptions {
+        lease: Duration::from_millis(900),
+        poll: Duration::from_millis(50),
+        reap: Duration::from_millis(100),
+        retry_base: Duration::from_millis(1),
+        retry_max: Duration::from_millis(5),
+        shutdown: Duration::from_millis(200),
+        ..WorkerOptions::default()
+    }
+}
+
+async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
+    let started = Instant::now();
+    while !condition().await {
+        assert!(started.elapsed() < Duration::from_secs(20), "never came true: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn two_workers_run_every_job_once() {
+    let pool = database().await;
+    let tenants = [tenant(&pool).await, tenant(&pool).await];
+    for tenant in tenants {
+        fill(&pool, tenant, 25).await;
+    }
+    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(5)));
+    let workers = [recorder.start(quick()), recorder.start(quick())];
+    until("the queue is empty", async || counts(&pool).await == (0, 0, 0)).await;
+    for (worker, shutdown) in workers {
+        shutdown.cancel();
+        worker.await.unwrap();
+    }
+    assert_eq!(recorder.runs(), vec![1; 50]);
+}
+
+#[tokio::test]
+async fn the_heartbeat_carries_a_job_past_its_lease() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    fill(&pool, tenant, 1).await;
+    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(2_500)));
+    let (_worker, _) = recorder.start(quick());
+    let (_other, _) = recorder.start(quick());
+    until("the job is done", async || counts(&pool).await == (0, 0, 0)).await;
+    assert_eq!(recorder.runs(), [1]);
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_is_succeeded_after_its_lease() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    fill(&pool, tenant, 1).await;
+    let stuck = Recorder::new(&pool, Behaviour::Hang);
+    let (worker, _) = stuck.start(quick());
+    until("the job runs", async || counts(&pool).await == (0, 1, 0)).await;
+    worker.abort();
+    let _ = worker.await;
+    assert_eq!(*stuck.dropped.lock().unwrap(), 1, "nothing runs on after its worker");
+    assert_eq!(counts(&pool).await, (0, 1, 0), "a dead worker gives nothing back");
+
+    let heir = Recorder::new(&pool, Behaviour::Finish(Duration::ZERO));
+    let (_worker, _) = heir.start(quick());
+    until("the heir did the job", async || counts(&pool).await == (0, 0, 0)).await;
+    assert_eq!(heir.runs(), [1]);
+}
+
+#[tokio::test]
+async fn a_job_that_lost_its_lease_is_stopped() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    fill(&pool, tenant, 1).await;
+    let recorder = Recorder::new(&pool, Behaviour::Hang);
+    let (_worker, _) = recorder.start(quick());
+    until("the job runs", async || recorder.runs() == [1]).await;
+    sqlx::query("DELETE FROM jobs").execute(&pool).await.unwrap();
+    until("the job is dropped", async || *recorder.dropped.lock().unwrap() == 1).await;
+}
+
+#[tokio::test]
+async fn shutdown_gives_back_what_did_not_finish_and_spends_no_attempt() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    fill(&pool, tenant, 2).await;
+    let recorder = Recorder::new(&pool, Behaviour::Hang);
+    let (worker, shutdown) = recorder.start(quick());
+    until("both jobs run", async || counts(&pool).await == (0, 2, 0)).await;
+    shutdown.cancel();
+    worker.await.unwrap();
+    let jobs = queue::jobs(&pool, tenant, Some("pending"), None, 10).await.unwrap();
+    assert_eq!(jobs.iter().map(|job| job.attempts).collect::<Vec<_>>(), [0, 0]);
+}
+
+#[tokio::test]
+async fn shutdown_lets_a_job_finish_in_time() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    fill(&pool, tenant, 3).await;
+    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(300)));
+    let options = WorkerOptions { concurrency: 1, shutdown: Duration::from_secs(10), ..quick() };
+    let (worker, shutdown) = recorder.start(options);
+    until("a job runs", async || recorder.runs() == [1]).await;
+    shutdown.cancel();
+    worker.await.unwrap();
+    assert_eq!(counts(&pool).await, (2, 0, 0), "one finished, no other was claimed");
+}
+
+#[tokio::test]
+async fn failures_and_panics_are_tried_again_and_then_buried() {
+    for behaviour in [Behaviour::Fail, Behaviour::Panic] {
+        let pool = database().await;
+        let tenant = tenant(&pool).await;
+        let new = compaction(&pool, tenant, 3).await;
+        let recorder = Recorder::new(&pool, behaviour);
+        let (worker, shutdown) = recorder.start(quick());
+        until("the job is dead", async || counts(&pool).await == (0, 0, 1)).await;
+        shutdown.cancel();
+        worker.await.unwrap();
+        assert_eq!(recorder.runs(), [3]);
+        let (status, attempts, error, _, _) = compaction_row(&pool, &new).await;
+        assert_eq!((status.as_str(), attempts), ("failed", 3));
+        assert!(matches!(error.as_deref(), Some("it failed" | "internal error")), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_notification_wakes_the_worker_before_its_poll() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::ZERO));
+    let (_worker, _) = recorder.start(WorkerOptions { poll: Duration::from_secs(3600), ..quick() });
+    let listening = async || {
+        let listeners: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+        )
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+        listeners == 1
+    };
+    until("the worker listens", listening).await;
+    fill(&pool, tenant, 1).await;
+    until("the job is done", async || counts(&pool).await == (0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_worker_survives_the_loss_of_its_connections() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(50)));
+    let (_worker, _) = recorder.start(quick());
+    for _ in 0..3 {
+        fill(&pool, tenant, 2).await;
+        let _ = sqlx::query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+              WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .execute(&pool)
+        .await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    until("all jobs are done", async || {
+        let done: Result<i64, _> = sqlx::query_scalar("SELECT count(*) FROM jobs").fetch_one(&pool).await;
+        matches!(done, Ok(0))
+    })
+    .await;
+    assert_eq!(recorder.runs().len(), 6);
+}
