@@ -4,9 +4,13 @@
 //! Each format has one file under `format/` that does both.
 
 pub mod anthropic;
+#[cfg(test)]
+mod corpus;
+mod fields;
 pub mod native;
 pub mod openai_chat;
 pub mod openai_responses;
+mod outgoing;
 pub mod pi;
 pub mod write;
 

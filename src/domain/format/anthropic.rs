@@ -1,1 +1,18 @@
+//! Anthropic Messages: `{role, content}` with a string or blocks; results travel in user messages.
 
+mod media;
+mod read;
+mod read_block;
+mod server;
+mod write;
+mod write_block;
+
+#[cfg(test)]
+mod tests;
+
+pub use read::read;
+pub use write::write;
+
+/// Longest tool name that the API takes; ids have no stated limit, so theirs is only a sane one.
+const MAX_NAME: usize = 128;
+const MAX_ID: usize = 256;
