@@ -43,11 +43,14 @@ pub fn sessions(format: &str) -> Vec<Session> {
     found
 }
 
+/// Items beside what they were read as.
+pub type Readings<'s> = Vec<(&'s Value, Item)>;
+
 /// Reads every item; returns the messages that could be read beside their items, and the refusals.
 pub fn read_all(
     session: &Session,
     read: fn(&Value) -> Result<Item, ItemError>,
-) -> (Vec<(&Value, Item)>, Vec<(&str, ItemError)>) {
+) -> (Readings<'_>, Vec<(&str, ItemError)>) {
     let (mut items, mut refused) = (Vec::new(), Vec::new());
     for item in &session.items {
         match read(item) {

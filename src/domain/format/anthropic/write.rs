@@ -107,11 +107,11 @@ fn write_message<'p>(
         notes.add("empty_text_dropped", format!("{empty} text blocks without text"));
     }
     let is_tool = message.role == Role::Tool;
-    if let Some(Outgoing::Built(last)) = sent.last_mut().filter(|_| is_tool) {
-        if last.results_only {
-            last.content.append(&mut content);
-            return;
-        }
+    if let Some(Outgoing::Built(last)) = sent.last_mut().filter(|_| is_tool)
+        && last.results_only
+    {
+        last.content.append(&mut content);
+        return;
     }
     content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
     let as_string = around.is_some_and(|around| around.get("content").is_some());

@@ -89,10 +89,10 @@ impl<'m> Writer<'m> {
     fn server_result(&mut self, result: &ToolResult) {
         if let Some(whole) = own(result.opaque.as_ref(), FORMAT) {
             self.item(whole.clone());
-        } else if self.hosted != Some(&result.tool_call_id) {
-            if let Some(text) = outgoing::server_result_text(result) {
-                self.text(&text);
-            }
+        } else if self.hosted != Some(&result.tool_call_id)
+            && let Some(text) = outgoing::server_result_text(result)
+        {
+            self.text(&text);
         }
     }
 
@@ -154,10 +154,10 @@ fn with_id(mut item: Value, id: &str) -> Value {
 
 fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let kind = call_type(call);
-    if AgentTool::by_call(kind).is_some() {
-        if let Some(whole) = own(call.opaque.as_ref(), FORMAT) {
-            return with_id(whole.clone(), &call.id);
-        }
+    if AgentTool::by_call(kind).is_some()
+        && let Some(whole) = own(call.opaque.as_ref(), FORMAT)
+    {
+        return with_id(whole.clone(), &call.id);
     }
     let id = call_id(&call.id);
     let name = outgoing::word(&call.name, MAX_NAME);

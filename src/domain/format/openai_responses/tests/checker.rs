@@ -19,10 +19,8 @@ pub fn violations(items: &[Value]) -> Vec<String> {
                 report("reasoning leads nowhere".into());
             }
             "function_call" if !item["arguments"].is_string() => report("arguments are no string".into()),
-            "local_shell_call_output" => {
-                if open.remove(id) != Some("local_shell_call") {
-                    report(format!("orphan {kind}"));
-                }
+            "local_shell_call_output" if open.remove(id) != Some("local_shell_call") => {
+                report(format!("orphan {kind}"));
             }
             _ if hosted => {}
             _ if kind.ends_with("_output") => {
