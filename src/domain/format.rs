@@ -6,7 +6,8 @@
 pub mod anthropic;
 #[cfg(test)]
 mod corpus;
-mod fields;
+pub mod field;
+mod keys;
 pub mod native;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -17,7 +18,9 @@ pub mod write;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use self::write::{Note, Piece};
 use super::entry::EntryType;
+use super::json;
 use super::message::{Message, Stop};
 use super::usage::ReportedUsage;
 
@@ -56,6 +59,54 @@ pub struct ItemError {
     /// JSON pointer inside the item ("" is the item itself).
     pub pointer: String,
     pub detail: String,
+}
+
+/// Reads one raw item. Unknown keys and unknown blocks are kept, never refused.
+///
+/// # Errors
+/// Text that is not JSON, an item of the wrong kind, or a known field of the wrong type.
+pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
+    let value = json::parse_lenient(raw).map_err(|error| ItemError::new("", error.to_string()))?;
+    match format {
+        Format::Native => native::read(&value),
+        Format::OpenaiChat => openai_chat::read(&value),
+        Format::OpenaiResponses => openai_responses::read(&value),
+        Format::Anthropic => anthropic::read(&value),
+        Format::Pi => pi::read(&value),
+    }
+}
+
+/// The JSON texts of the target's messages, in order. `pieces` come from [`super::pairing::pieces`] for the same
+/// format; what the format can't say is added to `notes`.
+pub fn write(format: Format, pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    match format {
+        Format::Native => native::write(pieces, notes),
+        Format::OpenaiChat => openai_chat::write(pieces, notes),
+        Format::OpenaiResponses => openai_responses::write(pieces, notes),
+        Format::Anthropic => anthropic::write(pieces, notes),
+        Format::Pi => pi::write(pieces, notes),
+    }
+}
+
+impl Item {
+    /// An item that is one message and carries nothing else.
+    pub fn of_message(message: Message, needs_repair: bool) -> Item {
+        Item {
+            kind: EntryType::Message,
+            stop: message.stop,
+            message: Some(message),
+            source_id: None,
+            source_parent: None,
+            usage: None,
+            needs_repair,
+        }
+    }
+}
+
+impl ItemError {
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> ItemError {
+        ItemError { pointer: pointer.into(), detail: detail.into() }
+    }
 }
 
 impl Format {

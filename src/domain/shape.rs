@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::message::CallKind;
+use super::format::Item;
+use super::message::{Block, CallKind, Message, ToolResult};
 
 /// Calls and results of one entry, in order. The default is a message without tool traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,7 +64,143 @@ impl From<CallKind> for ShapeKind {
     }
 }
 
+/// The newest calls on a path that have no result yet, oldest first. At most [`OpenCalls::LIMIT`] are remembered:
+/// a result that comes later than that counts as one without a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OpenCalls(Vec<OpenCall>);
+
+/// A call that waits for its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub id: String,
+    pub name: String,
+    /// The entry that made the call.
+    pub seq: i64,
+}
+
+impl OpenCalls {
+    pub const LIMIT: usize = 4_096;
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &OpenCall> {
+        self.0.iter()
+    }
+
+    /// Takes in the entry `seq`. Returns the ids of its results that answer no open call.
+    pub fn apply(&mut self, seq: i64, shape: &Shape) -> Vec<String> {
+        for call in shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
+            // A call that takes over an id ends the wait for the earlier one.
+            self.0.retain(|open| open.id != call.id || open.seq == seq);
+            self.0.push(OpenCall { id: call.id.clone(), name: call.name.clone(), seq });
+        }
+        let orphans = shape.results.iter().filter(|result| result.kind == ShapeKind::Function);
+        let orphans = orphans.filter(|result| !self.close(&result.call_id)).map(|result| result.call_id.clone());
+        let orphans = orphans.collect();
+        self.0.drain(..self.0.len().saturating_sub(OpenCalls::LIMIT));
+        orphans
+    }
+
+    fn close(&mut self, id: &str) -> bool {
+        match self.0.iter().position(|open| open.id == id) {
+            Some(place) => {
+                self.0.remove(place);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The call that a result without an id belongs to: of the newest entry with a fitting open call, the first one.
+    fn fitting(&self, name: Option<&str>, taken: &[bool]) -> Option<usize> {
+        let fits = |place: usize, open: &OpenCall| {
+            name.is_none_or(|name| open.name == name) && !taken.get(place).is_some_and(|taken| *taken)
+        };
+        let newest = self.0.iter().enumerate().rposition(|(place, open)| fits(place, open))?;
+        let seq = self.0.get(newest)?.seq;
+        self.0.iter().enumerate().position(|(place, open)| open.seq == seq && fits(place, open))
+    }
+}
+
+/// The id given to the `nth` (0-based) call without one in the entry `seq`.
+fn generated_id(seq: i64, nth: usize) -> String {
+    match nth {
+        0 => format!("call_{seq}"),
+        _ => format!("call_{seq}_{nth}"),
+    }
+}
+
+/// Whether the id may be one that [`Shape::of`] made up for a call of the entry `seq`.
+pub fn is_generated_id(id: &str, seq: i64) -> bool {
+    let first = generated_id(seq, 0);
+    id.strip_prefix(first.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
+/// Puts the ids that pairing uses back on a freshly read message.
+pub fn apply_shape(message: &mut Message, shape: &Shape) {
+    let (mut calls, mut results) = (shape.calls.iter(), shape.results.iter());
+    for block in &mut message.content {
+        match block {
+            Block::ToolCall(call) => {
+                if let Some(known) = calls.next() {
+                    call.id.clone_from(&known.id);
+                }
+            }
+            Block::ToolResult(result) => {
+                if let Some(known) = results.next() {
+                    result.tool_call_id.clone_from(&known.call_id);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Shape {
+    /// The shape of an item that arrives as entry `seq` while `open` calls wait. `result_tokens` are those of its
+    /// results, in order.
+    pub fn of(item: &Item, seq: i64, open: &OpenCalls, result_tokens: &[u32]) -> Shape {
+        let mut shape = Shape { needs_repair: item.needs_repair, ..Shape::default() };
+        let Some(message) = &item.message else {
+            return shape;
+        };
+        let mut unnamed = 0;
+        for call in message.tool_calls() {
+            let mut id = call.id.clone();
+            if id.is_empty() {
+                id = generated_id(seq, unnamed);
+                unnamed += 1;
+            }
+            shape.calls.push(CallRef { id, name: call.name.clone(), kind: call.kind.into() });
+        }
+        let mut taken = vec![false; open.0.len()];
+        for (place, result) in message.tool_results().enumerate() {
+            let tokens = result_tokens.get(place).copied().unwrap_or(0);
+            let call_id = shape.answered(result, open, &mut taken);
+            shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
+        }
+        shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
+        shape
+    }
+
+    /// The id of the call that the result answers. A result without an id whose call has one of its own can't go
+    /// out as it came.
+    fn answered(&mut self, result: &ToolResult, open: &OpenCalls, taken: &mut [bool]) -> String {
+        if !result.tool_call_id.is_empty() || result.kind == CallKind::Server {
+            return result.tool_call_id.clone();
+        }
+        let fitting = open.fitting(result.name.as_deref(), taken);
+        let Some((place, call)) = fitting.and_then(|place| Some((place, open.0.get(place)?))) else {
+            return String::new();
+        };
+        taken[place] = true;
+        self.needs_repair |= !is_generated_id(&call.id, call.seq);
+        call.id.clone()
+    }
+
     pub fn is_trivial(&self) -> bool {
         *self == Shape::default()
     }
@@ -76,3 +213,6 @@ fn is_false(value: &bool) -> bool {
 fn is_function(kind: &ShapeKind) -> bool {
     *kind == ShapeKind::Function
 }
+
+#[cfg(test)]
+mod tests;

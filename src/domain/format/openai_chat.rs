@@ -1,1 +1,16 @@
+//! Chat Completions messages, and what its many imitators send under that name.
+//!
+//! Fields of a message that say how the model thought (`reasoning_content`, `reasoning`, `reasoning_details`) travel
+//! as one opaque [`Thinking`](crate::domain::message::Block::Thinking) block and come back as they were.
 
+mod read;
+mod write;
+
+pub use read::read;
+pub use write::write;
+
+/// Message fields in which imitators of the API put the model's thinking, the readable ones first.
+const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+
+#[cfg(test)]
+mod tests;

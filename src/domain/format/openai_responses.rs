@@ -15,7 +15,7 @@ pub use read::read;
 pub use write::write;
 
 use super::Format;
-use super::fields::Object;
+use super::keys::Object;
 use crate::domain::message::Opaque;
 
 /// Longest `call_id` and longest tool name that the API takes.

@@ -3,16 +3,20 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::message::Message;
+use crate::domain::message::{Media, Message, ToolCall, ToolResult};
+
+/// Characters of a provider-run tool's arguments or output that survive where only text can carry them.
+const SERVER_TEXT_CHARS: usize = 4_000;
 
 /// One step of a context on its way out, pairing already repaired: every `Function` or `Custom` call is answered
-/// by the `Tool` pieces that directly follow its message, in the order of the calls, and no result stands alone.
+/// by the `Tool` pieces that directly follow its message, and no result stands alone. The calls of a Responses
+/// context may stand in several consecutive messages before their results, as that format has them.
 #[derive(Debug, Clone)]
 pub enum Piece<'a> {
     /// The stored item, valid as it is in the target format: it goes out byte for byte.
     Verbatim { entry: usize, item: &'a str },
-    /// A message to be written. `entry` is its place in the view's entries; `None`: made up by the service
-    /// (a summary, a synthetic result).
+    /// A message to be written. `entry` is its place in the path; `None`: made up by the service
+    /// (a summary, a synthetic result). A message made of several entries names the first.
     Message { entry: Option<usize>, message: Message },
 }
 
@@ -21,7 +25,61 @@ pub enum Piece<'a> {
 pub struct Note {
     /// A stable snake_case word, e.g. `thinking_dropped`, `synthetic_result`, `orphan_result_dropped`.
     pub code: &'static str,
-    /// Index into the view's entries (replaced by the entry's id before it is shown).
+    /// Index into the path (replaced by the entry's id before it is shown).
     pub entry: Option<usize>,
     pub detail: String,
+}
+
+impl Note {
+    pub fn new(code: &'static str, entry: Option<usize>, detail: impl Into<String>) -> Note {
+        Note { code, entry, detail: detail.into() }
+    }
+}
+
+/// A call that its provider ran itself, said in words for a provider that can't replay it.
+pub fn server_call_text(call: &ToolCall) -> String {
+    let arguments = match &call.arguments_text {
+        Some(text) => clip(text, SERVER_TEXT_CHARS),
+        None => clip(&call.arguments.to_string(), SERVER_TEXT_CHARS),
+    };
+    format!("[{} was run by the provider with {arguments}]", call.name)
+}
+
+/// The result of such a call, said in words.
+pub fn server_result_text(result: &ToolResult) -> String {
+    let name = result.name.as_deref().unwrap_or("the provider's tool");
+    let outcome = if result.is_error { "failed" } else { "returned" };
+    match clip(&result.plain_text(), SERVER_TEXT_CHARS) {
+        text if text.is_empty() => format!("[{name} {outcome}; its output can't be shown here]"),
+        text => format!("[{name} {outcome}: {text}]"),
+    }
+}
+
+/// The first `limit` characters, with a mark where something is left out.
+pub fn clip(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Where the bytes are, as one URL: a `data:` URL or the media's own. `None` where only the provider knows.
+pub fn media_url(media: &Media, default_type: &str) -> Option<String> {
+    match (&media.data, &media.url) {
+        (Some(data), _) => Some(format!("data:{};base64,{data}", media.media_type.as_deref().unwrap_or(default_type))),
+        (None, Some(url)) => Some(url.clone()),
+        (None, None) => None,
+    }
+}
+
+/// The media behind a URL: its bytes where it is a base64 `data:` URL, else the URL itself.
+pub fn media_from_url(url: &str) -> Media {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match inline {
+        Some((media_type, data)) => {
+            let media_type = Some(media_type.to_owned()).filter(|name| !name.is_empty());
+            Media { media_type, data: Some(data.to_owned()), ..Media::default() }
+        }
+        None => Media { url: Some(url.to_owned()), ..Media::default() },
+    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::format::fields::{Object, data_url, fail, object, only, optional_string, string, without};
+use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::keys::{Object, data_url, fail, only, without};
 use crate::domain::format::outgoing::{is_out_of_reach, own};
 use crate::domain::format::{Format, ItemError};
 use crate::domain::message::{Media, Opaque};
@@ -12,18 +13,18 @@ pub fn read(block: &Object, pointer: &str) -> Result<Media, ItemError> {
     let at = format!("{pointer}/source");
     let Some(value) = block.get("source") else { return fail(at, "missing") };
     let source = object(value, &at)?;
-    let mut media = Media { filename: optional_string(block, "title", pointer)?, ..Media::default() };
-    match string(source, "type", &at)? {
+    let mut media = Media { filename: string(block, "title", pointer)?.map(str::to_owned), ..Media::default() };
+    match required_string(source, "type", &at)? {
         "base64" => {
-            media.media_type = Some(string(source, "media_type", &at)?.to_owned());
-            media.data = Some(string(source, "data", &at)?.to_owned());
+            media.media_type = Some(required_string(source, "media_type", &at)?.to_owned());
+            media.data = Some(required_string(source, "data", &at)?.to_owned());
         }
         "text" => {
-            media.media_type = optional_string(source, "media_type", &at)?;
-            media.text = Some(string(source, "data", &at)?.to_owned());
+            media.media_type = string(source, "media_type", &at)?.map(str::to_owned);
+            media.text = Some(required_string(source, "data", &at)?.to_owned());
         }
-        "url" => media.url = Some(string(source, "url", &at)?.to_owned()),
-        "file" => media.file_id = Some(string(source, "file_id", &at)?.to_owned()),
+        "url" => media.url = Some(required_string(source, "url", &at)?.to_owned()),
+        "file" => media.file_id = Some(required_string(source, "file_id", &at)?.to_owned()),
         _ => media.opaque = Some(opaque(block.clone())),
     }
     let simple = only(block, &["type", "source", "title"]) && only(source, &["type", "media_type", "data", "url"]);

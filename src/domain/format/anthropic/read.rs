@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::{read_block, server};
 use crate::domain::entry::EntryType;
-use crate::domain::format::fields::{Object, fail, object, only, optional_string, string, without};
+use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::{Format, Item, ItemError};
 use crate::domain::message::{Block, Message, Opaque, Role, Stop};
 use crate::domain::usage::ReportedUsage;
@@ -13,7 +14,7 @@ use crate::domain::usage::ReportedUsage;
 /// because the API refuses them as input.
 pub fn read(value: &Value) -> Result<Item, ItemError> {
     let item = object(value, "")?;
-    let role = match string(item, "role", "")? {
+    let role = match required_string(item, "role", "")? {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,
@@ -32,7 +33,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     Ok(Item {
         kind: EntryType::Message,
         message: Some(Message { role, content, stop, opaque }),
-        source_id: optional_string(item, "id", "")?,
+        source_id: string(item, "id", "")?.map(str::to_owned),
         source_parent: None,
         usage: item.get("usage").and_then(Value::as_object).and_then(read_usage),
         stop,

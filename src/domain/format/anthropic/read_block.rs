@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{MAX_ID, MAX_NAME, media};
-use crate::domain::format::fields::{Object, fail, object, only, optional_string, string, without};
+use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::format::{Format, ItemError};
 use crate::domain::message::{Block, CallKind, Opaque, Role, ToolCall, ToolResult};
@@ -11,7 +12,7 @@ use crate::domain::message::{Block, CallKind, Opaque, Role, ToolCall, ToolResult
 /// Reads one block of a message of `role`; sets `needs_repair` where the API would refuse the block as it is.
 pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     let block = object(value, pointer)?;
-    let kind = string(block, "type", pointer)?;
+    let kind = required_string(block, "type", pointer)?;
     match kind {
         "tool_use" if role != Role::Assistant => fail(pointer, "tool_use belongs into an assistant message"),
         "tool_result" if role != Role::User => fail(pointer, "tool_result belongs into a user message"),
@@ -28,7 +29,7 @@ pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -
 fn read_simple(block: &Object, kind: &str, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     match kind {
         "text" => {
-            let text = string(block, "text", pointer)?;
+            let text = required_string(block, "text", pointer)?;
             *needs_repair |= text.trim().is_empty();
             let opaque = (!only(block, &["type", "text"])).then(|| opaque(without(block, &["text"])));
             Ok(Block::Text { text: text.into(), opaque })
@@ -42,8 +43,10 @@ fn read_simple(block: &Object, kind: &str, pointer: &str, needs_repair: &mut boo
 /// Thinking without a signature can't be replayed: the API checks it.
 fn read_thinking(block: &Object, kind: &str, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     let (text, proof) = match kind {
-        "thinking" => (string(block, "thinking", pointer)?, optional_string(block, "signature", pointer)?),
-        _ => ("", Some(string(block, "data", pointer)?.to_owned())),
+        "thinking" => {
+            (required_string(block, "thinking", pointer)?, string(block, "signature", pointer)?.map(str::to_owned))
+        }
+        _ => ("", Some(required_string(block, "data", pointer)?.to_owned())),
     };
     let replayable = proof.is_some_and(|proof| !proof.is_empty());
     *needs_repair |= !replayable;
@@ -51,8 +54,8 @@ fn read_thinking(block: &Object, kind: &str, pointer: &str, needs_repair: &mut b
 }
 
 fn read_call(block: &Object, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
-    let id = optional_string(block, "id", pointer)?.unwrap_or_default();
-    let name = string(block, "name", pointer)?.to_owned();
+    let id = string(block, "id", pointer)?.map(str::to_owned).unwrap_or_default();
+    let name = required_string(block, "name", pointer)?.to_owned();
     let arguments = block.get("input").cloned().unwrap_or_else(|| Value::Object(Object::new()));
     *needs_repair |= !is_word(&id, MAX_ID) || !is_word(&name, MAX_NAME);
     *needs_repair |= !block.get("input").is_some_and(Value::is_object);
@@ -62,7 +65,7 @@ fn read_call(block: &Object, pointer: &str, needs_repair: &mut bool) -> Result<B
 }
 
 fn read_result(block: &Object, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
-    let id = optional_string(block, "tool_use_id", pointer)?.unwrap_or_default();
+    let id = string(block, "tool_use_id", pointer)?.map(str::to_owned).unwrap_or_default();
     *needs_repair |= !is_word(&id, MAX_ID);
     let content = read_result_content(block, pointer, needs_repair)?;
     let is_error = match block.get("is_error") {
@@ -92,7 +95,7 @@ fn read_result_content(block: &Object, pointer: &str, needs_repair: &mut bool) -
     for (index, value) in list.iter().enumerate() {
         let at = format!("{pointer}/content/{index}");
         let inner = object(value, &at)?;
-        read.push(read_simple(inner, string(inner, "type", &at)?, &at, needs_repair)?);
+        read.push(read_simple(inner, required_string(inner, "type", &at)?, &at, needs_repair)?);
     }
     Ok(read)
 }
@@ -116,8 +119,8 @@ fn result_opaque(block: &Object) -> Option<Opaque> {
 
 fn read_server_call(block: &Object, pointer: &str) -> Result<Block, ItemError> {
     Ok(Block::ToolCall(ToolCall {
-        id: string(block, "id", pointer)?.to_owned(),
-        name: string(block, "name", pointer)?.to_owned(),
+        id: required_string(block, "id", pointer)?.to_owned(),
+        name: required_string(block, "name", pointer)?.to_owned(),
         arguments: block.get("input").cloned().unwrap_or(Value::Null),
         arguments_text: None,
         kind: CallKind::Server,
@@ -129,7 +132,7 @@ fn read_server_result(block: &Object, pointer: &str) -> Result<Block, ItemError>
     let content = block.get("content").unwrap_or(&Value::Null);
     let failed = content["type"].as_str().is_some_and(|kind| kind.ends_with("_error"));
     Ok(Block::ToolResult(ToolResult {
-        tool_call_id: string(block, "tool_use_id", pointer)?.to_owned(),
+        tool_call_id: required_string(block, "tool_use_id", pointer)?.to_owned(),
         name: None,
         content: server_content(content),
         is_error: failed || block.get("is_error") == Some(&Value::Bool(true)),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::server;
 use super::write_block::{self, Place};
 use crate::domain::format::Format;
-use crate::domain::format::fields::Object;
+use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{Notes, own};
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::message::{Block, Message, Role};

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::opaque;
-use crate::domain::format::fields::{Object, data_url, object, only, optional_string, string, without};
+use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::keys::{Object, data_url, only, without};
 use crate::domain::format::outgoing::{self, Notes, is_out_of_reach, own};
 use crate::domain::format::{Format, ItemError};
 use crate::domain::message::{Block, Media, Opaque, Role};
@@ -18,14 +19,14 @@ pub fn text_type(role: Role) -> &'static str {
 /// Reads one part; sets `needs_repair` for the part types of other APIs that can be said in this one.
 pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     let part = object(value, pointer)?;
-    Ok(match string(part, "type", pointer)? {
+    Ok(match required_string(part, "type", pointer)? {
         "text" => {
             *needs_repair = true;
-            Block::text(string(part, "text", pointer)?)
+            Block::text(required_string(part, "text", pointer)?)
         }
         kind @ ("input_text" | "output_text" | "summary_text" | "refusal") => {
             let key = text_key(kind);
-            let text = string(part, key, pointer)?.to_owned();
+            let text = required_string(part, key, pointer)?.to_owned();
             let plain = kind == text_type(role) && only(part, &["type", "text"]);
             Block::Text { text, opaque: (!plain).then(|| opaque(without(part, &[key]))) }
         }
@@ -67,8 +68,8 @@ fn write_text(text: &str, around: Option<&Opaque>, role: Role) -> Value {
 }
 
 fn read_image(part: &Object, pointer: &str, needs_repair: &mut bool) -> Result<Media, ItemError> {
-    let url = optional_string(part, "image_url", pointer)?;
-    let file_id = optional_string(part, "file_id", pointer)?;
+    let url = string(part, "image_url", pointer)?.map(str::to_owned);
+    let file_id = string(part, "file_id", pointer)?.map(str::to_owned);
     *needs_repair |= url.is_none() && file_id.is_none();
     let mut media = inline(url);
     media.file_id = file_id;
@@ -77,16 +78,16 @@ fn read_image(part: &Object, pointer: &str, needs_repair: &mut bool) -> Result<M
 }
 
 fn read_file(part: &Object, pointer: &str) -> Result<Media, ItemError> {
-    let data = optional_string(part, "file_data", pointer)?;
+    let data = string(part, "file_data", pointer)?.map(str::to_owned);
     let mut media = match data {
         Some(data) if data_url(&data).is_none() => Media { data: Some(data), ..Media::default() },
         data => inline(data),
     };
-    if let Some(url) = optional_string(part, "file_url", pointer)? {
+    if let Some(url) = string(part, "file_url", pointer)?.map(str::to_owned) {
         media.url = Some(url);
     }
-    media.file_id = optional_string(part, "file_id", pointer)?;
-    media.filename = optional_string(part, "filename", pointer)?;
+    media.file_id = string(part, "file_id", pointer)?.map(str::to_owned);
+    media.filename = string(part, "filename", pointer)?.map(str::to_owned);
     if !only(part, &["type", "file_data", "file_url", "filename"]) {
         media.opaque = Some(opaque(without(part, &["file_data", "file_url", "file_id", "filename"])));
     }

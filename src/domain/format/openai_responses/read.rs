@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::tools::{self, AgentTool};
 use super::{MAX_ID, MAX_NAME, opaque, parts};
 use crate::domain::entry::EntryType;
-use crate::domain::format::fields::{Object, fail, object, only, optional_string, string, without};
+use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::format::{Item, ItemError};
 use crate::domain::message::{Block, CallKind, Message, Role, Stop, ToolCall, ToolResult};
@@ -14,13 +15,13 @@ use crate::domain::message::{Block, CallKind, Message, Role, Stop, ToolCall, Too
 pub fn read(value: &Value) -> Result<Item, ItemError> {
     let item = object(value, "")?;
     let mut needs_repair = false;
-    let message = match optional_string(item, "type", "")?.as_deref() {
+    let message = match string(item, "type", "")?.map(str::to_owned).as_deref() {
         Some("message") | None => read_message(item, &mut needs_repair)?,
         Some(kind) => read_typed(item, kind, &mut needs_repair)?,
     };
     Ok(Item {
         kind: EntryType::Message,
-        source_id: optional_string(item, "id", "")?,
+        source_id: string(item, "id", "")?.map(str::to_owned),
         source_parent: None,
         usage: None,
         stop: message.stop,
@@ -58,7 +59,7 @@ fn read_typed(item: &Object, kind: &str, needs_repair: &mut bool) -> Result<Mess
 }
 
 fn read_message(item: &Object, needs_repair: &mut bool) -> Result<Message, ItemError> {
-    let role = match string(item, "role", "")? {
+    let role = match required_string(item, "role", "")? {
         "system" => Role::System,
         "developer" => Role::Developer,
         "user" => Role::User,
@@ -92,9 +93,9 @@ fn read_parts(list: &[Value], role: Role, pointer: &str, needs_repair: &mut bool
 }
 
 fn read_call(item: &Object, key: &str, kind: CallKind, needs_repair: &mut bool) -> Result<Block, ItemError> {
-    let id = string(item, "call_id", "")?.to_owned();
-    let name = string(item, "name", "")?.to_owned();
-    let text = string(item, key, "")?.to_owned();
+    let id = required_string(item, "call_id", "")?.to_owned();
+    let name = required_string(item, "name", "")?.to_owned();
+    let text = required_string(item, key, "")?.to_owned();
     *needs_repair |= id.is_empty() || id.len() > MAX_ID || !is_word(&name, MAX_NAME);
     let arguments = match kind {
         CallKind::Custom => Value::from(text.as_str()),
@@ -106,7 +107,7 @@ fn read_call(item: &Object, key: &str, kind: CallKind, needs_repair: &mut bool) 
 }
 
 fn read_output(item: &Object, kind: CallKind, needs_repair: &mut bool) -> Result<Block, ItemError> {
-    let id = string(item, "call_id", "")?.to_owned();
+    let id = required_string(item, "call_id", "")?.to_owned();
     *needs_repair |= id.is_empty() || id.len() > MAX_ID;
     let output = item.get("output").unwrap_or(&Value::Null);
     let content = match output {
@@ -172,7 +173,7 @@ fn read_agent_output(item: &Object, tool: &AgentTool) -> Result<ToolResult, Item
 /// A tool search that OpenAI ran itself can lack the id; any other call has one.
 fn agent_call_id(item: &Object, keys: &[&str]) -> Result<(String, CallKind), ItemError> {
     for key in keys {
-        if let Some(id) = optional_string(item, key, "")? {
+        if let Some(id) = string(item, key, "")?.map(str::to_owned) {
             let server = item.get("execution").is_some_and(|execution| *execution == "server");
             return Ok((id, if server { CallKind::Server } else { CallKind::Function }));
         }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::parts;
-use crate::domain::format::fields::Object;
+use crate::domain::format::keys::Object;
 use crate::domain::message::{Block, ToolResult};
 
 /// A built-in tool that the agent runs.

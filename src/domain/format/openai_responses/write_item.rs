@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::tools::AgentTool;
 use super::{MAX_ID, MAX_NAME, parts};
 use crate::domain::format::Format;
-use crate::domain::format::fields::Object;
+use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
 use crate::domain::message::{Block, CallKind, Message, Opaque, Role, ToolCall, ToolResult};
 

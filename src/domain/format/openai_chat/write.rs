@@ -1,0 +1,263 @@
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::domain::format::Format;
+use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
+use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
+
+/// Writes Chat Completions messages.
+///
+/// Images and files of tool results, which tool messages can't hold, follow the batch of results in a user message.
+pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    let mut writer = Writer { written: Vec::with_capacity(pieces.len()), attachments: Vec::new(), notes };
+    for piece in pieces {
+        match piece {
+            Piece::Verbatim { item, .. } => writer.verbatim(item),
+            Piece::Message { entry, message } => writer.message(*entry, message),
+        }
+    }
+    writer.attach();
+    writer.written
+}
+
+struct Writer<'n> {
+    written: Vec<String>,
+    /// Content parts that wait for the end of a batch of results.
+    attachments: Vec<Value>,
+    notes: &'n mut Vec<Note>,
+}
+
+impl Writer<'_> {
+    fn verbatim(&mut self, item: &str) {
+        if !self.attachments.is_empty() && !is_result(item) {
+            self.attach();
+        }
+        self.written.push(item.to_owned());
+    }
+
+    fn message(&mut self, entry: Option<usize>, message: &Message) {
+        if message.role != Role::Tool {
+            self.attach();
+        }
+        match message.role {
+            Role::Assistant => self.assistant(entry, message),
+            Role::Tool => message.tool_results().for_each(|result| self.result(entry, result)),
+            Role::System => self.speech("system", entry, message),
+            Role::Developer => self.speech("developer", entry, message),
+            _ => self.speech("user", entry, message),
+        }
+    }
+
+    fn speech(&mut self, role: &str, entry: Option<usize>, message: &Message) {
+        let mut said = Said::default();
+        message.content.iter().for_each(|block| said.add(block));
+        said.report(entry, self.notes);
+        if said.parts.is_empty() {
+            self.drop_empty(entry);
+        } else {
+            self.push(&json!({ "role": role, "content": content(said.parts) }));
+        }
+    }
+
+    fn assistant(&mut self, entry: Option<usize>, message: &Message) {
+        let mut said = Said { for_assistant: true, ..Said::default() };
+        message.content.iter().for_each(|block| said.add(block));
+        said.report(entry, self.notes);
+        let Said { parts, calls, fields, .. } = said;
+        if parts.is_empty() && calls.is_empty() && fields.is_empty() {
+            return self.drop_empty(entry);
+        }
+        let content = match parts.is_empty() {
+            true if calls.is_empty() && !fields.contains_key("audio") => json!(""),
+            true => Value::Null,
+            false => content(parts),
+        };
+        let mut written = Map::new();
+        written.insert("role".to_owned(), "assistant".into());
+        written.insert("content".to_owned(), content);
+        written.extend(fields);
+        if !calls.is_empty() {
+            written.insert("tool_calls".to_owned(), calls.into());
+        }
+        self.push(&Value::Object(written));
+    }
+
+    fn result(&mut self, entry: Option<usize>, result: &ToolResult) {
+        let mut said = Said::default();
+        result.content.iter().for_each(|block| said.add(block));
+        said.report(entry, self.notes);
+        if result.is_error && entry.is_some() {
+            self.note("error_flag_dropped", entry, "a tool message has no error flag");
+        }
+        let own_parts = result.content.iter().any(|block| !matches!(block, Block::Text { .. }) && is_own(block));
+        let content = if own_parts { Value::from(said.parts) } else { self.result_text(entry, result, said.parts) };
+        self.push(&json!({ "role": "tool", "tool_call_id": result.tool_call_id, "content": content }));
+    }
+
+    /// The text of a result; its other parts are put aside until the batch is complete.
+    fn result_text(&mut self, entry: Option<usize>, result: &ToolResult, parts: Vec<Value>) -> Value {
+        let (texts, attached): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.get("text").is_some());
+        let mut texts: Vec<&str> = texts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+        if !attached.is_empty() {
+            self.note("result_media_moved", entry, "media of a tool result follow it in a user message");
+            self.attachments.push(text_part(&format!("Attached to the result of tool call {}:", result.tool_call_id)));
+            self.attachments.extend(attached);
+            texts.push("(the attachment follows in a user message)");
+        }
+        texts.join("\n").into()
+    }
+
+    fn attach(&mut self) {
+        if !self.attachments.is_empty() {
+            let parts = std::mem::take(&mut self.attachments);
+            self.push(&json!({ "role": "user", "content": parts }));
+        }
+    }
+
+    fn drop_empty(&mut self, entry: Option<usize>) {
+        self.note("empty_message_dropped", entry, "a message without content is left out");
+    }
+
+    fn note(&mut self, code: &'static str, entry: Option<usize>, detail: &str) {
+        self.notes.push(Note::new(code, entry, detail));
+    }
+
+    fn push(&mut self, message: &Value) {
+        self.written.push(message.to_string());
+    }
+}
+
+/// What the blocks of one message come to in Chat Completions, and what of them got lost.
+#[derive(Default)]
+struct Said {
+    for_assistant: bool,
+    parts: Vec<Value>,
+    calls: Vec<Value>,
+    /// Fields of the message itself: thinking and audio that came in this format.
+    fields: Map<String, Value>,
+    lost: Vec<(&'static str, &'static str)>,
+}
+
+impl Said {
+    fn add(&mut self, block: &Block) {
+        match block {
+            Block::Text { text, .. } if text.is_empty() => {}
+            Block::Text { text, .. } => self.parts.push(text_part(text)),
+            Block::Thinking { opaque: Some(Opaque { format: Format::OpenaiChat, value }), .. } => self.fields(value),
+            Block::Thinking { .. } => self.lose("thinking_dropped", "thinking is replayed to its own provider only"),
+            Block::Image { source } | Block::Document { source } if self.for_assistant && own(source).is_none() => {
+                self.lose("media_dropped", "an assistant message can't hold media");
+            }
+            Block::Image { source } => self.image(source),
+            Block::Document { source } => self.document(source),
+            Block::ToolCall(call) if call.kind == CallKind::Server => {
+                self.lose("server_tool_as_text", "a tool run by another provider is described in words");
+                self.parts.push(text_part(&server_call_text(call)));
+            }
+            Block::ToolCall(call) => self.calls.push(call_value(call)),
+            Block::ToolResult(result) => self.parts.push(text_part(&server_result_text(result))),
+            Block::Raw(Opaque { format: Format::OpenaiChat, value }) if value.get("type").is_none() => {
+                self.fields(value);
+            }
+            Block::Raw(Opaque { format: Format::OpenaiChat, value }) => self.parts.push(value.clone()),
+            Block::Raw(_) => self.lose("raw_block_dropped", "a block that only its own provider understands"),
+        }
+    }
+
+    fn fields(&mut self, value: &Value) {
+        self.fields.extend(value.as_object().cloned().unwrap_or_default());
+    }
+
+    fn image(&mut self, source: &Media) {
+        match (own(source), media_url(source, "image/png")) {
+            (Some(part), _) => self.parts.push(part.clone()),
+            (None, Some(url)) => self.parts.push(json!({ "type": "image_url", "image_url": { "url": url } })),
+            (None, None) => self.lose("media_dropped", "an image that only its own provider can find"),
+        }
+    }
+
+    fn document(&mut self, source: &Media) {
+        if let Some(part) = own(source) {
+            self.parts.push(part.clone());
+        } else if let Some(text) = &source.text {
+            self.parts.push(text_part(text));
+        } else if source.data.is_some() {
+            let filename = source.filename.as_deref().unwrap_or("document");
+            let data = media_url(source, "application/pdf");
+            self.parts.push(json!({ "type": "file", "file": { "filename": filename, "file_data": data } }));
+        } else if let Some(url) = &source.url {
+            self.lose("document_as_link", "a document can't be given by its URL; the URL is written out");
+            self.parts.push(text_part(&format!("[document: {url}]")));
+        } else {
+            self.lose("media_dropped", "a document that only its own provider can find");
+        }
+    }
+
+    /// One note of a kind for a message.
+    fn lose(&mut self, code: &'static str, detail: &'static str) {
+        if !self.lost.iter().any(|(known, _)| *known == code) {
+            self.lost.push((code, detail));
+        }
+    }
+
+    fn report(&mut self, entry: Option<usize>, notes: &mut Vec<Note>) {
+        notes.extend(self.lost.drain(..).map(|(code, detail)| Note::new(code, entry, detail)));
+    }
+}
+
+fn call_value(call: &ToolCall) -> Value {
+    if let Some(Opaque { format: Format::OpenaiChat, value: Value::Object(fields) }) = &call.opaque {
+        let mut fields = fields.clone();
+        fields.insert("id".to_owned(), call.id.as_str().into());
+        return Value::Object(fields);
+    }
+    if call.kind == CallKind::Custom {
+        let input = match (&call.arguments_text, &call.arguments) {
+            (Some(text), _) | (None, Value::String(text)) => text.clone(),
+            (None, arguments) => arguments.to_string(),
+        };
+        return json!({ "id": call.id, "type": "custom", "custom": { "name": call.name, "input": input } });
+    }
+    let arguments = match &call.arguments_text {
+        Some(text) if !text.trim().is_empty() => text.clone(),
+        Some(_) => "{}".to_owned(),
+        None => call.arguments.to_string(),
+    };
+    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+}
+
+/// The message's `content`: a plain string where there is one text alone.
+fn content(mut parts: Vec<Value>) -> Value {
+    if let [Value::Object(only)] = parts.as_mut_slice()
+        && only.len() == 2
+        && let Some(text @ Value::String(_)) = only.get_mut("text")
+    {
+        return text.take();
+    }
+    parts.into()
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// The part as it came, where it came in this format.
+fn own(source: &Media) -> Option<&Value> {
+    source.opaque.as_ref().filter(|opaque| opaque.format == Format::OpenaiChat).map(|opaque| &opaque.value)
+}
+
+fn is_own(block: &Block) -> bool {
+    match block {
+        Block::Image { source } | Block::Document { source } => own(source).is_some(),
+        Block::Raw(opaque) => opaque.format == Format::OpenaiChat,
+        _ => false,
+    }
+}
+
+fn is_result(item: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Speaker {
+        role: String,
+    }
+    serde_json::from_str::<Speaker>(item).is_ok_and(|speaker| matches!(speaker.role.as_str(), "tool" | "function"))
+}
