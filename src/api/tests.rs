@@ -7,24 +7,18 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::routing::get;
 use futures::stream;
 use serde_json::{Value, json};
-use sqlx::postgres::PgPoolOptions;
 use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::service::state::Options;
 
 const SID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const MIB: usize = 1 << 20;
 
 /// No database listens there: whatever reaches a use case fails, so a 4xx proves that nothing was stored.
 fn state(dev: bool) -> AppState {
-    let pool = PgPoolOptions::new()
-        .acquire_timeout(std::time::Duration::from_millis(200))
-        .connect_lazy("postgres://nobody@127.0.0.1:1/none")
-        .unwrap();
     AppState {
-        service: Service::new(pool, Options::default()),
+        service: Service::without_database(),
         dev,
         dev_tenant: dev.then(|| Tenant(Uuid::nil())),
         ready: Arc::new(AtomicBool::new(true)),

@@ -22,3 +22,15 @@ impl Service {
         Ok(if applied >= latest { Readiness::Ready } else { Readiness::SchemaOutdated })
     }
 }
+
+#[cfg(test)]
+impl Service {
+    /// A service whose database is not there: whatever reaches it fails.
+    pub fn without_database() -> Service {
+        let pool = sqlx::postgres::PgPoolOptions::new()
+            .acquire_timeout(std::time::Duration::from_millis(200))
+            .connect_lazy("postgres://nobody@127.0.0.1:1/none")
+            .unwrap();
+        Service::new(pool, super::state::Options::default())
+    }
+}
