@@ -1,7 +1,7 @@
 //! The real binary with its own embedded database, and a client for it.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -93,10 +93,6 @@ impl App {
         let empty = tempfile::tempdir().unwrap();
         let data = std::mem::replace(&mut self.data, empty);
         App::start(data, std::mem::take(&mut self.envs))
-    }
-
-    pub fn data_dir(&self) -> PathBuf {
-        self.data.path().to_owned()
     }
 
     pub fn url(&self, path: &str) -> String {
