@@ -15,7 +15,7 @@ use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::guard::ResetReason;
+use crate::domain::guard::{AntiThrash, ResetReason};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
@@ -81,7 +81,8 @@ impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
         let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
         let now = clock::now();
-        let mut state = SessionState { leaf_is_tip: true, ..SessionState::default() };
+        let guard = AntiThrash::new(&settings);
+        let mut state = SessionState { leaf_is_tip: true, guard, ..SessionState::default() };
         let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
         let mut row = SessionRow {
             id: clock::new_id(),
@@ -194,7 +195,7 @@ impl Service {
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
         let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
-        let fresh = SessionState { leaf_is_tip: true, guard: Default::default(), ..before };
+        let fresh = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..before };
         let state = view::state_of_path(&loaded, fixed, fresh);
         let now = clock::now();
         let mut fork = SessionRow {

@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::domain::compaction::{Fallback, UpstreamReport};
 use crate::domain::settings::{Estimator, OnUpstreamFailure, Settings};
-use crate::domain::summary::{SummaryPart, SummaryTask, chunk};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, chunk};
 use crate::domain::verify::{RejectReason, check_summary};
 use crate::llm::{Completion, Upstream, UpstreamError, UpstreamKind, Upstreams};
 use crate::service::work::SummaryOutcome;
@@ -68,7 +68,7 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
         return fall_back(upstreams, request, UpstreamReport::default(), &name, Failure::Unknown(name.clone())).await;
     };
     if request.tasks.is_empty() || upstream.config().kind == UpstreamKind::Builtin {
-        let texts = builtin(upstreams, request.tasks).await?;
+        let texts = builtin(upstreams, request).await?;
         return Ok(SummaryOutcome { builtin: !texts.is_empty(), ..outcome(request.tasks, texts) });
     }
     let caller = Caller::new(&upstream, request);
@@ -102,15 +102,19 @@ async fn fall_back(
     if request.settings.on_upstream_failure == OnUpstreamFailure::Fail {
         return Err(failure);
     }
-    let texts = builtin(upstreams, request.tasks).await?;
+    let texts = builtin(upstreams, request).await?;
     let fallback = Fallback { used: true, from: Some(from.to_owned()), reason: Some(reason.to_owned()) };
     Ok(SummaryOutcome { upstream: report, fallback, builtin: true, ..outcome(request.tasks, texts) })
 }
 
-async fn builtin(upstreams: &Upstreams, tasks: &[SummaryTask]) -> Result<Vec<String>, Failure> {
+/// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
+async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
+    let allowance = Allowance::new(request.replaced_tokens, request.settings.reserve_tokens);
+    let share = allowance.body / u32::try_from(request.tasks.len().max(1)).unwrap_or(1);
     let mut texts = Vec::new();
-    for task in tasks {
-        texts.push(upstreams.builtin().summarise(task).await?.text);
+    for task in request.tasks {
+        let task = SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() };
+        texts.push(upstreams.builtin().summarise(&task).await?.text);
     }
     Ok(texts)
 }
