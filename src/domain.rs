@@ -6,6 +6,7 @@ pub mod compaction;
 pub mod cut;
 pub mod entry;
 pub mod files;
+pub mod fit;
 pub mod format;
 pub mod guard;
 pub mod identifiers;

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::guard::AntiThrash;
+use super::ledger::Ledger;
 use super::settings::Strategy;
 
 /// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
@@ -41,9 +42,9 @@ pub struct CompactionRecord {
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifiers: Vec<String>,
-    /// The rendered tool ledger, cumulative over earlier compactions on the path.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub ledger: String,
+    /// The tool ledger, cumulative over earlier compactions on the path.
+    #[serde(default, skip_serializing_if = "Ledger::is_empty")]
+    pub ledger: Ledger,
 }
 
 /// One tool result shown shorter than it is. The original stays in its entry.

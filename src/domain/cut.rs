@@ -1,1 +1,118 @@
+//! Where a compaction cuts: pi 0.87's rules, and one of our own, that no call is parted from its result.
 
+use std::collections::HashMap;
+
+use super::entry::{EntryHead, EntryType};
+use super::message::Role;
+use super::shape::ShapeKind;
+
+/// Where the kept tail begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Index into the entries.
+    pub first_kept: usize,
+    /// Where the turn begins that the cut splits; `None` where it splits none.
+    pub turn_start: Option<usize>,
+}
+
+impl Cut {
+    pub fn is_split_turn(&self) -> bool {
+        self.turn_start.is_some()
+    }
+}
+
+/// Walks back from the end until `keep_recent_tokens` are gathered and cuts at the first place from there on where
+/// a context may begin; at the newest such place before, where there is none after. Invisible entries directly
+/// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
+/// `None`: no place will do.
+pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut> {
+    let valid = valid_places(entries);
+    let (first, last) = (*valid.first()?, *valid.last()?);
+    let place = match budget_start(entries, keep_recent_tokens) {
+        None => first,
+        Some(start) => {
+            let next = valid.partition_point(|place| *place < start);
+            valid.get(next).copied().unwrap_or(last)
+        }
+    };
+    let first_kept = with_metadata(entries, place);
+    let turn_start = turn_start(entries, first_kept).filter(|start| *start != first_kept);
+    Some(Cut { first_kept, turn_start })
+}
+
+/// The index at which the entries from it to the end reach the budget.
+fn budget_start(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<usize> {
+    let mut gathered = 0_u64;
+    entries.iter().enumerate().rev().filter(|(_, head)| adds_context(head)).find_map(|(index, head)| {
+        gathered += u64::from(head.tokens);
+        (gathered >= u64::from(keep_recent_tokens)).then_some(index)
+    })
+}
+
+fn with_metadata(entries: &[&EntryHead], place: usize) -> usize {
+    let before = entries.get(..place).unwrap_or_default();
+    before.iter().rposition(|head| adds_context(head)).map_or(0, |index| index + 1)
+}
+
+fn adds_context(head: &EntryHead) -> bool {
+    head.is_visible() || head.kind == EntryType::Compaction
+}
+
+fn turn_start(entries: &[&EntryHead], from: usize) -> Option<usize> {
+    entries.iter().take(from + 1).rposition(|head| starts_turn(head))
+}
+
+/// Whether a turn begins here: something that is not the agent's own doing.
+pub fn starts_turn(head: &EntryHead) -> bool {
+    let by_role = match head.role {
+        Some(Role::User) => head.shape.results.is_empty(),
+        Some(Role::BashExecution | Role::Custom | Role::BranchSummary) => true,
+        _ => false,
+    };
+    head.is_visible() && (by_role || head.kind == EntryType::Chapter)
+}
+
+fn starts_context(head: &EntryHead) -> bool {
+    let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
+    starts_turn(head) || (head.is_visible() && answers)
+}
+
+/// Places where a context may begin, ascending.
+fn valid_places(entries: &[&EntryHead]) -> Vec<usize> {
+    let mut opened = vec![0_usize; entries.len() + 1];
+    let mut closed = vec![0_usize; entries.len() + 1];
+    for (call, result) in pairs(entries) {
+        // A cut at any place in call+1..=result would part them.
+        for (list, place) in [(&mut opened, call + 1), (&mut closed, result + 1)] {
+            if let Some(count) = list.get_mut(place) {
+                *count += 1;
+            }
+        }
+    }
+    let mut parted = 0;
+    let edges = opened.iter().zip(&closed);
+    let places = entries.iter().zip(edges).enumerate().filter_map(|(place, (head, (opens, closes)))| {
+        parted = parted + opens - closes;
+        (parted == 0 && starts_context(head)).then_some(place)
+    });
+    places.collect()
+}
+
+/// Calls and their results, as indexes of their entries; a result belongs to the newest call of its id before it.
+/// What the provider ran inside its own turn is no pair.
+pub fn pairs(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (index, head) in entries.iter().enumerate() {
+        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            pairs.extend(calls.get(result.call_id.as_str()).map(|call| (*call, index)));
+        }
+        for call in head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
+            calls.insert(&call.id, index);
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests;

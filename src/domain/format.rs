@@ -4,10 +4,14 @@
 //! Each format has one file under `format/` that does both.
 
 pub mod anthropic;
+#[cfg(test)]
+mod corpus;
 pub mod field;
+mod keys;
 pub mod native;
 pub mod openai_chat;
 pub mod openai_responses;
+mod outgoing;
 pub mod pi;
 pub mod write;
 

@@ -33,11 +33,11 @@ pub fn depth(raw: &[u8]) -> usize {
 /// Parses `raw`, nested up to 127 deep. Lone surrogate escapes become U+FFFD; numbers keep their digits
 /// (`1e400` too).
 pub fn parse_lenient(raw: &str) -> Result<Value, JsonError> {
-    serde_json::from_str(&paired_surrogates(raw)).map_err(|error| JsonError(error.to_string()))
+    serde_json::from_str(&mend_surrogates(raw)).map_err(|error| JsonError(error.to_string()))
 }
 
-/// The text with every surrogate escape that has no partner replaced.
-fn paired_surrogates(raw: &str) -> Cow<'_, str> {
+/// The text with every surrogate escape that has no partner replaced by `\\ufffd`, of the same length.
+pub fn mend_surrogates(raw: &str) -> Cow<'_, str> {
     let bytes = raw.as_bytes();
     let mut fixed = String::new();
     let (mut copied, mut at) = (0, 0);
@@ -70,6 +70,14 @@ fn escape_unit(bytes: &[u8], at: usize) -> Option<u16> {
         let value = char::from(digit).to_digit(16)?;
         Some(unit << 4 | u16::try_from(value).ok()?)
     })
+}
+
+/// An object as the service stored it; anything else reads as an empty one.
+pub fn parse_object(text: &str) -> serde_json::Map<String, Value> {
+    match parse_lenient(text) {
+        Ok(Value::Object(object)) => object,
+        _ => serde_json::Map::new(),
+    }
 }
 
 /// Length in UTF-16 units of what JavaScript's `JSON.stringify` makes of the value: no spaces, numbers as the

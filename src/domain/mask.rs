@@ -1,4 +1,205 @@
-use super::compaction::Elision;
-use super::message::Message;
+//! Masking: old tool results give way to a marker. The originals stay in their entries, so it can be undone,
+//! and the agent can page one back in by its call id.
 
-pub fn apply(_message: &mut Message, _elisions: &[Elision]) {}
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::compaction::{Elision, ElisionKind};
+use super::entry::EntryHead;
+use super::message::{Block, Message, Role, ToolResult};
+use super::settings::{Estimator, Settings};
+use super::shape::ShapeKind;
+use super::tokens::count_message;
+use super::view::ViewItem;
+
+const MASKED: &str = "[tool_result elided; call_id=";
+const DUPLICATE: &str = "[tool_result duplicate; call_id=";
+const TRUNCATED: &str = "[tool_result truncated; call_id=";
+
+/// What masking would do to a view.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MaskPlan {
+    /// New elisions only; see [`merge`].
+    pub elisions: Vec<Elision>,
+    pub tokens_freed: u64,
+    pub results: u32,
+}
+
+/// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
+///
+/// Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
+/// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
+pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskPlan {
+    let shown = shown_results(view, path);
+    let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
+    let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
+    let mut seen = HashSet::new();
+    let mut plan = MaskPlan::default();
+    for result in shown.iter().take(old) {
+        let excluded = result.name.is_some_and(|name| excluded.contains(name));
+        if result.marked || excluded || !seen.insert((result.entry_id, result.call_id)) {
+            continue;
+        }
+        let marker = marker(result.call_id, result.original_tokens);
+        let after = result_tokens(settings.estimator, result.call_id, &marker);
+        if after < result.shown_tokens {
+            plan.tokens_freed += u64::from(result.shown_tokens - after);
+            plan.results += 1;
+            plan.elisions.push(Elision {
+                entry_id: result.entry_id,
+                tool_call_id: result.call_id.to_owned(),
+                kind: ElisionKind::Mask,
+                tokens_before: result.original_tokens,
+                tokens_after: after,
+                same_as: None,
+                keep_chars: None,
+            });
+        }
+    }
+    if plan.tokens_freed < u64::from(settings.min_gain_tokens) {
+        return MaskPlan::default();
+    }
+    plan
+}
+
+struct Shown<'a> {
+    entry_id: Uuid,
+    call_id: &'a str,
+    name: Option<&'a str>,
+    original_tokens: u32,
+    shown_tokens: u32,
+    /// Nothing but a marker is shown already.
+    marked: bool,
+}
+
+fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'a>> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut shown = Vec::new();
+    for item in view {
+        let ViewItem::Entry { index, elisions } = item else { continue };
+        let Some(head) = path.get(*index) else { continue };
+        names.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+        let earlier: HashMap<&str, &Elision> =
+            elisions.iter().map(|elision| (elision.tool_call_id.as_str(), elision)).collect();
+        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            let call_id = result.call_id.as_str();
+            let earlier = earlier.get(call_id);
+            shown.push(Shown {
+                entry_id: head.id,
+                call_id,
+                name: names.get(call_id).copied(),
+                original_tokens: result.tokens,
+                shown_tokens: earlier.map_or(result.tokens, |elision| elision.tokens_after),
+                marked: earlier.is_some_and(|elision| matches!(elision.kind, ElisionKind::Mask | ElisionKind::Drop)),
+            });
+        }
+    }
+    shown
+}
+
+/// Earlier elisions with newer ones over them: one for each result, the original size kept.
+pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
+    let mut merged: Vec<Elision> = Vec::with_capacity(previous.len() + new.len());
+    let mut places: HashMap<(Uuid, &str), usize> = HashMap::new();
+    for elision in previous.iter().chain(new) {
+        match places.get(&(elision.entry_id, elision.tool_call_id.as_str())).copied() {
+            Some(place) => {
+                if let Some(slot) = merged.get_mut(place) {
+                    let tokens_before = slot.tokens_before;
+                    *slot = Elision { tokens_before, ..elision.clone() };
+                }
+            }
+            None => {
+                places.insert((elision.entry_id, &elision.tool_call_id), merged.len());
+                merged.push(elision.clone());
+            }
+        }
+    }
+    merged
+}
+
+/// Shows the named results of a message as their elisions say. Call id, name and error flag stay.
+pub fn apply(message: &mut Message, elisions: &[Elision]) {
+    let by_call: HashMap<&str, &Elision> = elisions.iter().map(|one| (one.tool_call_id.as_str(), one)).collect();
+    for block in &mut message.content {
+        let Block::ToolResult(result) = block else { continue };
+        let Some(elision) = by_call.get(result.tool_call_id.as_str()) else { continue };
+        let text = replacement(elision, &result.plain_text());
+        let keep_media = elision.kind == ElisionKind::Truncate;
+        result.content.retain(|block| keep_media && !matches!(block, Block::Text { .. }));
+        result.content.insert(0, Block::Text { text });
+        result.opaque = None;
+    }
+}
+
+fn replacement(elision: &Elision, original: &str) -> String {
+    let (call_id, tokens) = (elision.tool_call_id.as_str(), elision.tokens_before);
+    match (elision.kind, &elision.same_as, elision.keep_chars) {
+        (ElisionKind::Duplicate, Some(same_as), _) => duplicate(call_id, same_as, tokens),
+        (ElisionKind::Truncate, _, Some((head, tail))) => {
+            truncated(call_id, original, head as usize, tail as usize).unwrap_or_else(|| original.to_owned())
+        }
+        _ => marker(call_id, tokens),
+    }
+}
+
+/// What stands for a masked result.
+pub fn marker(call_id: &str, original_tokens: u32) -> String {
+    format!("{MASKED}{call_id}; original_tokens={original_tokens}]")
+}
+
+/// What stands for a result that a later one repeats.
+pub fn duplicate(call_id: &str, same_as: &str, original_tokens: u32) -> String {
+    format!("{DUPLICATE}{call_id}; same_as={same_as}; original_tokens={original_tokens}]")
+}
+
+/// Head and tail of a long result, in characters, around a line that states its length. `None`: it is not longer.
+pub fn truncated(call_id: &str, original: &str, head: usize, tail: usize) -> Option<String> {
+    let length = original.chars().count();
+    if length <= head.saturating_add(tail) {
+        return None;
+    }
+    let offset = |chars: usize| original.char_indices().nth(chars).map_or(original.len(), |(at, _)| at);
+    let (head, tail) = (&original[..offset(head)], &original[offset(length - tail)..]);
+    Some(format!("{head}\n{TRUNCATED}{call_id}; original_characters={length}]\n{tail}"))
+}
+
+/// Whether a result's text is the marker of a masked one.
+pub fn is_marker(text: &str) -> bool {
+    closes(text.trim(), MASKED, "; original_tokens=")
+}
+
+/// Whether a result's text is anything that this service put in place of an original: a client that posts its
+/// context back must not have it stored as the tool's own words.
+pub fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    is_marker(text)
+        || closes(text, DUPLICATE, "; original_tokens=")
+        || text.lines().any(|line| closes(line, TRUNCATED, "; original_characters="))
+}
+
+fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
+    text.strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix(']'))
+        .and_then(|rest| rest.rsplit_once(last_field))
+        .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The size of a tool result that holds this text alone, counted as on arrival.
+pub fn result_tokens(estimator: Estimator, call_id: &str, text: &str) -> u32 {
+    let result = ToolResult {
+        tool_call_id: call_id.to_owned(),
+        name: None,
+        content: vec![Block::Text { text: text.to_owned() }],
+        is_error: false,
+        kind: Default::default(),
+        opaque: None,
+    };
+    let message = Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None };
+    let counted = count_message(estimator, &message);
+    counted.results.first().copied().unwrap_or(counted.total)
+}
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,9 @@ pub struct Message {
     /// Why the model stopped, where the source says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// What the provider's own message has around its content, for an exact replay to that provider.
+    #[serde(skip)]
+    pub opaque: Option<Opaque>,
 }
 
 /// Why an assistant message ended. `Aborted` and `Error` make its usage worthless.
@@ -53,6 +56,9 @@ pub enum Stop {
 pub enum Block {
     Text {
         text: String,
+        /// What the provider's own block has besides the text (citations, cache marks), for an exact replay.
+        #[serde(skip)]
+        opaque: Option<Opaque>,
     },
     Thinking {
         text: String,
@@ -173,10 +179,21 @@ impl Role {
     }
 }
 
+impl Block {
+    /// Plain text.
+    pub fn text(text: impl Into<String>) -> Block {
+        Block::Text { text: text.into(), opaque: None }
+    }
+}
+
 impl Message {
+    pub fn new(role: Role, content: Vec<Block>) -> Message {
+        Message { role, content, stop: None, opaque: None }
+    }
+
     /// A message of one text block.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
-        Message { role, content: vec![Block::Text { text: text.into() }], stop: None }
+        Message::new(role, vec![Block::text(text)])
     }
 
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
@@ -210,7 +227,7 @@ fn joined_text(blocks: &[Block]) -> String {
     let texts: Vec<&str> = blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
+            Block::Text { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect();

@@ -1,1 +1,144 @@
+//! The plan of a compaction: what is summarised, what stays, decided from small columns only.
 
+use std::collections::{BTreeSet, HashMap};
+
+use super::compaction::Reason;
+use super::cut::{Cut, cut_point, pairs, starts_turn};
+use super::entry::{EntryHead, EntryType};
+use super::message::Role;
+use super::settings::Settings;
+use super::view::{NewestCompaction, anchor_indexes, visible_indexes};
+
+/// What a compaction would do. All indexes point into the path.
+///
+/// `history`, `turn_prefix`, `kept` and the anchors from `boundary_start` on are, together and without overlap,
+/// the visible entries from `boundary_start` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Where the entries begin that the last view still showed (besides its anchors).
+    pub boundary_start: usize,
+    /// The first entry that stays after the summary; may be an invisible one.
+    pub first_kept: usize,
+    /// Whole turns to summarise.
+    pub history: Vec<usize>,
+    /// The beginning of the turn that the cut splits.
+    pub turn_prefix: Vec<usize>,
+    pub is_split_turn: bool,
+    /// Entries before the cut that stay verbatim, in path order; also those of earlier compactions.
+    pub anchors: Vec<usize>,
+    /// Whether there is a summary to update.
+    pub previous_summary: bool,
+    pub kept: Vec<usize>,
+    /// Estimates; of `history` and `turn_prefix`.
+    pub tokens_to_summarize: u64,
+    /// Of `kept` and `anchors`.
+    pub tokens_kept: u64,
+}
+
+/// Plans a compaction of a whole path.
+///
+/// # Errors
+/// `EmptySession`, `AlreadyCompacted` (nothing came after the last one), `NoValidCutPoint`, `NothingToCompact`.
+pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> Result<Plan, Reason> {
+    if path.last().is_some_and(|last| last.kind == EntryType::Compaction) {
+        return Err(Reason::AlreadyCompacted);
+    }
+    if newest.is_none() && !path.iter().any(EntryHead::is_visible) {
+        return Err(Reason::EmptySession);
+    }
+    let boundary_start = newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1));
+    let cut = cut(path, boundary_start, settings.keep_recent_tokens).ok_or(Reason::NoValidCutPoint)?;
+    let anchors = anchors(path, newest, cut.first_kept, settings);
+    let between = |start: usize, end: usize| -> Vec<usize> {
+        let visible = visible_indexes(path, start..end).map(|(index, _)| index);
+        visible.filter(|index| !anchors.contains(index)).collect()
+    };
+    let history_end = cut.turn_start.unwrap_or(cut.first_kept);
+    let history = between(boundary_start, history_end);
+    let turn_prefix = between(history_end, cut.first_kept);
+    if history.is_empty() && turn_prefix.is_empty() {
+        return Err(Reason::NothingToCompact);
+    }
+    let kept = between(cut.first_kept, path.len());
+    Ok(Plan {
+        boundary_start,
+        first_kept: cut.first_kept,
+        is_split_turn: !turn_prefix.is_empty(),
+        previous_summary: newest.is_some_and(|newest| newest.record.summary.is_some()),
+        tokens_to_summarize: tokens(path, history.iter().chain(&turn_prefix)),
+        tokens_kept: tokens(path, kept.iter().chain(&anchors)),
+        history,
+        turn_prefix,
+        anchors: anchors.into_iter().collect(),
+        kept,
+    })
+}
+
+/// The cut of what the last view still showed, as indexes into the path. Compactions are no part of it: what one kept
+/// and what came after it are one stretch.
+fn cut(path: &[EntryHead], boundary_start: usize, keep_recent_tokens: u32) -> Option<Cut> {
+    let shown = path.iter().enumerate().skip(boundary_start).filter(|(_, head)| head.kind != EntryType::Compaction);
+    let (places, entries): (Vec<usize>, Vec<&EntryHead>) = shown.unzip();
+    let cut = cut_point(&entries, keep_recent_tokens)?;
+    let turn_start = cut.turn_start.and_then(|start| places.get(start).copied());
+    Some(Cut { first_kept: *places.get(cut.first_kept)?, turn_start })
+}
+
+/// Entries before the cut that no summary replaces: system messages (instructions are not history), the first user
+/// message, pinned entries and earlier anchors, each with the whole batch of calls and results that it belongs to.
+fn anchors(
+    path: &[EntryHead],
+    newest: Option<NewestCompaction<'_>>,
+    first_kept: usize,
+    settings: &Settings,
+) -> BTreeSet<usize> {
+    let before = path.get(..first_kept).unwrap_or_default();
+    let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
+    let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, first_kept);
+    if let Some(newest) = newest {
+        anchors.extend(anchor_indexes(path, &newest.record.anchors, first_kept));
+    }
+    if settings.anchor_first_user {
+        let is_first = |head: &EntryHead| head.role == Some(Role::User) && starts_turn(head);
+        anchors.extend(visible().find(|(_, head)| is_first(head)).map(|(index, _)| index));
+    }
+    let is_system = |head: &EntryHead| matches!(head.role, Some(Role::System | Role::Developer));
+    anchors.extend(visible().filter(|(_, head)| is_system(head)).map(|(index, _)| index));
+    anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
+    with_batches(before, anchors)
+}
+
+/// Adds to the set whatever calls and results tie to its members.
+fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize> {
+    let has_traffic = |index: &usize| {
+        path.get(*index).is_some_and(|head| !head.shape.calls.is_empty() || !head.shape.results.is_empty())
+    };
+    if !members.iter().any(has_traffic) {
+        return members;
+    }
+    let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (call, result) in pairs(&path.iter().collect::<Vec<_>>()) {
+        tied.entry(call).or_default().push(result);
+        tied.entry(result).or_default().push(call);
+    }
+    let mut pending: Vec<usize> = members.iter().copied().collect();
+    let mut closed = members;
+    while let Some(index) = pending.pop() {
+        // Taken out, not looked up: each tie is followed once.
+        for other in tied.remove(&index).unwrap_or_default() {
+            if closed.insert(other) {
+                pending.push(other);
+            }
+        }
+    }
+    closed
+}
+
+fn tokens<'a>(path: &[EntryHead], indexes: impl Iterator<Item = &'a usize>) -> u64 {
+    indexes.filter_map(|index| path.get(*index)).map(|head| u64::from(head.tokens)).sum()
+}
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+pub mod tests;

@@ -1,1 +1,76 @@
+//! Pruning: repeated tool results point to their newest copy, long ones keep head and tail.
 
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::compaction::{Elision, ElisionKind};
+use super::mask;
+use super::settings::{Estimator, Settings};
+
+/// One tool result in the order of the view. Give only results that are text alone: an image is no duplicate of
+/// another because the words beside it are the same.
+#[derive(Debug, Clone, Copy)]
+pub struct PruneItem<'a> {
+    pub entry_id: Uuid,
+    pub call_id: &'a str,
+    /// The tool's name; empty where it is not known.
+    pub name: &'a str,
+    pub text: &'a str,
+    /// Size of the whole result, as counted on arrival.
+    pub tokens: u32,
+    /// It is shown shorter already: left alone, and nothing points to it.
+    pub already_elided: bool,
+    /// It belongs to the kept tail: it may be pointed to, but it stays as it is.
+    pub in_tail: bool,
+}
+
+/// The elisions that free tokens: duplicates first considered, then length. `max_tool_result_size` is in
+/// characters; a longer result keeps two thirds of that from its head and one third from its tail.
+pub fn plan(items: &[PruneItem<'_>], settings: &Settings, estimator: Estimator) -> Vec<Elision> {
+    let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
+    let mut newest: HashMap<&str, usize> = HashMap::new();
+    for (at, item) in items.iter().enumerate().filter(|(_, item)| !item.already_elided) {
+        newest.insert(item.text, at);
+    }
+    items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| !item.already_elided && !item.in_tail && !excluded.contains(item.name))
+        .filter_map(|(at, item)| {
+            let copy = newest.get(item.text).filter(|&&last| last > at).and_then(|&last| items.get(last));
+            copy.and_then(|copy| duplicate(item, copy.call_id, estimator))
+                .or_else(|| truncate(item, settings.max_tool_result_size, estimator))
+        })
+        .collect()
+}
+
+fn duplicate(item: &PruneItem<'_>, same_as: &str, estimator: Estimator) -> Option<Elision> {
+    let shown = mask::duplicate(item.call_id, same_as, item.tokens);
+    let elision = elide(item, ElisionKind::Duplicate, &shown, estimator)?;
+    Some(Elision { same_as: Some(same_as.to_owned()), ..elision })
+}
+
+fn truncate(item: &PruneItem<'_>, max_chars: u32, estimator: Estimator) -> Option<Elision> {
+    let tail = max_chars / 3;
+    let head = max_chars - tail;
+    let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
+    let elision = elide(item, ElisionKind::Truncate, &shown, estimator)?;
+    Some(Elision { keep_chars: Some((head, tail)), ..elision })
+}
+
+fn elide(item: &PruneItem<'_>, kind: ElisionKind, shown: &str, estimator: Estimator) -> Option<Elision> {
+    let tokens_after = mask::result_tokens(estimator, item.call_id, shown);
+    (tokens_after < item.tokens).then(|| Elision {
+        entry_id: item.entry_id,
+        tool_call_id: item.call_id.to_owned(),
+        kind,
+        tokens_before: item.tokens,
+        tokens_after,
+        same_as: None,
+        keep_chars: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

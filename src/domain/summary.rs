@@ -2,8 +2,14 @@
 
 pub mod builtin;
 pub mod chunk;
+pub mod focus;
 pub mod framing;
 pub mod prompt;
+pub mod sections;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod text;
+pub mod transcript;
 
 use super::message::Message;
 use super::settings::Template;

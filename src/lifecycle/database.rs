@@ -63,9 +63,8 @@ impl Database {
     /// # Errors
     /// A migration of this version has not been applied.
     pub async fn require_current_schema(&self) -> anyhow::Result<()> {
-        let table: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
-            .fetch_one(&self.pool)
-            .await?;
+        let table: bool =
+            sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL").fetch_one(&self.pool).await?;
         let applied: Vec<i64> = if table {
             sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success").fetch_all(&self.pool).await?
         } else {

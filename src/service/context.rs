@@ -21,7 +21,8 @@ use crate::domain::json as domain_json;
 use crate::domain::message::Role;
 use crate::domain::pairing::{self, Source};
 use crate::domain::settings::Settings;
-use crate::domain::view::{ViewItem, fit};
+use crate::domain::fit::fit;
+use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
 pub(crate) use digests::DigestCache;

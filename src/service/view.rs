@@ -57,6 +57,29 @@ impl Loaded {
     pub fn view(&self) -> Vec<ViewItem> {
         plan_view(&self.heads, self.compaction())
     }
+
+    /// The view with the entries between its messages that say nothing to a model, for a format that carries them.
+    pub fn view_with_metadata(&self) -> Vec<ViewItem> {
+        let mut items: Vec<ViewItem> = Vec::new();
+        let is_metadata = |head: &EntryHead| !head.is_visible() && head.kind != EntryType::Compaction;
+        let mut next = 0;
+        let tail = self.newest.as_ref().map_or(i64::MIN, |newest| newest.first_kept_depth.unwrap_or(newest.depth));
+        let between = |range: std::ops::Range<usize>| {
+            range
+                .filter(|index| self.heads[*index].depth >= tail && is_metadata(&self.heads[*index]))
+                .map(|index| ViewItem::Entry { index, elisions: Vec::new() })
+                .collect::<Vec<_>>()
+        };
+        for item in self.view() {
+            if let ViewItem::Entry { index, .. } = &item {
+                items.extend(between(next..*index));
+                next = index + 1;
+            }
+            items.push(item);
+        }
+        items.extend(between(next..self.heads.len()));
+        items
+    }
 }
 
 /// The view of a standpoint: anchors, the kept tail, the compaction and everything after it; nothing else is read.

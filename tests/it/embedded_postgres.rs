@@ -101,5 +101,8 @@ async fn a_cluster_of_another_version_is_left_alone() {
     std::fs::create_dir(root.path().join("postgres")).unwrap();
     std::fs::write(root.path().join("postgres/PG_VERSION"), "9\n").unwrap();
     let refused = EmbeddedPostgres::start(root.path(), None).await.unwrap_err();
-    assert!(matches!(refused, StartError::OtherVersion { cluster: 9, .. } | StartError::NoBinaries { .. }), "{refused}");
+    assert!(
+        matches!(refused, StartError::OtherVersion { cluster: 9, .. } | StartError::NoBinaries { .. }),
+        "{refused}"
+    );
 }

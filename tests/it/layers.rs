@@ -76,7 +76,8 @@ fn uses_crate(source: &str, name: &str) -> bool {
     let code = source.lines().map(|line| line.split("//").next().unwrap_or(""));
     let path = format!("{name}::");
     code.into_iter().any(|line| {
-        line.match_indices(&path).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c)))
+        line.match_indices(&path)
+            .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c)))
     })
 }
 
@@ -113,7 +114,8 @@ fn layers_use_only_what_is_below_them() {
 
 #[test]
 fn the_check_can_see() {
-    let source = "use crate::domain::x;\nuse crate::{store::{a, b}, llm};\n// crate::api::no\nlet y = crate::worker::z();";
+    let source =
+        "use crate::domain::x;\nuse crate::{store::{a, b}, llm};\n// crate::api::no\nlet y = crate::worker::z();";
     assert_eq!(used_modules(source).into_iter().collect::<Vec<_>>(), ["domain", "llm", "store", "worker"]);
     assert!(uses_crate("use sqlx::PgPool;", "sqlx"));
     assert!(!uses_crate("use our_sqlx::X; // sqlx::Y", "sqlx"));

@@ -70,3 +70,25 @@ fn dev_refuses_any_other_address() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("loopback"));
     assert!(output.stdout.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_server_is_used_once_its_schema_is_current() {
+    let root = tempfile::tempdir().unwrap();
+    let url = crate::pg::url().await;
+    let serve = || {
+        let mut command = contextd(root.path());
+        command.args(["--listen", "127.0.0.1:0"]).env("DATABASE_URL", &url);
+        command
+    };
+    let (mut child, address, _output) = start(&mut serve());
+    assert!(health(&address).starts_with("HTTP/1.1 200"));
+    signal(&child, Signal::SIGTERM);
+    assert!(child.wait().unwrap().success());
+    assert!(std::fs::read_dir(root.path()).unwrap().next().is_none(), "no embedded server was made");
+
+    let pool = sqlx::PgPool::connect(&url).await.unwrap();
+    sqlx::query("DELETE FROM _sqlx_migrations").execute(&pool).await.unwrap();
+    let refused = serve().output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("contextd migrate"));
+}

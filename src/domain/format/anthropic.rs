@@ -1,12 +1,18 @@
-use serde_json::Value;
+//! Anthropic Messages: `{role, content}` with a string or blocks; results travel in user messages.
 
-use super::write::{Note, Piece};
-use super::{Item, ItemError};
+mod media;
+mod read;
+mod read_block;
+mod server;
+mod write;
+mod write_block;
 
-pub fn read(_value: &Value) -> Result<Item, ItemError> {
-    Err(ItemError::new("", "not supported yet"))
-}
+#[cfg(test)]
+mod tests;
 
-pub fn write(_pieces: &[Piece<'_>], _notes: &mut Vec<Note>) -> Vec<String> {
-    Vec::new()
-}
+pub use read::read;
+pub use write::write;
+
+/// Longest tool name that the API takes; ids have no stated limit, so theirs is only a sane one.
+const MAX_NAME: usize = 128;
+const MAX_ID: usize = 256;

@@ -30,13 +30,13 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         _ => false,
     });
     let needs_repair = content.is_empty() || content.len() < listed.len() || unnamed;
-    let message = Message { role, content, stop: stop(fields)? };
+    let message = Message { role, content, stop: stop(fields)?, opaque: None };
     let source_id = field::string(fields, "id", "")?.map(str::to_owned);
     Ok(Item { source_id, ..Item::of_message(message, needs_repair) })
 }
 
 fn is_empty_text(block: &Block) -> bool {
-    matches!(block, Block::Text { text } if text.is_empty())
+    matches!(block, Block::Text { text, .. } if text.is_empty())
 }
 
 fn check_speaker(role: Role, block: &Block, at: &str) -> Result<(), ItemError> {
@@ -70,7 +70,7 @@ fn stop(fields: &Fields) -> Result<Option<Stop>, ItemError> {
 fn blocks(content: Option<&Value>, at: &str) -> Result<Vec<Block>, ItemError> {
     match content {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::String(text)) => Ok(vec![Block::Text { text: text.clone() }]),
+        Some(Value::String(text)) => Ok(vec![Block::Text { text: text.clone(), opaque: None }]),
         Some(Value::Array(items)) => {
             items.iter().enumerate().map(|(place, item)| block(item, &format!("{at}/{place}"))).collect()
         }
@@ -81,7 +81,7 @@ fn blocks(content: Option<&Value>, at: &str) -> Result<Vec<Block>, ItemError> {
 fn block(value: &Value, at: &str) -> Result<Block, ItemError> {
     let fields = field::object(value, at)?;
     Ok(match field::required_string(fields, "type", at)? {
-        "text" => Block::Text { text: field::required_string(fields, "text", at)?.to_owned() },
+        "text" => Block::Text { text: field::required_string(fields, "text", at)?.to_owned(), opaque: None },
         "thinking" => Block::Thinking {
             text: field::string(fields, "text", at)?.unwrap_or_default().to_owned(),
             opaque: opaque(fields, at)?,

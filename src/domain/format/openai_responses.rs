@@ -1,12 +1,27 @@
+//! OpenAI Responses: a flat list of items, each one message, call, result or piece of reasoning.
+
+mod parts;
+mod read;
+mod tools;
+mod write;
+mod write_item;
+
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
 
-use super::write::{Note, Piece};
-use super::{Item, ItemError};
+pub use read::read;
+pub use write::write;
 
-pub fn read(_value: &Value) -> Result<Item, ItemError> {
-    Err(ItemError::new("", "not supported yet"))
-}
+use super::Format;
+use super::keys::Object;
+use crate::domain::message::Opaque;
 
-pub fn write(_pieces: &[Piece<'_>], _notes: &mut Vec<Note>) -> Vec<String> {
-    Vec::new()
+/// Longest `call_id` and longest tool name that the API takes.
+const MAX_ID: usize = 64;
+const MAX_NAME: usize = 128;
+
+fn opaque(value: Object) -> Opaque {
+    Opaque { format: Format::OpenaiResponses, value: Value::Object(value) }
 }

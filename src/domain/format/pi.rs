@@ -1,12 +1,106 @@
+//! The entries of a pi session file (JSONL, versions 1 to 3).
+
+mod link;
+mod message;
+mod run;
+mod state;
+mod write;
+
 use serde_json::Value;
 
-use super::write::{Note, Piece};
 use super::{Item, ItemError};
+use crate::domain::compaction::{CompactionRecord, FileLists};
+use crate::domain::entry::EntryType;
+use crate::domain::message::{Block, Message, Role};
 
-pub fn read(_value: &Value) -> Result<Item, ItemError> {
-    Err(ItemError::new("", "not supported yet"))
+pub use link::{LinkError, PiLink, link};
+pub use message::for_provider;
+pub use run::{is_excluded_run, run_units};
+pub use state::{PiState, state};
+pub use write::write;
+
+/// Reads one entry. Types that pi may have and we don't know are kept as [`EntryType::Custom`]: they say
+/// nothing to the model. The file's header is an entry too, outside the tree of the others.
+///
+/// # Errors
+/// No object, no `type`, or a message that is none.
+pub fn read(value: &Value) -> Result<Item, ItemError> {
+    let object = value.as_object().ok_or_else(|| error("", "an entry must be an object"))?;
+    let kind = object.get("type").and_then(Value::as_str).ok_or_else(|| error("/type", "must be a string"))?;
+    let mut item = Item {
+        kind: EntryType::Custom,
+        message: None,
+        source_id: object.get("id").and_then(Value::as_str).map(str::to_owned),
+        source_parent: object.get("parentId").map(|parent| parent.as_str().map(str::to_owned)),
+        usage: None,
+        stop: None,
+        needs_repair: false,
+    };
+    match kind {
+        "message" => message::read(value.get("message"), &mut item)?,
+        "compaction" => item.kind = EntryType::Compaction,
+        "branch_summary" => {
+            item.kind = EntryType::BranchSummary;
+            item.message = summary_message(Role::BranchSummary, value);
+        }
+        "custom_message" => {
+            item.kind = EntryType::CustomMessage;
+            let content = message::content(value.get("content"), "/content")?;
+            item.message = Some(Message { role: Role::Custom, content, stop: None });
+        }
+        "label" => item.kind = EntryType::Label,
+        "session" => {
+            item.kind = EntryType::SessionInfo;
+            item.source_parent = None;
+        }
+        "session_info" => item.kind = EntryType::SessionInfo,
+        "model_change" => item.kind = EntryType::ModelChange,
+        "thinking_level_change" => item.kind = EntryType::ThinkingLevelChange,
+        _ => {}
+    }
+    Ok(item)
 }
 
-pub fn write(_pieces: &[Piece<'_>], _notes: &mut Vec<Note>) -> Vec<String> {
-    Vec::new()
+/// What a `compaction` entry says; `None` for any other. `first_kept_entry_id` is pi's own id: the entry of that
+/// source id before the compaction on its path, or nothing where there is none (its own id means that too).
+/// A version 1 entry has no such id: see [`PiLink::first_kept`].
+pub fn compaction_record(value: &Value) -> Option<CompactionRecord> {
+    if value.get("type")?.as_str()? != "compaction" {
+        return None;
+    }
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(CompactionRecord {
+        summary: text("summary"),
+        first_kept_entry_id: text("firstKeptEntryId").unwrap_or_default(),
+        tokens_before: value.get("tokensBefore").and_then(Value::as_u64).unwrap_or(0),
+        details: file_lists(value),
+        from_hook: from_hook(value),
+        ..CompactionRecord::default()
+    })
 }
+
+/// The `details` of a `compaction` or `branch_summary` entry, which pi passes on unless a hook made it.
+pub fn file_lists(value: &Value) -> FileLists {
+    let list = |key: &str| {
+        let items = value.get("details").and_then(|details| details.get(key)).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    FileLists { read_files: list("readFiles"), modified_files: list("modifiedFiles") }
+}
+
+/// Whether a hook made this `compaction` or `branch_summary`.
+pub fn from_hook(value: &Value) -> bool {
+    value.get("fromHook").and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn summary_message(role: Role, value: &Value) -> Option<Message> {
+    let summary = value.get("summary").and_then(Value::as_str).filter(|summary| !summary.is_empty())?;
+    Some(Message { role, content: vec![Block::Text { text: summary.to_owned() }], stop: None })
+}
+
+fn error(pointer: &str, detail: &str) -> ItemError {
+    ItemError { pointer: pointer.to_owned(), detail: detail.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -204,7 +204,7 @@ where
         let result = ToolResult {
             tool_call_id: call.new_id.clone().unwrap_or_else(|| known.id.clone()),
             name: Some(known.name.clone()),
-            content: vec![Block::Text { text: SYNTHETIC_RESULT.to_owned() }],
+            content: vec![Block::Text { text: SYNTHETIC_RESULT.to_owned(), opaque: None }],
             is_error: true,
             kind: CallKind::Function,
             opaque: None,
@@ -225,7 +225,7 @@ where
             *last = last.or(entry);
             return;
         }
-        let message = Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None };
+        let message = Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None, opaque: None };
         self.pieces.push(Piece::Message { entry, message });
     }
 
@@ -300,7 +300,7 @@ where
     fn take_rest(&mut self, at: usize) -> Message {
         let rest = &mut self.open(at).rest;
         let role = rest.role;
-        std::mem::replace(rest, Message { role, content: Vec::new(), stop: None })
+        std::mem::replace(rest, Message { role, content: Vec::new(), stop: None, opaque: None })
     }
 
     fn open(&mut self, at: usize) -> &mut Opened {
@@ -380,5 +380,5 @@ fn stand_in(role: Role, shape: &Shape) -> Message {
             opaque: None,
         })
     });
-    Message { role, content: calls.collect(), stop: None }
+    Message { role, content: calls.collect(), stop: None, opaque: None }
 }

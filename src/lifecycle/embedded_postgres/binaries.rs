@@ -22,11 +22,7 @@ impl Binaries {
 }
 
 /// The first usable folder; with `cluster_major` (of a cluster that exists already) the first of that version.
-pub(super) fn find(
-    data_dir: &Path,
-    pg_bin: Option<&Path>,
-    cluster_major: Option<u32>,
-) -> Result<Binaries, StartError> {
+pub(super) fn find(data_dir: &Path, pg_bin: Option<&Path>, cluster_major: Option<u32>) -> Result<Binaries, StartError> {
     let candidates = candidates(data_dir, pg_bin);
     let found: Vec<Binaries> = candidates.iter().filter_map(|directory| inspect(directory)).collect();
     let fits = |binaries: &&Binaries| cluster_major.is_none_or(|major| binaries.major == major);

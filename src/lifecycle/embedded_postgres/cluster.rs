@@ -70,13 +70,8 @@ impl Cluster {
     pub fn try_lock(&self) -> Result<Option<File>, StartError> {
         let path = self.data_dir.join("postgres.lock");
         let failed = |error: std::io::Error| StartError::io(path.display().to_string(), error);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -78,6 +78,10 @@ pub(super) fn run(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Statu
         if stopped(stop, backoff) {
             return;
         }
+        // Whoever waits for the first start reports the failure and stops us; after that only the log can.
+        if let Some(error) = status.failure() {
+            tracing::error!(%error, "the embedded PostgreSQL cannot be started");
+        }
     }
 }
 
@@ -86,7 +90,6 @@ fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) -> bool 
     let mut child = match cluster.spawn() {
         Ok(child) => child,
         Err(error) => {
-            tracing::error!(%error, "the embedded PostgreSQL cannot be started");
             status.set_failure(Some(error));
             return false;
         }

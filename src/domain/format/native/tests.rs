@@ -17,7 +17,7 @@ fn opaque_json() -> impl Strategy<Value = Opaque> {
 
 fn part() -> impl Strategy<Value = Block> {
     prop_oneof![
-        "[a-z\"\\\\]{1,6}".prop_map(|text| Block::Text { text }),
+        "[a-z\"\\\\]{1,6}".prop_map(Block::text),
         media().prop_map(|source| Block::Image { source }),
         media().prop_map(|source| Block::Document { source }),
         opaque_json().prop_map(Block::Raw),
@@ -56,12 +56,13 @@ fn answered() -> impl Strategy<Value = Block> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let of = |role| move |content| Message { role, content, stop: None };
+    let of = |role| move |content| Message { role, content, stop: None, opaque: None };
     prop_oneof![
         prop::collection::vec(said(), 1..4).prop_map(|content| Message {
             role: Role::Assistant,
             content,
-            stop: Some(Stop::ToolUse)
+            stop: Some(Stop::ToolUse),
+            opaque: None,
         }),
         prop::collection::vec(answered(), 1..3).prop_map(of(Role::Tool)),
         prop::collection::vec(prop_oneof![part(), answered()], 1..4).prop_map(of(Role::User)),

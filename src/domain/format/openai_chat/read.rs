@@ -33,7 +33,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     };
     let says_something = content.iter().any(|block| !matches!(block, Block::Thinking { .. }));
     reader.needs_repair |= !says_something && (content.is_empty() || !has_text_field(fields));
-    let message = Message { role, content, stop: reader.stop };
+    let message = Message { role, content, stop: reader.stop, opaque: None };
     let source_id = fields.get("id").and_then(Value::as_str).map(str::to_owned);
     Ok(Item { source_id, ..Item::of_message(message, reader.needs_repair) })
 }
@@ -55,7 +55,7 @@ impl Reader {
         blocks.extend(self.content(fields)?);
         if let Some(refusal) = field::string(fields, "refusal", "")?.filter(|text| !text.is_empty()) {
             self.stop = Some(Stop::Refusal);
-            blocks.push(Block::Text { text: refusal.to_owned() });
+            blocks.push(Block::Text { text: refusal.to_owned(), opaque: None });
         }
         if let Some(audio @ Value::Object(_)) = fields.get("audio") {
             blocks.push(raw(&json!({ "audio": audio })));
@@ -151,7 +151,7 @@ impl Reader {
         match fields.get("content") {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(text)) if text.is_empty() => Ok(Vec::new()),
-            Some(Value::String(text)) => Ok(vec![Block::Text { text: text.clone() }]),
+            Some(Value::String(text)) => Ok(vec![Block::Text { text: text.clone(), opaque: None }]),
             Some(Value::Array(parts)) => {
                 self.needs_repair |= parts.is_empty();
                 let mut blocks = Vec::with_capacity(parts.len());
@@ -178,7 +178,7 @@ impl Reader {
             "file" => return file(fields, value, at).map(Some),
             _ => return Ok(Some(raw(value))),
         };
-        Ok(Some(Block::Text { text: text.to_owned() }).filter(|_| !text.is_empty()))
+        Ok(Some(Block::Text { text: text.to_owned(), opaque: None }).filter(|_| !text.is_empty()))
     }
 }
 

@@ -19,11 +19,11 @@ fn written(messages: &[Message]) -> (Vec<Value>, Vec<&'static str>) {
 }
 
 fn of(role: Role, content: Vec<Block>) -> Message {
-    Message { role, content, stop: None }
+    Message { role, content, stop: None, opaque: None }
 }
 
 fn text(text: &str) -> Block {
-    Block::Text { text: text.to_owned() }
+    Block::Text { text: text.to_owned(), opaque: None }
 }
 
 fn result(content: Vec<Block>) -> ToolResult {

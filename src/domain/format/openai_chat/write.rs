@@ -141,8 +141,8 @@ struct Said {
 impl Said {
     fn add(&mut self, block: &Block) {
         match block {
-            Block::Text { text } if text.is_empty() => {}
-            Block::Text { text } => self.parts.push(text_part(text)),
+            Block::Text { text, .. } if text.is_empty() => {}
+            Block::Text { text, .. } => self.parts.push(text_part(text)),
             Block::Thinking { opaque: Some(Opaque { format: Format::OpenaiChat, value }), .. } => self.fields(value),
             Block::Thinking { .. } => self.lose("thinking_dropped", "thinking is replayed to its own provider only"),
             Block::Image { source } | Block::Document { source } if self.for_assistant && own(source).is_none() => {

@@ -146,7 +146,11 @@ fn resolved_settings_resolve_to_themselves() {
     for preset in ["auto", "checkpoint", "harness", "chat"] {
         let settings = session(json!({"preset": preset}));
         let written = map(serde_json::to_value(&settings).unwrap());
-        assert_eq!(resolve(&Map::new(), &written, None).unwrap(), settings, "every field is a setting, and the other way round");
+        assert_eq!(
+            resolve(&Map::new(), &written, None).unwrap(),
+            settings,
+            "every field is a setting, and the other way round"
+        );
     }
 }
 

@@ -1,0 +1,57 @@
+use super::*;
+use crate::domain::prepare::tests::{entry, path};
+
+fn cut(spec: &str, keep: u32) -> Option<(usize, Option<usize>)> {
+    let path = path(spec);
+    let entries: Vec<&EntryHead> = path.iter().collect();
+    cut_point(&entries, keep).map(|cut| (cut.first_kept, cut.turn_start))
+}
+
+#[test]
+fn cuts_at_the_first_place_after_the_budget() {
+    assert_eq!(cut("u10 a10 u10 a10", 15), Some((2, None)));
+    assert_eq!(cut("u10 a10 u10 a10", 10), Some((3, Some(2))), "inside a turn: its beginning is named");
+    assert_eq!(cut("u10 a10 u10 a10", 0), Some((3, Some(2))));
+    assert_eq!(cut("u10 a10 u10 a10", 1_000), Some((0, None)), "everything fits");
+}
+
+#[test]
+fn never_cuts_at_a_result() {
+    assert_eq!(cut("u10 a10:c1 t10:c1 a10 u10", 25), Some((3, Some(0))), "moves forward over the result");
+    assert_eq!(cut("u10 a10:c1 t90:c1", 50), Some((1, Some(0))), "nothing after it: the newest place before");
+    assert_eq!(cut("t10:c1 t10:c2", 5), None);
+    assert_eq!(cut("", 5), None);
+}
+
+#[test]
+fn never_parts_a_call_from_its_result() {
+    assert_eq!(cut("u10 a10:c1 a10:c2 t10:c1 t10:c2 a10", 35), Some((5, Some(0))), "a parallel batch is whole");
+    assert_eq!(cut("u10 a10:c1 a10:c2 t90:c1 t10:c2", 35), Some((1, Some(0))));
+    assert_eq!(cut("u10 a10:c1 u10 t10:c1 u10", 25), Some((4, None)), "the user spoke before the tool did");
+    assert_eq!(cut("u10 a10:c1 u10 a10", 15), Some((2, None)), "a call that never got its result ties nothing");
+    assert_eq!(cut("u10 a10:c1 t10:c1 a10:c1 t10:c1 a10", 25), Some((3, Some(0))), "ids may come again");
+    assert_eq!(cut("u10 a10:c1 v10:c1 a10", 15), Some((3, Some(0))), "results in a user message");
+}
+
+#[test]
+fn metadata_before_the_tail_is_kept_with_it() {
+    assert_eq!(cut("u10 a10 l0 l0 u10", 5), Some((2, Some(0))));
+    assert_eq!(cut("u10 a10 k5 l0 u10", 5), Some((3, Some(0))), "but not what is before a compaction");
+}
+
+#[test]
+fn what_the_user_and_extensions_say_starts_a_turn() {
+    for spec in ["u10 a10 b10 a10", "u10 a10 x10 a10", "u10 a10 s10 a10"] {
+        assert_eq!(cut(spec, 15), Some((2, None)), "{spec}");
+    }
+}
+
+#[test]
+fn a_call_run_by_the_provider_ties_nothing() {
+    let mut call = entry(0, "a10:c1");
+    let mut result = entry(1, "a10");
+    call.shape.calls[0].kind = ShapeKind::Server;
+    result.shape.results = entry(2, "t10:c1").shape.results;
+    result.shape.results[0].kind = ShapeKind::Server;
+    assert_eq!(pairs(&[&call, &result]), []);
+}

@@ -1,0 +1,153 @@
+//! Pieces of a context into Messages API messages.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::server;
+use super::write_block::{self, Place};
+use crate::domain::format::Format;
+use crate::domain::format::keys::Object;
+use crate::domain::format::outgoing::{Notes, own};
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::message::{Block, Message, Role};
+
+/// Said by the user where a context would start with the assistant.
+const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";
+
+/// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
+pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    let sendable = server::sendable(pieces);
+    let mut notes = Notes::new(notes);
+    let mut sent: Vec<Outgoing<'_>> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match piece {
+            Piece::Verbatim { item, .. } => sent.push(Outgoing::Verbatim(item)),
+            Piece::Message { entry, message } => {
+                notes.entry = *entry;
+                write_message(message, &sendable, &mut sent, &mut notes);
+            }
+        }
+    }
+    if sent.first().is_some_and(Outgoing::is_assistant) {
+        notes.entry = None;
+        notes.add("user_message_inserted", "the first message has to be the user's");
+        sent.insert(0, Outgoing::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
+    }
+    sent.into_iter().map(Outgoing::into_text).collect()
+}
+
+enum Outgoing<'a> {
+    Verbatim(&'a str),
+    Built(Built),
+}
+
+struct Built {
+    role: &'static str,
+    content: Vec<Value>,
+    /// Written as a plain string where the content is one text block.
+    as_string: bool,
+    /// Made of tool messages alone, so that the next one may join.
+    results_only: bool,
+}
+
+impl Built {
+    fn new(role: &'static str, content: Vec<Value>) -> Built {
+        Built { role, content, as_string: false, results_only: false }
+    }
+}
+
+impl Outgoing<'_> {
+    fn is_assistant(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Head<'h> {
+            #[serde(borrow)]
+            role: Cow<'h, str>,
+        }
+        match self {
+            Outgoing::Built(built) => built.role == "assistant",
+            Outgoing::Verbatim(item) => serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == "assistant"),
+        }
+    }
+
+    fn into_text(self) -> String {
+        match self {
+            Outgoing::Verbatim(item) => item.to_owned(),
+            Outgoing::Built(Built { role, content, as_string, .. }) => {
+                let text = write_block::string_form(&content).filter(|_| as_string);
+                let content = text.map_or(Value::Array(content), Value::String);
+                json!({"role": role, "content": content}).to_string()
+            }
+        }
+    }
+}
+
+fn write_message<'p>(
+    message: &Message,
+    sendable: &'p HashSet<&'p str>,
+    sent: &mut Vec<Outgoing<'_>>,
+    notes: &mut Notes<'_>,
+) {
+    let around = own(message.opaque.as_ref(), Format::Anthropic).and_then(Value::as_object);
+    note_removed_fields(around, notes);
+    let role = role_name(message.role, around.is_some());
+    let place = Place { assistant: role == "assistant", sendable };
+    let mut empty = 0;
+    let mut content: Vec<Value> = Vec::with_capacity(message.content.len());
+    for block in told_to_user(message, role, notes).iter() {
+        content.extend(write_block::write(block, place, &mut empty, notes));
+    }
+    if content.is_empty() {
+        notes.add("empty_message_dropped", "nothing in this message can be sent");
+        return;
+    }
+    if empty > 0 {
+        notes.add("empty_text_dropped", format!("{empty} text blocks without text"));
+    }
+    let is_tool = message.role == Role::Tool;
+    if let Some(Outgoing::Built(last)) = sent.last_mut().filter(|_| is_tool)
+        && last.results_only
+    {
+        last.content.append(&mut content);
+        return;
+    }
+    content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
+    let as_string = around.is_some_and(|around| around.get("content").is_some());
+    sent.push(Outgoing::Built(Built { as_string, results_only: is_tool, ..Built::new(role, content) }));
+}
+
+/// System messages stand among the others only where they came from this API.
+fn role_name(role: Role, is_own: bool) -> &'static str {
+    match role {
+        Role::Assistant => "assistant",
+        Role::System | Role::Developer if is_own => "system",
+        _ => "user",
+    }
+}
+
+fn note_removed_fields(around: Option<&Object>, notes: &mut Notes<'_>) {
+    let input = ["role", "content"];
+    let keys = around.into_iter().flat_map(Object::keys).map(String::as_str);
+    let removed: Vec<&str> = keys.filter(|key| !input.contains(key)).collect();
+    if !removed.is_empty() {
+        notes.add("response_fields_removed", removed.join(", "));
+    }
+}
+
+/// The blocks to write; the words of a system message that the user has to pass on stand in a tag.
+fn told_to_user<'m>(message: &'m Message, role: &str, notes: &mut Notes<'_>) -> Cow<'m, [Block]> {
+    let is_system = matches!(message.role, Role::System | Role::Developer);
+    if !is_system || role == "system" {
+        return Cow::Borrowed(&message.content);
+    }
+    let text = message.plain_text();
+    if text.trim().is_empty() {
+        return Cow::Borrowed(&message.content);
+    }
+    notes.add("system_as_user", "a system message inside the conversation is passed on by the user");
+    let tagged = Block::text(format!("<system_message>\n{text}\n</system_message>"));
+    let others = message.content.iter().filter(|block| !matches!(block, Block::Text { .. }));
+    Cow::Owned(std::iter::once(tagged).chain(others.cloned()).collect())
+}

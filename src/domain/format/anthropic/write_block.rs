@@ -1,0 +1,153 @@
+//! One normalised block into a content block of the API.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::{MAX_ID, MAX_NAME, media};
+use crate::domain::format::Format;
+use crate::domain::format::keys::Object;
+use crate::domain::format::outgoing::{self, Notes, own};
+use crate::domain::message::{Block, CallKind, Media, Opaque, ToolCall, ToolResult};
+
+/// Where a block is written to.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    /// Assistant messages hold no images and no documents.
+    pub assistant: bool,
+    /// The server calls that may be sent, results included.
+    pub sendable: &'p HashSet<&'p str>,
+}
+
+/// `None` where the block can't be said; then a note tells why, empty text aside: that is counted in `empty`.
+pub fn write(block: &Block, place: Place<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Option<Value> {
+    match block {
+        Block::Text { text, .. } if text.trim().is_empty() => {
+            *empty += 1;
+            None
+        }
+        Block::Text { text, opaque } => {
+            let mut written = around(opaque.as_ref(), "text");
+            written.insert("text".into(), text.as_str().into());
+            Some(Value::Object(written))
+        }
+        Block::Thinking { opaque, .. } => {
+            let whole = own(opaque.as_ref(), Format::Anthropic).cloned();
+            if whole.is_none() {
+                notes.add("thinking_dropped", "thinking without Anthropic's signature can't be replayed");
+            }
+            whole
+        }
+        Block::Image { source } => Some(write_media("image", source, place, notes)),
+        Block::Document { source } => Some(write_media("document", source, place, notes)),
+        Block::ToolCall(call) if call.kind == CallKind::Server => write_server_call(call, place, notes),
+        Block::ToolCall(call) => Some(write_call(call, notes)),
+        Block::ToolResult(result) if result.kind == CallKind::Server => write_server_result(result, place, notes),
+        Block::ToolResult(result) => Some(write_result(result, place, empty, notes)),
+        Block::Raw(opaque) => {
+            let whole = own(Some(opaque), Format::Anthropic).cloned();
+            if whole.is_none() {
+                notes.add("raw_dropped", format!("a block known to {} only", opaque.format.as_str()));
+            }
+            whole
+        }
+    }
+}
+
+fn text(text: impl Into<String>) -> Value {
+    json!({"type": "text", "text": text.into()})
+}
+
+/// The provider's own keys of a block, with its type first.
+fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
+    match own(opaque, Format::Anthropic) {
+        Some(Value::Object(around)) => around.clone(),
+        _ => Object::from_iter([("type".to_owned(), Value::from(kind))]),
+    }
+}
+
+fn write_media(kind: &str, source: &Media, place: Place<'_>, notes: &mut Notes<'_>) -> Value {
+    let written = if place.assistant { None } else { media::write(kind, source) };
+    written.unwrap_or_else(|| {
+        notes.add("media_dropped", format!("this {kind} can't be given to Anthropic here"));
+        text(outgoing::media_stand_in(kind, source))
+    })
+}
+
+fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
+    let id = outgoing::word(&call.id, MAX_ID);
+    let name = outgoing::word(&call.name, MAX_NAME);
+    if id != call.id {
+        notes.add("call_id_renamed", format!("{} is sent as {id}", call.id));
+    }
+    if name != call.name {
+        notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
+    }
+    let input = match &call.arguments {
+        Value::Object(_) => call.arguments.clone(),
+        Value::Null => json!({}),
+        Value::String(blank) if call.kind == CallKind::Function && blank.trim().is_empty() => json!({}),
+        other => {
+            notes.add("arguments_wrapped", format!("the arguments of {id} are no object"));
+            json!({"input": other})
+        }
+    };
+    let mut block = around(call.opaque.as_ref().filter(|opaque| opaque.value["type"] == "tool_use"), "tool_use");
+    block.insert("id".into(), id.into());
+    block.insert("name".into(), name.into());
+    block.insert("input".into(), input);
+    Value::Object(block)
+}
+
+fn write_result(result: &ToolResult, place: Place<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Value {
+    let place = Place { assistant: false, ..place };
+    let mut content: Vec<Value> = Vec::with_capacity(result.content.len());
+    content.extend(result.content.iter().filter_map(|block| write(block, place, empty, notes)));
+    let mut block = around(result.opaque.as_ref(), "tool_result");
+    block.insert("tool_use_id".into(), outgoing::word(&result.tool_call_id, MAX_ID).into());
+    let was_list = block.get("content").is_some_and(Value::is_array);
+    if let Some(text) = string_form(&content).filter(|_| !was_list) {
+        block.insert("content".into(), text.into());
+    } else if !content.is_empty() || was_list {
+        block.insert("content".into(), content.into());
+    } else if result.opaque.is_none() {
+        block.insert("content".into(), "".into());
+    }
+    if result.is_error {
+        block.insert("is_error".into(), true.into());
+    }
+    Value::Object(block)
+}
+
+/// The text of content that is one text block and nothing more.
+pub fn string_form(content: &[Value]) -> Option<String> {
+    match content {
+        [Value::Object(block)] if block.len() == 2 && block.get("type")? == "text" => {
+            block.get("text")?.as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+fn write_server_call(call: &ToolCall, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+    let Some(whole) = own(call.opaque.as_ref(), Format::Anthropic) else {
+        notes.add("server_tool_as_text", format!("{} was run by another provider", call.name));
+        return Some(text(outgoing::server_call_text(call)));
+    };
+    sendable(whole, &call.id, place, notes)
+}
+
+fn write_server_result(result: &ToolResult, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+    match own(result.opaque.as_ref(), Format::Anthropic) {
+        Some(whole) => sendable(whole, &result.tool_call_id, place, notes),
+        None => outgoing::server_result_text(result).map(text),
+    }
+}
+
+fn sendable(whole: &Value, id: &str, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+    if place.sendable.contains(id) {
+        return Some(whole.clone());
+    }
+    notes.add("server_tool_unpaired", format!("{id} lacks its other half in the same turn"));
+    None
+}

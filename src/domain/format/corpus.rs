@@ -1,0 +1,114 @@
+//! Real transcripts for the tests of formats; the tests skip where they are absent.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::write::{Note, Piece};
+use super::{Item, ItemError};
+use crate::domain::message::{Block, CallKind, Message, Role, ToolResult};
+
+pub struct Session {
+    pub name: String,
+    pub items: Vec<Value>,
+}
+
+/// The sessions of one corpus format; empty, with a line that says so, where there is no corpus.
+pub fn sessions(format: &str) -> Vec<Session> {
+    let root = std::env::var_os("CONTEXTD_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let Ok(folder) = std::fs::read_dir(root.join("corpus")) else {
+        println!("skipped: no corpus of real transcripts");
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for path in folder.map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let file = match name.rsplit_once('.') {
+            Some((_, "jsonl" | "gz")) => File::open(&path).unwrap(),
+            _ => continue,
+        };
+        let reader: Box<dyn Read> =
+            if name.ends_with(".gz") { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
+        for line in BufReader::new(reader).lines() {
+            let mut session: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            if session["format"] == format {
+                let Value::Array(items) = session["messages"].take() else { panic!("{name} without messages") };
+                found.push(Session { name: format!("{name} {}", session["session_id"]), items });
+            }
+        }
+    }
+    found
+}
+
+/// Items beside what they were read as.
+pub type Readings<'s> = Vec<(&'s Value, Item)>;
+
+/// Reads every item; returns the messages that could be read beside their items, and the refusals.
+pub fn read_all(
+    session: &Session,
+    read: fn(&Value) -> Result<Item, ItemError>,
+) -> (Readings<'_>, Vec<(&str, ItemError)>) {
+    let (mut items, mut refused) = (Vec::new(), Vec::new());
+    for item in &session.items {
+        match read(item) {
+            Ok(read) => items.push((item, read)),
+            Err(error) => refused.push((session.name.as_str(), error)),
+        }
+    }
+    (items, refused)
+}
+
+/// Writes one message alone.
+pub fn write_one(write: fn(&[Piece<'_>], &mut Vec<Note>) -> Vec<String>, message: &Message) -> (Vec<Value>, Vec<Note>) {
+    let mut notes = Vec::new();
+    let pieces = [Piece::Message { entry: Some(0), message: message.clone() }];
+    let written = write(&pieces, &mut notes);
+    (written.iter().map(|text| serde_json::from_str(text).unwrap()).collect(), notes)
+}
+
+/// A plain stand-in for pairing: neighbouring assistant messages become one, each followed by the results of its
+/// calls (made up where the session has none); every other result is left out.
+pub fn paired(messages: Vec<Message>) -> Vec<Piece<'static>> {
+    let mut results: Vec<Option<ToolResult>> = Vec::new();
+    let mut rest: Vec<Message> = Vec::new();
+    for mut message in messages {
+        let own = |block: &Block| matches!(block, Block::ToolResult(result) if result.kind != CallKind::Server);
+        let (taken, kept) = message.content.drain(..).partition(own);
+        let taken: Vec<Block> = taken;
+        results.extend(taken.into_iter().map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => unreachable!(),
+        }));
+        message.content = kept;
+        if message.content.is_empty() && !results.is_empty() {
+            continue;
+        }
+        match rest.last_mut().filter(|last| last.role == Role::Assistant && message.role == Role::Assistant) {
+            Some(last) => last.content.append(&mut message.content),
+            None => rest.push(message),
+        }
+    }
+    let mut pieces = Vec::new();
+    for message in rest {
+        let calls: Vec<String> =
+            message.tool_calls().filter(|call| call.kind != CallKind::Server).map(|call| call.id.clone()).collect();
+        pieces.push(Piece::Message { entry: Some(pieces.len()), message });
+        for id in calls {
+            let found = results.iter_mut().find(|slot| slot.as_ref().is_some_and(|result| result.tool_call_id == id));
+            let result = found.and_then(Option::take).unwrap_or_else(|| ToolResult {
+                tool_call_id: id,
+                name: None,
+                content: vec![Block::text("none")],
+                is_error: true,
+                kind: CallKind::Function,
+                opaque: None,
+            });
+            let message = Message::new(Role::Tool, vec![Block::ToolResult(result)]);
+            pieces.push(Piece::Message { entry: None, message });
+        }
+    }
+    pieces
+}

@@ -1,0 +1,125 @@
+//! Pieces of a context into Responses items.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::write_item::{self, CallTypes, call_type};
+use crate::domain::format::outgoing::Notes;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::message::CallKind;
+
+/// The items, in order, each as JSON text. Reasoning that has lost the item it led to is left out.
+pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    let types = call_types(pieces);
+    let mut noted = Notes::new(notes);
+    let mut sent: Vec<Outgoing> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match piece {
+            Piece::Verbatim { entry, item } => {
+                sent.push(Outgoing { entry: Some(*entry), kind: Kind::of(&head(item)), text: (*item).to_owned() });
+            }
+            Piece::Message { entry, message } => {
+                noted.entry = *entry;
+                for item in write_item::write(message, &types, &mut noted) {
+                    sent.push(Outgoing { entry: *entry, kind: Kind::of_value(&item), text: item.to_string() });
+                }
+            }
+        }
+    }
+    drop_lone_reasoning(sent, &mut noted)
+}
+
+struct Outgoing {
+    entry: Option<usize>,
+    kind: Kind,
+    text: String,
+}
+
+/// What an item is to the reasoning before it.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Reasoning,
+    /// The model's own: what reasoning leads to.
+    Output,
+    Input,
+}
+
+#[derive(Deserialize, Default)]
+struct Head<'h> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'h, str>>,
+    #[serde(borrow)]
+    role: Option<Cow<'h, str>>,
+    #[serde(borrow)]
+    call_id: Option<Cow<'h, str>>,
+}
+
+fn head(item: &str) -> Head<'_> {
+    serde_json::from_str(item).unwrap_or_default()
+}
+
+impl Kind {
+    fn of(head: &Head<'_>) -> Kind {
+        Kind::classify(head.kind.as_deref(), head.role.as_deref())
+    }
+
+    fn of_value(item: &Value) -> Kind {
+        Kind::classify(item["type"].as_str(), item["role"].as_str())
+    }
+
+    fn classify(kind: Option<&str>, role: Option<&str>) -> Kind {
+        match (kind, role) {
+            (Some("reasoning"), _) => Kind::Reasoning,
+            (_, Some(role)) if role != "assistant" => Kind::Input,
+            (Some("mcp_approval_response"), _) => Kind::Input,
+            (Some(kind), _) if kind.ends_with("_output") => Kind::Input,
+            _ => Kind::Output,
+        }
+    }
+}
+
+/// The API refuses reasoning that is not followed by what it led to.
+fn drop_lone_reasoning(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<String> {
+    let mut next = Kind::Input;
+    let mut kept: Vec<String> = Vec::with_capacity(sent.len());
+    let mut dropped: Vec<Option<usize>> = Vec::new();
+    for item in sent.into_iter().rev() {
+        if item.kind == Kind::Reasoning && next == Kind::Input {
+            dropped.push(item.entry);
+            continue;
+        }
+        next = item.kind;
+        kept.push(item.text);
+    }
+    for entry in dropped.into_iter().rev() {
+        notes.entry = entry;
+        notes.add("reasoning_unpaired", "reasoning without the item that it led to");
+    }
+    kept.reverse();
+    kept
+}
+
+fn call_types(pieces: &[Piece<'_>]) -> CallTypes {
+    let mut types = CallTypes::new();
+    let mut add = |id: &str, kind: &str| {
+        if kind.ends_with("_call") && kind != "function_call" {
+            types.insert(id.to_owned(), kind.to_owned());
+        }
+    };
+    for piece in pieces {
+        match piece {
+            Piece::Verbatim { item, .. } => {
+                if let Head { kind: Some(kind), call_id: Some(id), .. } = head(item) {
+                    add(&id, &kind);
+                }
+            }
+            Piece::Message { message, .. } => {
+                let calls = message.tool_calls().filter(|call| call.kind != CallKind::Server);
+                calls.for_each(|call| add(&call.id, call_type(call)));
+            }
+        }
+    }
+    types
+}

@@ -1,0 +1,220 @@
+//! One normalised message into items.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::tools::AgentTool;
+use super::{MAX_ID, MAX_NAME, parts};
+use crate::domain::format::Format;
+use crate::domain::format::keys::Object;
+use crate::domain::format::outgoing::{self, Notes, own};
+use crate::domain::message::{Block, CallKind, Message, Opaque, Role, ToolCall, ToolResult};
+
+const FORMAT: Format = Format::OpenaiResponses;
+
+/// The item types of the calls in a context that are no plain function calls, by call id.
+pub type CallTypes = HashMap<String, String>;
+
+/// The type of the item that a call is written as.
+pub fn call_type(call: &ToolCall) -> &str {
+    let own_type = own(call.opaque.as_ref(), FORMAT).and_then(|item| item["type"].as_str());
+    own_type.unwrap_or(if call.kind == CallKind::Custom { "custom_tool_call" } else { "function_call" })
+}
+
+/// Writes the items of one message, in the order of its blocks; neighbouring parts share a message item.
+pub fn write(message: &Message, types: &CallTypes, notes: &mut Notes<'_>) -> Vec<Value> {
+    let mut writer = Writer { message, items: Vec::new(), parts: Vec::new(), hosted: None };
+    for block in &message.content {
+        writer.block(block, types, notes);
+    }
+    writer.flush();
+    if writer.items.is_empty() {
+        notes.add("empty_message_dropped", "nothing in this message can be sent");
+    }
+    writer.items
+}
+
+struct Writer<'m> {
+    message: &'m Message,
+    items: Vec<Value>,
+    /// Parts of the message item that is being filled.
+    parts: Vec<Value>,
+    /// Id of the last item that holds its own result.
+    hosted: Option<&'m str>,
+}
+
+impl<'m> Writer<'m> {
+    fn block(&mut self, block: &'m Block, types: &CallTypes, notes: &mut Notes<'_>) {
+        match block {
+            Block::Text { text, .. } if text.is_empty() => {}
+            Block::Thinking { opaque, .. } => match own(opaque.as_ref(), FORMAT) {
+                Some(whole) => self.item(whole.clone()),
+                None => notes.add("thinking_dropped", "thinking of another provider can't be replayed"),
+            },
+            Block::ToolCall(call) if call.kind == CallKind::Server => self.server_call(call, notes),
+            Block::ToolCall(call) => self.item(write_call(call, notes)),
+            Block::ToolResult(result) if result.kind == CallKind::Server => self.server_result(result),
+            Block::ToolResult(result) => self.item(write_result(result, types, notes)),
+            // A raw block of a message that came with an envelope is one of its parts, else a whole item.
+            Block::Raw(opaque) if self.message.opaque.is_none() && opaque.format == FORMAT => {
+                self.item(opaque.value.clone());
+            }
+            _ => self.parts.extend(parts::write(block, self.role(), notes)),
+        }
+    }
+
+    fn item(&mut self, item: Value) {
+        self.flush();
+        self.items.push(item);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.parts.push(json!({"type": parts::text_type(self.role()), "text": text}));
+    }
+
+    fn server_call(&mut self, call: &'m ToolCall, notes: &mut Notes<'_>) {
+        match own(call.opaque.as_ref(), FORMAT) {
+            Some(whole) => {
+                self.hosted = Some(&call.id);
+                self.item(whole.clone());
+            }
+            None => {
+                notes.add("server_tool_as_text", format!("{} was run by another provider", call.name));
+                self.text(&outgoing::server_call_text(call));
+            }
+        }
+    }
+
+    fn server_result(&mut self, result: &ToolResult) {
+        if let Some(whole) = own(result.opaque.as_ref(), FORMAT) {
+            self.item(whole.clone());
+        } else if self.hosted != Some(&result.tool_call_id)
+            && let Some(text) = outgoing::server_result_text(result)
+        {
+            self.text(&text);
+        }
+    }
+
+    fn role(&self) -> Role {
+        match self.message.role {
+            role @ (Role::System | Role::Developer | Role::Assistant) => role,
+            _ => Role::User,
+        }
+    }
+
+    /// Ends the message item; the envelope that the message came with goes to the first one.
+    fn flush(&mut self) {
+        if self.parts.is_empty() {
+            return;
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let first = !self.items.iter().any(|item| item.get("content").is_some());
+        let around = own(self.message.opaque.as_ref(), FORMAT).and_then(Value::as_object).filter(|_| first);
+        let mut item = around.cloned().unwrap_or_else(|| Object::from_iter([("type".into(), "message".into())]));
+        item.insert("role".into(), self.role().as_str().into());
+        let as_string = item.get("content").is_some_and(Value::is_string);
+        let content = plain_text(&parts).filter(|_| as_string).map_or(Value::Array(parts), Value::String);
+        item.insert("content".into(), content);
+        self.items.push(Value::Object(item));
+    }
+}
+
+/// The text of parts that are one text and nothing more.
+fn plain_text(parts: &[Value]) -> Option<String> {
+    match parts {
+        [Value::Object(part)] if part.len() == 2 => {
+            let is_text = matches!(part.get("type")?.as_str()?, "input_text" | "output_text");
+            part.get("text")?.as_str().filter(|_| is_text).map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
+    match own(opaque, FORMAT) {
+        Some(Value::Object(around)) => around.clone(),
+        _ => Object::from_iter([("type".to_owned(), Value::from(kind))]),
+    }
+}
+
+fn call_id(id: &str) -> String {
+    // Any character is taken, only the length is bounded.
+    if !id.is_empty() && id.len() <= MAX_ID { id.to_owned() } else { outgoing::word(id, MAX_ID).into_owned() }
+}
+
+/// The item under another call id, where pairing gave it one.
+fn with_id(mut item: Value, id: &str) -> Value {
+    let key = if item.get("call_id").is_some() { "call_id" } else { "id" };
+    if let Some(field) = item.get_mut(key).filter(|field| field.is_string()) {
+        *field = id.into();
+    }
+    item
+}
+
+fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
+    let kind = call_type(call);
+    if AgentTool::by_call(kind).is_some()
+        && let Some(whole) = own(call.opaque.as_ref(), FORMAT)
+    {
+        return with_id(whole.clone(), &call.id);
+    }
+    let id = call_id(&call.id);
+    let name = outgoing::word(&call.name, MAX_NAME);
+    if id != call.id {
+        notes.add("call_id_renamed", format!("{} is sent as {id}", call.id));
+    }
+    if name != call.name {
+        notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
+    }
+    let mut item = around(call.opaque.as_ref(), kind);
+    item.insert("call_id".into(), id.into());
+    item.insert("name".into(), name.into());
+    let key = if kind == "custom_tool_call" { "input" } else { "arguments" };
+    item.insert(key.into(), arguments_text(call).into());
+    Value::Object(item)
+}
+
+fn arguments_text(call: &ToolCall) -> String {
+    match (&call.arguments_text, &call.arguments) {
+        (Some(text), _) | (None, Value::String(text)) => text.clone(),
+        (None, Value::Null) => "{}".to_owned(),
+        (None, arguments) => arguments.to_string(),
+    }
+}
+
+/// The output item that fits the call: its type follows the call's, which a made-up result does not know.
+fn write_result(result: &ToolResult, types: &CallTypes, notes: &mut Notes<'_>) -> Value {
+    let known = own(result.opaque.as_ref(), FORMAT).and_then(Value::as_object);
+    let known_type = known.and_then(|item| item.get("type")?.as_str());
+    if let Some(tool) = known_type.and_then(AgentTool::by_output) {
+        return match known {
+            Some(item) if tool.content(item) == result.content => {
+                with_id(Value::Object(item.clone()), &result.tool_call_id)
+            }
+            known => with_id(tool.output(result, known), &result.tool_call_id),
+        };
+    }
+    let called = types.get(&result.tool_call_id).map(String::as_str);
+    if let Some(tool) = called.and_then(AgentTool::by_call) {
+        return tool.output(result, None);
+    }
+    let custom = result.kind == CallKind::Custom || called == Some("custom_tool_call");
+    let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
+    let mut item = around(result.opaque.as_ref(), kind);
+    let was_list = item.get("output").is_some();
+    let says = |block: &&Block| !matches!(block, Block::Text { text, .. } if text.is_empty());
+    let output: Vec<Value> =
+        result.content.iter().filter(says).filter_map(|block| parts::write(block, Role::User, notes)).collect();
+    let output = match plain_text(&output).filter(|_| !was_list) {
+        Some(text) => Value::String(text),
+        None if output.is_empty() && !was_list => "".into(),
+        None => Value::Array(output),
+    };
+    if result.is_error {
+        notes.add("error_flag_dropped", format!("the result of {} is marked as an error", result.tool_call_id));
+    }
+    item.insert("call_id".into(), call_id(&result.tool_call_id).into());
+    item.insert("output".into(), output);
+    Value::Object(item)
+}

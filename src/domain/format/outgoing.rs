@@ -1,0 +1,77 @@
+//! What the writers of provider formats share: notes, names that a provider accepts, and text stand-ins.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::Format;
+use super::write::Note;
+use crate::domain::message::{Media, Opaque, ToolCall, ToolResult};
+
+/// The notes of one writer, and the entry that it is at.
+pub struct Notes<'n> {
+    list: &'n mut Vec<Note>,
+    pub entry: Option<usize>,
+}
+
+impl<'n> Notes<'n> {
+    pub fn new(list: &'n mut Vec<Note>) -> Notes<'n> {
+        Notes { list, entry: None }
+    }
+
+    pub fn add(&mut self, code: &'static str, detail: impl Into<String>) {
+        self.list.push(Note { code, entry: self.entry, detail: detail.into() });
+    }
+}
+
+/// The provider's own JSON, where it is of the format that is written.
+pub fn own(opaque: Option<&Opaque>, format: Format) -> Option<&Value> {
+    opaque.filter(|opaque| opaque.format == format).map(|opaque| &opaque.value)
+}
+
+/// Whether a name is made of ASCII letters, digits, `_` and `-` alone, 1 to `max` of them.
+pub fn is_word(name: &str, max: usize) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.len() <= max && name.bytes().all(allowed)
+}
+
+/// The name itself where [`is_word`] holds, else a word derived from it. The digest at the end keeps two names
+/// apart that differ only in what was replaced, with no state between a call and its result.
+pub fn word(name: &str, max: usize) -> Cow<'_, str> {
+    if is_word(name, max) {
+        return Cow::Borrowed(name);
+    }
+    let digest = blake3::hash(name.as_bytes()).to_hex();
+    let suffix = &digest.as_str()[..8];
+    let kept = name.chars().take(max.saturating_sub(suffix.len() + 1));
+    let safe: String = kept.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    Cow::Owned(format!("{safe}_{suffix}"))
+}
+
+/// A call that a provider ran, told as text to another provider.
+pub fn server_call_text(call: &ToolCall) -> String {
+    format!("<server_tool_call name=\"{}\">\n{}\n</server_tool_call>", call.name, call.arguments)
+}
+
+/// The result of such a call; `None` where it says nothing.
+pub fn server_result_text(result: &ToolResult) -> Option<String> {
+    let text = result.plain_text();
+    (!text.trim().is_empty()).then(|| format!("<server_tool_result>\n{text}\n</server_tool_result>"))
+}
+
+/// What stands for an image or document that the target can't be given.
+pub fn media_stand_in(kind: &str, source: &Media) -> String {
+    let name = source.filename.as_deref().or(source.url.as_deref()).or(source.media_type.as_deref());
+    match name {
+        Some(name) => format!("[{kind} not shown: {name}]"),
+        None => format!("[{kind} not shown]"),
+    }
+}
+
+/// Whether a medium can't be given to the target: nothing tells where its bytes are, or they lie in a file that
+/// another provider keeps.
+pub fn is_out_of_reach(source: &Media, format: Format) -> bool {
+    let elsewhere = source.opaque.as_ref().is_some_and(|opaque| opaque.format != format);
+    let inline = source.data.is_some() || source.url.is_some() || source.text.is_some();
+    !inline && (source.file_id.is_none() || elsewhere)
+}

@@ -1,0 +1,104 @@
+//! Where each entry of a pi file hangs: ids and parents, made up for version 1, which had none.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::error;
+use crate::domain::format::ItemError;
+
+/// The place of one item in pi's tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PiLink {
+    /// The item's own id, or a made-up one (8 hex digits, the same for the same file) in version 1.
+    pub source_id: Option<String>,
+    /// `None`: follows what is before it. `Some(None)`: a root.
+    pub parent: Option<Option<String>>,
+    /// The first kept entry of a version 1 compaction, which gives it by its line.
+    pub first_kept: Option<String>,
+}
+
+/// An item that spoils its batch, by its index.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("item {index}: {error}")]
+pub struct LinkError {
+    pub index: usize,
+    pub error: ItemError,
+}
+
+/// Links a batch. With a header that names no version (or 1) the entries are one chain; else they say their
+/// places themselves. A batch without a header continues a file of the newest version.
+///
+/// # Errors
+/// Two items of one id.
+pub fn link(items: &[Value]) -> Result<Vec<PiLink>, LinkError> {
+    let header = items.iter().find(|item| is_header(item));
+    let mut seen = HashSet::new();
+    let links = match header {
+        Some(header) if version(header) < 2 => chain(items, header),
+        _ => items.iter().map(own_place).collect(),
+    };
+    for (index, place) in links.iter().enumerate() {
+        if let Some(id) = place.source_id.as_deref().filter(|id| !seen.insert(*id)) {
+            return Err(LinkError { index, error: error("/id", &format!("the id {id:?} occurs twice")) });
+        }
+    }
+    Ok(links)
+}
+
+fn is_header(item: &Value) -> bool {
+    item.get("type").and_then(Value::as_str) == Some("session")
+}
+
+fn version(header: &Value) -> u64 {
+    header.get("version").and_then(Value::as_u64).unwrap_or(1)
+}
+
+fn own_id(item: &Value) -> Option<String> {
+    item.get("id").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn own_place(item: &Value) -> PiLink {
+    let source_id = own_id(item);
+    let parent = if is_header(item) {
+        None
+    } else {
+        // An entry that names itself as parent is a root, as pi reads it.
+        let named = item.get("parentId").map(|parent| parent.as_str().map(str::to_owned));
+        named.map(|parent| parent.filter(|parent| Some(parent) != source_id.as_ref()))
+    };
+    PiLink { source_id, parent, first_kept: None }
+}
+
+fn chain(items: &[Value], header: &Value) -> Vec<PiLink> {
+    let seed = own_id(header).unwrap_or_default();
+    let mut used: HashSet<String> = HashSet::from([seed.clone()]);
+    let mut links: Vec<PiLink> = Vec::with_capacity(items.len());
+    let mut previous: Option<String> = None;
+    for (index, item) in items.iter().enumerate() {
+        if is_header(item) {
+            links.push(own_place(item));
+            continue;
+        }
+        let id = fresh_id(&seed, index, &mut used);
+        let first_kept = item.get("firstKeptEntryIndex").and_then(Value::as_u64).and_then(|line| {
+            let line = usize::try_from(line).ok()?;
+            let kept = items.get(line).filter(|kept| !is_header(kept)).and(links.get(line))?;
+            kept.source_id.clone()
+        });
+        links.push(PiLink { source_id: Some(id.clone()), parent: Some(previous.replace(id)), first_kept });
+    }
+    links
+}
+
+fn fresh_id(seed: &str, index: usize, used: &mut HashSet<String>) -> String {
+    let mut attempt = 0_u64;
+    loop {
+        let digest = blake3::hash(format!("{seed}/{index}/{attempt}").as_bytes()).to_hex();
+        let id: String = digest.chars().take(8).collect();
+        if used.insert(id.clone()) {
+            return id;
+        }
+        attempt += 1;
+    }
+}

@@ -1,0 +1,227 @@
+//! Contexts as pi entries: stored ones as they are, others as `message` entries chained to what precedes them.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::run::command_and_output;
+use crate::domain::format::Format;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::message::{Block, Media, Message, Role, Stop, ToolCall, ToolResult};
+
+const EPOCH: &str = "1970-01-01T00:00:00.000Z";
+
+/// Writes a context as JSON texts of pi entries, in order. Made-up entries have made-up ids (8 hex digits, the
+/// same for the same context) and the time of the entry before them. What pi can't hold is left out with a note.
+pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    let mut writer =
+        Writer { notes, out: Vec::new(), used: HashSet::new(), last: Last::default(), tools: Tools::default() };
+    for piece in pieces {
+        match piece {
+            Piece::Verbatim { item, .. } => writer.verbatim(item),
+            Piece::Message { entry, message } => writer.message(*entry, message),
+        }
+    }
+    writer.out
+}
+
+struct Writer<'a, 'n> {
+    notes: &'n mut Vec<Note>,
+    out: Vec<String>,
+    used: HashSet<String>,
+    last: Last<'a>,
+    tools: Tools<'a>,
+}
+
+/// The entry before the next one. A stored item is read only when something has to be chained to it.
+#[derive(Default)]
+struct Last<'a> {
+    unread: Option<&'a str>,
+    id: Option<String>,
+    timestamp: Option<String>,
+    millis: Option<Value>,
+}
+
+impl Last<'_> {
+    fn read(&mut self) {
+        let Some(item) = self.unread.take().and_then(|item| serde_json::from_str::<Value>(item).ok()) else {
+            return;
+        };
+        let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
+        self.id = text("id").or(self.id.take());
+        self.timestamp = text("timestamp").or(self.timestamp.take());
+        let millis = item.get("message").and_then(|message| message.get("timestamp")).cloned();
+        self.millis = millis.or(self.millis.take());
+    }
+}
+
+/// Names of the tools by call id, for results that don't say whose they are. Stored items are read on demand, once.
+#[derive(Default)]
+struct Tools<'a> {
+    unread: Vec<&'a str>,
+    names: HashMap<String, String>,
+}
+
+impl Tools<'_> {
+    fn name(&mut self, call_id: &str) -> String {
+        for item in std::mem::take(&mut self.unread) {
+            let read = serde_json::from_str::<Value>(item).ok().and_then(|value| super::read(&value).ok());
+            for call in read.iter().filter_map(|item| item.message.as_ref()).flat_map(Message::tool_calls) {
+                self.names.insert(call.id.clone(), call.name.clone());
+            }
+        }
+        self.names.get(call_id).cloned().unwrap_or_else(|| "unknown".to_owned())
+    }
+}
+
+impl<'a> Writer<'a, '_> {
+    fn verbatim(&mut self, item: &'a str) {
+        // Only this one can be the parent of what follows, but an earlier one may hold the last known time.
+        self.last.unread = Some(item);
+        if item.contains("\"toolCall\"") {
+            self.tools.unread.push(item);
+        }
+        self.out.push(item.to_owned());
+    }
+
+    fn message(&mut self, entry: Option<usize>, message: &Message) {
+        for result in message.tool_results() {
+            let written = self.result(entry, result);
+            self.push(written);
+        }
+        for call in message.tool_calls() {
+            self.tools.names.insert(call.id.clone(), call.name.clone());
+        }
+        let rest: Vec<&Block> = message.content.iter().filter(|block| !matches!(block, Block::ToolResult(_))).collect();
+        if rest.is_empty() {
+            return;
+        }
+        if let Some(written) = self.spoken(entry, message, &rest) {
+            self.push(written);
+        }
+    }
+
+    fn result(&mut self, entry: Option<usize>, result: &ToolResult) -> Value {
+        let name = result.name.clone().unwrap_or_else(|| self.tools.name(&result.tool_call_id));
+        let blocks: Vec<&Block> = result.content.iter().collect();
+        let content = self.blocks(entry, &blocks);
+        json!({"role": "toolResult", "toolCallId": result.tool_call_id, "toolName": name, "content": content,
+            "isError": result.is_error})
+    }
+
+    fn spoken(&mut self, entry: Option<usize>, message: &Message, blocks: &[&Block]) -> Option<Value> {
+        Some(match message.role {
+            Role::System | Role::Developer => json!({"role": "system", "content": message.plain_text()}),
+            Role::User | Role::Tool => json!({"role": "user", "content": self.non_empty(entry, blocks)?}),
+            Role::Assistant => assistant(self.non_empty(entry, blocks)?, message),
+            Role::Custom => {
+                let content = self.non_empty(entry, blocks)?;
+                json!({"role": "custom", "customType": "context", "content": content, "display": true})
+            }
+            Role::BashExecution => {
+                let (command, output) = command_and_output(message)?;
+                json!({"role": "bashExecution", "command": command, "output": output, "exitCode": 0,
+                    "cancelled": false, "truncated": false})
+            }
+            Role::BranchSummary => json!({"role": "branchSummary", "summary": message.plain_text(), "fromId": "root"}),
+            Role::CompactionSummary => {
+                json!({"role": "compactionSummary", "summary": message.plain_text(), "tokensBefore": 0})
+            }
+        })
+    }
+
+    fn non_empty(&mut self, entry: Option<usize>, blocks: &[&Block]) -> Option<Vec<Value>> {
+        Some(self.blocks(entry, blocks)).filter(|content| !content.is_empty())
+    }
+
+    fn blocks(&mut self, entry: Option<usize>, blocks: &[&Block]) -> Vec<Value> {
+        blocks.iter().filter_map(|block| self.block(entry, block)).collect()
+    }
+
+    fn block(&mut self, entry: Option<usize>, block: &Block) -> Option<Value> {
+        match block {
+            Block::Text { text } => Some(json!({"type": "text", "text": text})),
+            Block::Thinking { text, opaque } => match opaque {
+                Some(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
+                _ if text.is_empty() => self.drop(entry, "thinking_dropped", "encrypted reasoning of another provider"),
+                _ => Some(json!({"type": "thinking", "thinking": text})),
+            },
+            Block::Image { source } => {
+                image(source).or_else(|| self.drop(entry, "image_dropped", "pi holds images by their bytes only"))
+            }
+            Block::Document { source } => match &source.text {
+                Some(text) => Some(json!({"type": "text", "text": text})),
+                None => self.drop(entry, "document_dropped", "pi holds no documents"),
+            },
+            Block::ToolCall(call) => Some(tool_call(call)),
+            // Results are entries of their own.
+            Block::ToolResult(_) => None,
+            Block::Raw(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
+            Block::Raw(_) => self.drop(entry, "raw_dropped", "a block that only its own format can say"),
+        }
+    }
+
+    fn drop(&mut self, entry: Option<usize>, code: &'static str, detail: &str) -> Option<Value> {
+        self.notes.push(Note { code, entry, detail: detail.to_owned() });
+        None
+    }
+
+    fn push(&mut self, mut message: Value) {
+        self.last.read();
+        let timestamp = self.last.timestamp.clone().unwrap_or_else(|| EPOCH.to_owned());
+        let millis = self.last.millis.clone().unwrap_or_else(|| json!(0));
+        if let Some(fields) = message.as_object_mut() {
+            fields.insert("timestamp".to_owned(), millis);
+        }
+        let id = self.fresh_id(&message);
+        let entry = json!({"type": "message", "id": id, "parentId": self.last.id, "timestamp": timestamp,
+            "message": message});
+        self.out.push(entry.to_string());
+        self.last.id = Some(id);
+    }
+
+    fn fresh_id(&mut self, message: &Value) -> String {
+        let seed = blake3::hash(message.to_string().as_bytes());
+        let mut attempt = self.out.len() as u64;
+        loop {
+            let digest = blake3::keyed_hash(seed.as_bytes(), &attempt.to_le_bytes()).to_hex();
+            let id: String = digest.chars().take(8).collect();
+            if self.used.insert(id.clone()) {
+                return id;
+            }
+            attempt = attempt.wrapping_add(1);
+        }
+    }
+}
+
+fn assistant(content: Vec<Value>, message: &Message) -> Value {
+    let stop = match message.stop {
+        Some(Stop::Length) => "length",
+        Some(Stop::Aborted) => "aborted",
+        Some(Stop::Error | Stop::Refusal) => "error",
+        Some(Stop::End | Stop::ToolUse) | None if message.tool_calls().next().is_some() => "toolUse",
+        Some(Stop::End | Stop::ToolUse) | None => "stop",
+    };
+    let none = json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}});
+    json!({"role": "assistant", "content": content, "api": "unknown", "provider": "unknown", "model": "unknown",
+        "usage": none, "stopReason": stop})
+}
+
+fn tool_call(call: &ToolCall) -> Value {
+    if let Some(opaque) = call.opaque.as_ref().filter(|opaque| opaque.format == Format::Pi) {
+        return opaque.value.clone();
+    }
+    // pi's arguments are objects; free text travels as the one argument that such tools have.
+    let arguments = match &call.arguments {
+        Value::Object(fields) => Value::Object(fields.clone()),
+        other => Value::Object(Map::from_iter([("input".to_owned(), other.clone())])),
+    };
+    json!({"type": "toolCall", "id": call.id, "name": call.name, "arguments": arguments})
+}
+
+fn image(source: &Media) -> Option<Value> {
+    let data = source.data.as_ref()?;
+    let mime = source.media_type.as_deref().unwrap_or("image/png");
+    Some(json!({"type": "image", "data": data, "mimeType": mime}))
+}

@@ -1,0 +1,182 @@
+//! Cutting text into tokens and telling identifiers from words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+const MAX_URL: usize = 500;
+const MAX_TOKEN: usize = 200;
+
+const SHAPES: &[&str] = &[
+    // UUIDs; hashes are told by `is_hash`, which wants a digit and a letter.
+    r"^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+    r"^sha\d{1,3}[:-][0-9A-Za-z+/=]{16,}$",
+    // ABC-123, #123, owner/repo#123, mia_li_3668, call_1a2b, 4WQ150, INV2024001.
+    r"^[A-Z][A-Z0-9]{0,9}-\d+$",
+    r"^[\w./-]*#\d+$",
+    r"^[A-Za-z]+[_-][A-Za-z0-9_-]*\d[A-Za-z0-9_-]*$",
+    r"^(?:[A-Z]+\d|\d+[A-Z])[A-Z0-9]{2,18}$",
+    r"^[\w.+-]+@[\w-]+\.[\w.-]+$",
+    // v1.2, 1.2.3-beta.1, 2024-05-20, 2024-05-20T10:00:00Z.
+    r"^v\d+(?:\.\d+)+[\w.+-]*$",
+    r"^\d+\.\d+\.\d+[\w.+-]*$",
+    r"^\d{4}-\d{2}-\d{2}(?:T[\d:.+Z-]+)?$",
+    // E0308, TS2345, SQLSTATE-like codes; SomethingError; ports and addresses.
+    r"^[A-Z]{1,6}\d{3,6}$",
+    r"^(?:\w+\.)*[A-Z]\w+(?:Error|Exception)$",
+    r"^\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$",
+    r"^[A-Za-z][\w.-]*:\d{2,5}$",
+];
+
+/// Amounts, and numbers with a unit.
+const MEASURES: &[&str] = &[
+    r"^[$€£¥]\d[\d,.]*[kKmMbB]?$",
+    r"^\d[\d,.]*(?:%|ns|µs|us|ms|s|min|h|d|B|[kKMGT]i?B|[kKMG]bps|px|pt|em|rem|Hz|[kMG]Hz|°C|kg|g|km|cm|mm|m)$",
+];
+
+static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&SHAPES.join("|")).ok());
+static MEASURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&MEASURES.join("|")).ok());
+
+/// Whether an identifier is a bare amount or a number with its unit. Tools print many that mean nothing later.
+pub fn is_measure(token: &str) -> bool {
+    MEASURE.as_ref().is_some_and(|measure| measure.is_match(token))
+}
+
+const ERRNO: [&str; 24] = [
+    "ENOENT",
+    "EACCES",
+    "EPERM",
+    "EEXIST",
+    "EINVAL",
+    "EIO",
+    "ENOMEM",
+    "ENOSPC",
+    "EPIPE",
+    "EAGAIN",
+    "EBUSY",
+    "ENOTDIR",
+    "EISDIR",
+    "EMFILE",
+    "EADDRINUSE",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ETIMEDOUT",
+    "EHOSTUNREACH",
+    "ENOTFOUND",
+    "ENOTEMPTY",
+    "EROFS",
+    "ECONNABORTED",
+    "EXDEV",
+];
+
+const UNITS: [&str; 27] = [
+    "ms", "seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "bytes", "KB", "MB", "GB",
+    "TB", "KiB", "MiB", "GiB", "tokens", "percent", "px", "requests", "rows", "lines", "USD", "EUR", "retries",
+];
+
+const EXTENSIONS: [&str; 44] = [
+    "rs", "py", "js", "ts", "tsx", "jsx", "mjs", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php",
+    "swift", "sh", "sql", "md", "txt", "json", "jsonl", "yaml", "yml", "toml", "lock", "html", "css", "scss", "xml",
+    "csv", "ini", "cfg", "env", "log", "ipynb", "proto", "svg", "png", "pdf", "vue",
+];
+
+/// Calls `found` for every identifier, repetitions included, in order.
+pub fn each(text: &str, found: &mut dyn FnMut(String)) {
+    let mut previous = String::new();
+    for chunk in text.split_whitespace() {
+        if let Some(url) = url(chunk) {
+            found(url.to_owned());
+            previous.clear();
+            continue;
+        }
+        // The name of a closing tag is no path.
+        let tagless = chunk.replace("</", "<");
+        for token in tagless.split(|c: char| "\"'`<>()[]{},;|*=\\“”「」。、，".contains(c)) {
+            let token = token.trim_matches(|c: char| ".:!?&…".contains(c) && !token.starts_with("./"));
+            if token.is_empty() {
+                continue;
+            }
+            if let Some(identifier) = classify(token, &previous) {
+                found(identifier);
+            }
+            previous.clear();
+            previous.push_str(token.get(..32).unwrap_or(token));
+        }
+    }
+}
+
+fn url(chunk: &str) -> Option<&str> {
+    let scheme_end = chunk.find("://")?;
+    let start = chunk[..scheme_end]
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+        .last()
+        .map(|(at, _)| at)?;
+    let rest = &chunk[start..];
+    let end = rest.find(|c: char| "\"'`<>()[]{}|\\”」。、，".contains(c)).unwrap_or(rest.len());
+    let url = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*']);
+    (url.len() > scheme_end - start + 3 && url.len() <= MAX_URL).then_some(url)
+}
+
+fn classify(token: &str, previous: &str) -> Option<String> {
+    if token.len() < 2 || token.len() > MAX_TOKEN {
+        return None;
+    }
+    if let Some(pair) = after_word(token, previous) {
+        return Some(pair);
+    }
+    if let Some(path) = path(token) {
+        return Some(path.to_owned());
+    }
+    let known = ERRNO.contains(&token)
+        || is_hash(token)
+        || is_measure(token)
+        || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token));
+    known.then(|| token.to_owned())
+}
+
+/// Identifiers of two words: `HTTP 404`, `exit code 1`'s code with its word, `30 seconds`.
+fn after_word(token: &str, previous: &str) -> Option<String> {
+    let number =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
+    let starts_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    if UNITS.contains(&token) && number(previous) && starts_with_digit(previous) {
+        return Some(format!("{previous} {token}"));
+    }
+    let status = token.len() == 3 && token.starts_with(['4', '5']) && number(token);
+    let named = ["http", "status", "code", "error"].iter().any(|word| previous.eq_ignore_ascii_case(word));
+    (status && named).then(|| format!("{previous} {token}"))
+}
+
+/// A path without its `:line:column`. A slash alone is not enough: `and/or` is no path.
+fn path(token: &str) -> Option<&str> {
+    let path = strip_position(token);
+    if path.contains("//") || !path.chars().any(char::is_alphabetic) {
+        return None;
+    }
+    let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let file =
+        last.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && EXTENSIONS.contains(&extension));
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| path.starts_with(root)) && path.len() > 3;
+    let drive = path.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
+    (file || rooted || drive || path.matches('/').count() > 1).then_some(path)
+}
+
+fn strip_position(token: &str) -> &str {
+    let mut path = token;
+    while let Some((rest, number)) = path.rsplit_once(':') {
+        if rest.len() < 3 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        path = rest;
+    }
+    path.trim_end_matches('/')
+}
+
+fn is_hash(token: &str) -> bool {
+    (7..=128).contains(&token.len())
+        && token.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && token.bytes().any(|byte| byte.is_ascii_digit())
+        && token.bytes().any(|byte| byte.is_ascii_alphabetic())
+}

@@ -1,0 +1,108 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::summary::testing::{call, failed, result};
+use crate::domain::summary::text::quarters;
+
+fn ledger(messages: &[Message]) -> Ledger {
+    let mut ledger = Ledger::default();
+    ledger.extend(&calls(messages));
+    ledger
+}
+
+#[test]
+fn says_what_was_called_and_what_came_back() {
+    let messages = [
+        call("a", "edit", json!({"old": "x", "path": "src/lib.rs"})),
+        result("a", "\n\nReplaced 1 block.\nmore"),
+        call("b", "bash", json!({"command": "cargo test"})),
+        failed("b", "error[E0308]: mismatched types"),
+        call("c", "read", json!({"path": "a.md"})),
+    ];
+    assert_eq!(
+        ledger(&messages).render(1000),
+        "- edit(path=src/lib.rs, old=x) → ok: Replaced 1 block.\n\
+         - bash(command=cargo test) → error: error[E0308]: mismatched types\n\
+         - read(path=a.md) → no result"
+    );
+}
+
+#[test]
+fn a_repeated_id_answers_the_newest_open_call() {
+    let messages =
+        [call("a", "one", json!({})), result("a", "first"), call("a", "two", json!({})), result("a", "second")];
+    let says: Vec<_> = ledger(&messages).lines.into_iter().map(|line| (line.name, line.says)).collect();
+    assert_eq!(says, [("one".into(), "first".into()), ("two".into(), "second".into())]);
+}
+
+#[test]
+fn side_effects_keep_their_target_longest() {
+    let mut messages = Vec::new();
+    for at in 0..40 {
+        messages.push(call("r", "read", json!({"path": format!("some/long/folder/name/file-{at}.rs")})));
+        messages.push(result("r", "a line of text that somebody wrote into the file"));
+    }
+    messages.push(call("w", "send_email", json!({"to": "ann@example.org", "body": "hello there"})));
+    messages.push(result("w", "sent"));
+    let text = ledger(&messages).render(40);
+    assert!(text.starts_with("- read ×") && text.contains("- send_email(to=ann@example.org)"), "{text}");
+}
+
+/// Adds up the names and counts that a rendered ledger states.
+fn stated(text: &str) -> BTreeMap<String, (u64, u64)> {
+    let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for line in text.lines() {
+        let groups: Vec<&str> = match line.strip_prefix("- ") {
+            Some(line) => vec![line],
+            None => line.split_once(": ").expect("totals").1.split(", ").collect(),
+        };
+        for group in groups {
+            let (calls, errors) = match group.split_once('×') {
+                Some((_, rest)) => {
+                    let number = |text: &str| text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+                    (number(rest), rest.split_once('(').map_or(0, |(_, errors)| number(errors)))
+                }
+                None => (1, u64::from(group.contains("→ error") || group.contains("(1 error)"))),
+            };
+            let name = group.split([' ', '(']).next().expect("a name").to_owned();
+            let entry = counts.entry(name).or_default();
+            *entry = (entry.0 + calls, entry.1 + errors);
+        }
+    }
+    counts
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// After ten compactions every call is still there, by name and count, however small the bound.
+    #[test]
+    fn counts_are_conserved(
+        rounds in prop::collection::vec(prop::collection::vec((0usize..5, any::<bool>(), 0usize..3), 0..70), 10),
+        max_tokens in 0u32..4000,
+    ) {
+        let names = ["read", "edit", "bash", "get_user", "book"];
+        let mut ledger = Ledger::default();
+        let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for round in rounds {
+            let mut messages = Vec::new();
+            for (name, fails, length) in round {
+                messages.push(call("x", names[name], json!({"path": "p".repeat(length * 100)})));
+                messages.push(if fails { failed("x", "went wrong") } else { result("x", "went well") });
+                let entry = expected.entry(names[name].to_owned()).or_default();
+                *entry = (entry.0 + 1, entry.1 + u64::from(fails));
+            }
+            ledger.extend(&calls(&messages));
+            let stored = serde_json::to_string(&ledger).expect("serialises");
+            ledger = serde_json::from_str(&stored).expect("reads");
+            prop_assert!(ledger.lines.len() <= MAX_LINES);
+        }
+        let text = ledger.render(max_tokens);
+        prop_assert_eq!(&stated(&text), &expected);
+        prop_assert_eq!(ledger.len(), expected.values().map(|(calls, _)| calls).sum::<u64>());
+        prop_assert!(quarters(&text) <= (max_tokens as usize * 4).max(names.len() * 40));
+    }
+}

@@ -1,0 +1,135 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::entry::EntryType;
+use crate::domain::shape::{CallRef, ResultRef, Shape};
+use crate::domain::summary::testing::{result, settings};
+
+fn head(seq: i64, shape: Shape) -> EntryHead {
+    EntryHead {
+        id: Uuid::from_u128(seq as u128 + 1),
+        seq,
+        depth: seq,
+        kind: EntryType::Message,
+        role: Some(Role::Tool),
+        tokens: 0,
+        path_tokens: 0,
+        usage: None,
+        shape,
+    }
+}
+
+/// Entry 0 holds the calls, every further entry one result of the given size.
+fn path(sizes: &[u32]) -> Vec<EntryHead> {
+    let id = |at: usize| format!("c{at}");
+    let calls = (0..sizes.len())
+        .map(|at| CallRef { id: id(at), name: if at == 0 { "keep" } else { "read" }.into(), kind: ShapeKind::Function })
+        .collect();
+    let results = sizes.iter().enumerate().map(|(at, &tokens)| {
+        let results = vec![ResultRef { call_id: id(at), tokens, is_error: false, kind: ShapeKind::Function }];
+        head(at as i64 + 1, Shape { results, ..Shape::default() })
+    });
+    std::iter::once(head(0, Shape { calls, ..Shape::default() })).chain(results).collect()
+}
+
+fn view(path: &[EntryHead], elisions: &[Elision]) -> Vec<ViewItem> {
+    let own = |id| elisions.iter().filter(|elision| elision.entry_id == id).cloned().collect();
+    path.iter().enumerate().map(|(index, head)| ViewItem::Entry { index, elisions: own(head.id) }).collect()
+}
+
+#[test]
+fn keeps_the_newest_results() {
+    let path = path(&[100, 200, 300, 400]);
+    let plan = plan(&view(&path, &[]), &path, &settings());
+    assert_eq!(plan.results, 1);
+    assert_eq!(plan.elisions[0].tool_call_id, "c0");
+    assert_eq!(plan.tokens_freed, u64::from(100 - plan.elisions[0].tokens_after));
+}
+
+#[test]
+fn zero_masks_all_but_excluded_tools() {
+    let path = path(&[100, 200, 300]);
+    let settings = Settings { keep_recent_results: 0, exclude_tools: vec!["keep".into()], ..settings() };
+    let plan = plan(&view(&path, &[]), &path, &settings);
+    let ids: Vec<&str> = plan.elisions.iter().map(|elision| elision.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["c1", "c2"]);
+}
+
+#[test]
+fn leaves_what_frees_nothing_or_too_little() {
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    let small = path(&[1, 2]);
+    assert_eq!(plan(&view(&small, &[]), &small, &settings), MaskPlan::default());
+    let large = path(&[100]);
+    let picky = Settings { min_gain_tokens: 99, ..settings };
+    assert_eq!(plan(&view(&large, &[]), &large, &picky), MaskPlan::default());
+}
+
+#[test]
+fn provider_side_results_stay() {
+    let mut path = path(&[100]);
+    path[1].shape.results[0].kind = ShapeKind::Server;
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    assert_eq!(plan(&view(&path, &[]), &path, &settings).results, 0);
+}
+
+#[test]
+fn shows_each_kind_as_stated() {
+    let base = Elision {
+        entry_id: Uuid::nil(),
+        tool_call_id: "c1".into(),
+        kind: ElisionKind::Mask,
+        tokens_before: 77,
+        tokens_after: 9,
+        same_as: Some("c2".into()),
+        keep_chars: Some((2, 1)),
+    };
+    let shown = |kind| {
+        let mut message = result("c1", "äöüß€");
+        apply(&mut message, &[Elision { kind, ..base.clone() }]);
+        let text = message.tool_results().next().map(ToolResult::plain_text);
+        text.unwrap_or_default()
+    };
+    assert_eq!(shown(ElisionKind::Mask), "[tool_result elided; call_id=c1; original_tokens=77]");
+    assert_eq!(shown(ElisionKind::Drop), shown(ElisionKind::Mask));
+    assert_eq!(shown(ElisionKind::Truncate), "äö\n[tool_result truncated; call_id=c1; original_characters=5]\n€");
+    assert_eq!(shown(ElisionKind::Duplicate), "[tool_result duplicate; call_id=c1; same_as=c2; original_tokens=77]");
+    for kind in [ElisionKind::Mask, ElisionKind::Truncate, ElisionKind::Duplicate] {
+        assert!(is_placeholder(&shown(kind)));
+        assert_eq!(is_marker(&shown(kind)), kind == ElisionKind::Mask);
+    }
+    assert!(!is_placeholder("[tool_result elided; call_id=c1; original_tokens=many]"));
+}
+
+proptest! {
+    #[test]
+    fn masking_twice_changes_nothing(sizes in prop::collection::vec(0u32..500, 0..30), keep in 0u32..6) {
+        let path = path(&sizes);
+        let settings = Settings { keep_recent_results: keep, ..settings() };
+        let first = plan(&view(&path, &[]), &path, &settings);
+        let again = plan(&view(&path, &first.elisions), &path, &settings);
+        prop_assert_eq!(again, MaskPlan::default());
+        prop_assert_eq!(merge(&first.elisions, &first.elisions), first.elisions.clone());
+        let freed: u64 = first.elisions.iter().map(|one| u64::from(one.tokens_before - one.tokens_after)).sum();
+        prop_assert_eq!(freed, first.tokens_freed);
+    }
+
+    #[test]
+    fn applying_twice_changes_nothing(text in ".{0,80}", head in 0u32..20, tail in 0u32..20) {
+        let elision = |kind| Elision {
+            entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, tokens_before: 5, tokens_after: 3,
+            same_as: Some("d".into()), keep_chars: Some((head, tail)),
+        };
+        for kind in [ElisionKind::Mask, ElisionKind::Duplicate, ElisionKind::Drop] {
+            let mut once = result("c", &text);
+            apply(&mut once, &[elision(kind)]);
+            let mut twice = once.clone();
+            apply(&mut twice, &[elision(kind)]);
+            prop_assert_eq!(once, twice);
+        }
+        let mut cut = result("c", &text);
+        apply(&mut cut, &[elision(ElisionKind::Truncate)]);
+        let shown = cut.tool_results().next().map(ToolResult::plain_text).unwrap_or_default();
+        prop_assert!(shown == text || shown.starts_with(&text.chars().take(head as usize).collect::<String>()));
+    }
+}

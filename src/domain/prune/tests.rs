@@ -1,0 +1,72 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::summary::testing::settings;
+
+const IDS: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+
+fn item<'a>(at: usize, text: &'a str) -> PruneItem<'a> {
+    PruneItem {
+        entry_id: Uuid::from_u128(at as u128),
+        call_id: IDS[at % IDS.len()],
+        name: "read",
+        text,
+        tokens: mask::result_tokens(Estimator::Pi, "c", text),
+        already_elided: false,
+        in_tail: false,
+    }
+}
+
+fn run(items: &[PruneItem<'_>]) -> Vec<Elision> {
+    plan(items, &settings(), Estimator::Pi)
+}
+
+#[test]
+fn older_copies_point_to_the_newest() {
+    let text = "same words ".repeat(30);
+    let items = [item(0, &text), item(1, "else"), item(2, &text), item(3, &text)];
+    let elisions = run(&items);
+    let pointers: Vec<_> = elisions.iter().map(|one| (one.tool_call_id.as_str(), one.same_as.as_deref())).collect();
+    assert_eq!(pointers, [("c0", Some("c3")), ("c2", Some("c3"))]);
+}
+
+#[test]
+fn long_results_keep_head_and_tail() {
+    let text = "x".repeat(501);
+    let padded = "y".repeat(2000);
+    let elisions = run(&[item(0, &text), item(1, &padded)]);
+    assert_eq!(elisions.len(), 1, "cutting one character frees nothing");
+    assert_eq!((elisions[0].kind, elisions[0].keep_chars), (ElisionKind::Truncate, Some((334, 166))));
+}
+
+#[test]
+fn the_tail_excluded_tools_and_earlier_elisions_stay() {
+    let text = "z".repeat(3000);
+    let tail = PruneItem { in_tail: true, ..item(2, &text) };
+    let earlier = PruneItem { already_elided: true, ..item(3, &text) };
+    let elisions = run(&[item(0, &text), tail, earlier]);
+    assert_eq!(elisions.len(), 1);
+    assert_eq!(elisions[0].same_as.as_deref(), Some("c2"));
+    let mut settings = settings();
+    settings.exclude_tools = vec!["read".into()];
+    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn always_frees_and_keeps_one_copy(picks in prop::collection::vec((0usize..4, any::<bool>()), 0..8)) {
+        let texts = ["short".to_owned(), "a".repeat(400), "b".repeat(900), "c ".repeat(3000)];
+        let items: Vec<PruneItem> = picks.iter().enumerate()
+            .map(|(at, &(pick, in_tail))| PruneItem { in_tail, ..item(at, &texts[pick]) }).collect();
+        for elision in run(&items) {
+            prop_assert!(elision.tokens_after < elision.tokens_before);
+            let own = items.iter().position(|item| item.call_id == elision.tool_call_id).expect("known");
+            prop_assert!(!items[own].in_tail);
+            if let Some(same_as) = &elision.same_as {
+                let target = items.iter().rposition(|item| item.text == items[own].text).expect("a copy");
+                prop_assert_eq!(items[target].call_id, same_as.as_str());
+                prop_assert!(target > own);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Reading an earlier summary back and joining it with what is new.
+
+use std::collections::HashSet;
+
+use super::super::focus::MARK;
+use super::super::framing::without_split;
+use super::super::sections::{Slot, slot_of_heading, slot_of_paragraph};
+use super::super::text::clip;
+use super::facts::{Facts, ITEM_CHARS, NO_RESULT, UNANSWERED};
+use super::labels::{GAP, LOOKUPS, Label};
+
+/// Open items of the earlier summary that are kept beside new ones.
+const KEEP_OPEN: usize = 4;
+/// Paragraphs without a known heading that are kept.
+const KEEP_LOOSE: usize = 12;
+const MAX_ITEMS: usize = 120;
+
+/// The new facts with those of the previous summary before them. What the new ones show as finished is no longer
+/// open.
+pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
+    let Some(previous) = previous.filter(|text| !text.trim().is_empty()) else { return distinct(new) };
+    let old = read(previous);
+    let finished: HashSet<String> = new.done.iter().map(|item| key(item)).collect();
+    // How the last span ended is settled by what came after it.
+    let ended = |item: &String| item.starts_with(UNANSWERED) || item.ends_with(NO_RESULT);
+    let went_on = new != Facts::default();
+    let open = |old: Vec<String>, new: Vec<String>| {
+        let keep = if new.is_empty() { MAX_ITEMS } else { KEEP_OPEN };
+        let still: Vec<String> =
+            old.into_iter().filter(|item| !(finished.contains(&key(item)) || went_on && ended(item))).collect();
+        let skip = still.len().saturating_sub(keep);
+        still.into_iter().skip(skip).chain(new).collect::<Vec<_>>()
+    };
+    distinct(Facts {
+        in_progress: open(old.in_progress, new.in_progress),
+        blocked: open(old.blocked, new.blocked),
+        next: open(old.next, new.next),
+        questions: if new.goal.is_empty() { join(old.questions, new.questions) } else { new.questions },
+        goal: join(old.goal, new.goal),
+        rules: join(old.rules, new.rules),
+        done: join(old.done, new.done),
+        decisions: join(old.decisions, new.decisions),
+        // The newest references stand first in their lists.
+        files: join(new.files, old.files),
+        mentions: join(new.mentions, old.mentions),
+        context: join(new.context, old.context),
+        results: join(old.results, new.results),
+        lookups: old.lookups.saturating_add(new.lookups),
+    })
+}
+
+fn join(first: Vec<String>, second: Vec<String>) -> Vec<String> {
+    first.into_iter().chain(second).collect()
+}
+
+/// The items of a summary by section, from whatever template; a split turn's part goes to the same sections.
+fn read(summary: &str) -> Facts {
+    let (history, turn) = without_split(summary);
+    let mut facts = Facts::default();
+    for part in [Some(history), turn].into_iter().flatten() {
+        let mut slot = None;
+        for line in part.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "---") {
+            if let Some((prose, rest)) = slot_of_paragraph(line) {
+                let items = rest.trim_end_matches('.').split("; ");
+                items.for_each(|item| take(&mut facts, Some(prose), item));
+            } else if line.starts_with('#') {
+                slot = Some(slot_of_heading(line).unwrap_or(Slot::Group));
+            } else {
+                take(&mut facts, slot, line);
+            }
+        }
+    }
+    facts
+}
+
+fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
+    let item = strip_bullet(line);
+    if item.starts_with(GAP) || item.eq_ignore_ascii_case("(none)") || item.eq_ignore_ascii_case("none") {
+        return;
+    }
+    if let Some(count) = item.strip_prefix(LOOKUPS) {
+        let count = count.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        facts.lookups = facts.lookups.saturating_add(count);
+        return;
+    }
+    let Some((label, item)) = Label::read(item) else { return take_plain(facts, slot, item) };
+    match label {
+        Label::Decided => add(&mut facts.decisions, item),
+        Label::Obstacle => add(&mut facts.blocked, item),
+        Label::Rule => add(&mut facts.rules, item),
+        Label::UnderWay => add(&mut facts.in_progress, item),
+        Label::Question => add(&mut facts.questions, item),
+        Label::Files => item.split(", ").for_each(|file| add(&mut facts.files, file)),
+        Label::Mentioned => item.split(", ").for_each(|one| add(&mut facts.mentions, one)),
+    }
+}
+
+fn take_plain(facts: &mut Facts, slot: Option<Slot>, item: &str) {
+    let list = match slot {
+        Some(Slot::Topic | Slot::Goal) => &mut facts.goal,
+        Some(Slot::Rules | Slot::Preferences) => &mut facts.rules,
+        Some(Slot::Done) => &mut facts.done,
+        Some(Slot::InProgress) => &mut facts.in_progress,
+        Some(Slot::Blocked) => &mut facts.blocked,
+        Some(Slot::Decisions) => &mut facts.decisions,
+        Some(Slot::Questions) => &mut facts.questions,
+        Some(Slot::Next) => &mut facts.next,
+        Some(Slot::Files) => &mut facts.files,
+        Some(Slot::Results) => &mut facts.results,
+        // The focus block is carried by its own code.
+        Some(Slot::Group) if item.starts_with(MARK) => return,
+        Some(Slot::Context | Slot::Group) | None if facts.context.len() >= KEEP_LOOSE => return,
+        Some(Slot::Context | Slot::Group) | None => &mut facts.context,
+    };
+    add(list, item);
+}
+
+fn add(list: &mut Vec<String>, item: &str) {
+    // A clipped line may end in half an identifier.
+    let whole = !item.ends_with('…') || item.contains(' ');
+    if whole && item.chars().any(char::is_alphanumeric) && list.len() < MAX_ITEMS {
+        list.push(clip(item, ITEM_CHARS));
+    }
+}
+
+fn strip_bullet(line: &str) -> &str {
+    let line = line.trim_start_matches(['-', '*']).trim_start();
+    let line = ["[x] ", "[X] ", "[ ] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+    match line.split_once(". ") {
+        Some((number, rest)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => line,
+    }
+}
+
+/// Items are the same when they say the same in the same first words.
+fn key(item: &str) -> String {
+    let plain = item.strip_prefix(UNANSWERED).unwrap_or(item);
+    plain.chars().filter(|c| c.is_alphanumeric()).take(80).flat_map(char::to_lowercase).collect()
+}
+
+fn distinct(mut facts: Facts) -> Facts {
+    let keep_first = |list: &mut Vec<String>| {
+        let mut seen = HashSet::new();
+        list.retain(|item| seen.insert(key(item)));
+    };
+    let mut seen = HashSet::new();
+    facts.files.retain(|file| seen.insert(file.clone()));
+    facts.mentions.retain(|one| seen.insert(one.clone()));
+    // Of an action that is told twice the later telling counts.
+    let keep_last = |list: &mut Vec<String>| {
+        list.reverse();
+        keep_first(list);
+        list.reverse();
+    };
+    [&mut facts.goal, &mut facts.rules, &mut facts.decisions, &mut facts.context].into_iter().for_each(keep_first);
+    [&mut facts.done, &mut facts.in_progress, &mut facts.blocked, &mut facts.next, &mut facts.results]
+        .into_iter()
+        .for_each(keep_last);
+    let done: HashSet<String> = facts.done.iter().map(|item| key(item)).collect();
+    facts.next.retain(|item| !done.contains(&key(item)));
+    let open: HashSet<String> = facts.in_progress.iter().map(|item| key(item)).collect();
+    facts.next.retain(|item| !open.contains(&key(item)));
+    facts
+}

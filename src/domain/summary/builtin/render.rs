@@ -1,0 +1,132 @@
+//! Writing facts under the headings of a template.
+
+use super::super::super::settings::Template;
+use super::super::sections::{self, Section, Slot};
+use super::super::text::clip;
+use super::super::{SummaryPart, SummaryTask};
+use super::facts::Facts;
+use super::labels::{GAP, LOOKUPS, Label};
+
+/// The summary with at most `items` items to a section, each of at most `width` characters.
+pub fn render(task: &SummaryTask, facts: &Facts, items: usize, width: usize) -> String {
+    let sections = sections::of(task);
+    let has = |slot| sections.iter().any(|section| section.slot == slot);
+    let prose = task.template == Template::Prose && task.part != SummaryPart::TurnPrefix;
+    let rendered: Vec<String> = sections
+        .iter()
+        .filter_map(|section| {
+            let groups = fill(section.slot, facts, &has).into_iter();
+            let lines: Vec<String> = groups.flat_map(|group| shorten(&group, section.slot, items, width)).collect();
+            if prose { paragraph(section, &lines) } else { Some(list(section, &lines)) }
+        })
+        .collect();
+    rendered.join("\n\n")
+}
+
+/// A section's items in groups that are shortened each by itself. What a template has no section for goes where a
+/// reader would look for it, labelled, so that it can be read back.
+fn fill(slot: Slot, facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
+    let ruled = has(Slot::Rules) || has(Slot::Preferences);
+    match slot {
+        Slot::Topic => vec![facts.goal.iter().take(1).cloned().collect()],
+        // The topic has said the first request already; the goal is what came after.
+        Slot::Goal if has(Slot::Topic) => vec![facts.goal.iter().skip(1).cloned().collect()],
+        Slot::Goal => vec![facts.goal.clone()],
+        Slot::Rules | Slot::Preferences => vec![facts.rules.clone()],
+        Slot::Done if has(Slot::Decisions) => vec![facts.done.clone(), lookups(facts)],
+        Slot::Done => vec![facts.done.clone(), lookups(facts), labelled(Label::Decided, &facts.decisions)],
+        Slot::InProgress if has(Slot::Blocked) => vec![facts.in_progress.clone()],
+        Slot::InProgress => vec![facts.in_progress.clone(), labelled(Label::Obstacle, &facts.blocked)],
+        Slot::Blocked => vec![facts.blocked.clone()],
+        Slot::Decisions => vec![facts.decisions.clone()],
+        Slot::Questions => vec![facts.questions.clone()],
+        Slot::Next => {
+            let rules = if ruled { Vec::new() } else { labelled(Label::Rule, &facts.rules) };
+            let open = if has(Slot::InProgress) { Vec::new() } else { labelled(Label::UnderWay, &facts.in_progress) };
+            vec![rules, open, facts.next.clone()]
+        }
+        Slot::Files => vec![facts.files.clone(), mentions(facts), facts.context.clone()],
+        Slot::Context => context(facts, has),
+        Slot::Results => vec![facts.results.clone()],
+        Slot::Group => Vec::new(),
+    }
+}
+
+fn context(facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
+    let mut groups = Vec::new();
+    let missing = |slots: &[Slot]| !slots.iter().any(|&slot| has(slot));
+    if missing(&[Slot::Rules, Slot::Preferences, Slot::Next]) {
+        groups.push(labelled(Label::Rule, &facts.rules));
+    }
+    if missing(&[Slot::Blocked, Slot::InProgress]) {
+        groups.push(labelled(Label::Obstacle, &facts.blocked));
+    }
+    if missing(&[Slot::InProgress, Slot::Next]) {
+        groups.push(labelled(Label::UnderWay, &facts.in_progress));
+    }
+    if missing(&[Slot::Questions]) {
+        groups.push(labelled(Label::Question, &facts.questions));
+    }
+    groups.push(facts.context.clone());
+    groups.push(mentions(facts));
+    if missing(&[Slot::Files]) {
+        groups.push(rows(Label::Files, &facts.files, 3, 5));
+    }
+    groups
+}
+
+fn lookups(facts: &Facts) -> Vec<String> {
+    (facts.lookups > 0).then(|| format!("{LOOKUPS}{}", facts.lookups)).into_iter().collect()
+}
+
+fn mentions(facts: &Facts) -> Vec<String> {
+    rows(Label::Mentioned, &facts.mentions, 8, 4)
+}
+
+/// Short items, several to a line: what is clipped is then a line's end, not a list's.
+fn rows(label: Label, list: &[String], width: usize, most: usize) -> Vec<String> {
+    list.chunks(width).take(most).map(|row| format!("{}{}", label.as_str(), row.join(", "))).collect()
+}
+
+fn labelled(label: Label, list: &[String]) -> Vec<String> {
+    list.iter().map(|item| format!("{}{item}", label.as_str())).collect()
+}
+
+/// The first item and the newest ones, with a line for what lies between; rules are never dropped before the
+/// narrowest form. Lists that are ordered by weight keep their front.
+fn shorten(lines: &[String], slot: Slot, items: usize, width: usize) -> Vec<String> {
+    let items = if matches!(slot, Slot::Rules | Slot::Preferences) { items * 2 } else { items };
+    let width = if matches!(slot, Slot::Goal | Slot::Topic) { width * 2 } else { width };
+    let surplus = lines.len().saturating_sub(items);
+    let clipped = |lines: &[String]| lines.iter().map(|line| clip(line, width)).collect::<Vec<_>>();
+    if surplus == 0 {
+        return clipped(lines);
+    }
+    if matches!(slot, Slot::Files | Slot::Context) {
+        return clipped(lines.get(..items).unwrap_or(lines));
+    }
+    let (first, rest) = lines.split_at(1);
+    let newest = rest.get(surplus..).unwrap_or_default();
+    [clipped(first), vec![format!("{GAP}{surplus} earlier items left out)")], clipped(newest)].concat()
+}
+
+fn list(section: &Section, lines: &[String]) -> String {
+    if section.slot == Slot::Group {
+        return section.heading.to_owned();
+    }
+    if lines.is_empty() {
+        return format!("{}\n(none)", section.heading);
+    }
+    let numbered = section.bullet.starts_with("1.");
+    let lines = lines.iter().enumerate().map(|(at, line)| match (numbered, line.starts_with(GAP)) {
+        (true, false) => format!("{}. {line}", at + 1),
+        (false, true) | (true, true) => format!("- {line}"),
+        (false, false) => format!("{}{line}", section.bullet),
+    });
+    format!("{}\n{}", section.heading, lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn paragraph(section: &Section, lines: &[String]) -> Option<String> {
+    let items: Vec<String> = lines.iter().map(|line| line.trim_end_matches('.').replace("; ", ", ")).collect();
+    (!items.is_empty()).then(|| format!("{} {}.", section.heading, items.join("; ")))
+}

@@ -1,0 +1,158 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::super::message::Message;
+use super::super::super::settings::Template;
+use super::super::SummaryPart;
+use super::super::framing::merge_split;
+use super::super::testing::{assistant, call, failed, result, task, transcripts, user};
+use super::*;
+
+const TEMPLATES: [Template; 4] = [Template::Checkpoint, Template::SixSection, Template::Continuity, Template::Prose];
+
+fn work() -> Vec<Message> {
+    vec![
+        user("Fix the login bug in src/auth.rs. Never change the public API. You must run the tests."),
+        assistant("Let me look at the code."),
+        call("a", "read", json!({"path": "src/auth.rs"})),
+        result("a", "fn login() {}"),
+        call("b", "bash", json!({"command": "cargo test"})),
+        failed("b", "running 3 tests\nerror[E0308]: mismatched types"),
+        assistant("The root cause is a wrong type in login, so I chose u64 instead of u32."),
+        call("c", "edit", json!({"path": "src/auth.rs", "old": "u32", "new": "u64"})),
+        result("c", "Replaced 1 occurrence"),
+        call(
+            "d",
+            "TodoWrite",
+            json!({"todos": [
+                {"content": "Change the type", "status": "completed"},
+                {"content": "Run the tests again", "status": "in_progress"},
+                {"content": "Write the changelog", "status": "pending"},
+            ]}),
+        ),
+        result("d", "ok"),
+        assistant("Type changed to u64 in src/auth.rs. Shall I bump the version too?"),
+    ]
+}
+
+#[test]
+fn fills_each_section_from_the_transcript() {
+    let text = summarise(&task(work()));
+    let section = |heading: &str| {
+        let (_, rest) = text.split_once(heading).unwrap_or_else(|| panic!("{heading} in {text}"));
+        rest.split("\n#").next().unwrap_or_default().to_owned()
+    };
+    assert!(section("## Goal").contains("Fix the login bug"), "{text}");
+    assert!(section("## Constraints & Preferences").contains("- Never change the public API."), "{text}");
+    assert!(section("### Done").contains("- [x] edit: src/auth.rs → Replaced 1 occurrence"), "{text}");
+    assert!(section("### Done").contains("Change the type"), "{text}");
+    assert!(section("### In Progress").contains("- [ ] Run the tests again"), "{text}");
+    assert!(section("### Blocked").contains("bash: cargo test failed: error[E0308]: mismatched types"), "{text}");
+    assert!(section("## Key Decisions").contains("u64 instead of u32"), "{text}");
+    assert!(section("## Next Steps").contains("Write the changelog"), "{text}");
+    assert!(section("## Critical Context").contains("Open question: Shall I bump"), "{text}");
+}
+
+#[test]
+fn every_template_and_part_has_its_headings() {
+    for template in TEMPLATES {
+        for part in [SummaryPart::History, SummaryPart::TurnPrefix, SummaryPart::Branch] {
+            let task = SummaryTask { template, part, ..task(work()) };
+            let text = summarise(&task);
+            assert!(text.contains("login bug"), "{text}");
+            if template != Template::Prose || part == SummaryPart::TurnPrefix {
+                let wanted: Vec<_> = super::super::sections::of(&task).iter().map(|one| one.heading).collect();
+                let found: Vec<_> = text.lines().filter(|line| line.starts_with('#')).collect();
+                assert_eq!(found, wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_updates_keep_what_matters() {
+    for template in TEMPLATES {
+        let mut summary = summarise(&SummaryTask { template, max_output_tokens: 1500, ..task(work()) });
+        for round in 0..10 {
+            let messages = vec![
+                user(&format!("Now do part {round}, see ABC-{round}.")),
+                call("x", "write", json!({"path": format!("src/part{round}.rs")})),
+                result("x", "written"),
+                assistant(&format!("Part {round} is finished and works as asked.")),
+            ];
+            let previous = Some(summary);
+            summary = summarise(&SummaryTask { template, previous, max_output_tokens: 1500, ..task(messages) });
+            assert!(quarters(&summary) <= 6000);
+        }
+        for wanted in
+            ["Fix the login bug", "Never change the public API", "u64 instead of u32", "src/part9.rs", "ABC-9"]
+        {
+            assert!(summary.contains(wanted), "{wanted} missing from {template:?}:\n{summary}");
+        }
+        assert_eq!(summary.matches("Fix the login bug").count(), 1, "{summary}");
+    }
+}
+
+#[test]
+fn finished_work_moves_and_a_split_turn_is_taken_in() {
+    let previous =
+        "## Goal\n- Ship it\n\n### In Progress\n- [ ] Run the tests again\n\n## Next Steps\n1. Tag the release";
+    let prefix = "## Original Request\n- Also fix the docs\n\n## Progress So Far\n- README read";
+    let messages = vec![
+        call("d", "update_plan", json!({"plan": [{"step": "Run the tests again", "status": "completed"}]})),
+        result("d", "ok"),
+    ];
+    let text = summarise(&SummaryTask { previous: Some(merge_split(previous, prefix)), ..task(messages) });
+    assert!(text.contains("- [x] Run the tests again") && !text.contains("- [ ] Run the tests again"), "{text}");
+    assert!(text.contains("1. Tag the release") && text.contains("- Also fix the docs"), "{text}");
+    assert!(text.contains("- [x] README read"), "{text}");
+}
+
+#[test]
+fn the_focus_is_quoted() {
+    let task = SummaryTask { focus_topic: Some("e0308".into()), ..task(work()) };
+    assert!(summarise(&task).contains("## Focus\n- *FOCUS* error[E0308]: mismatched types"));
+}
+
+/// Prints summaries of real sessions for a look; checks their bounds.
+#[test]
+fn real_transcripts_stay_within_bounds() {
+    for source in ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer"] {
+        for messages in transcripts(source) {
+            let (early, late) = messages.split_at(messages.len() / 2);
+            let first = summarise(&task(early.to_vec()));
+            let second = summarise(&SummaryTask { previous: Some(first.clone()), ..task(late.to_vec()) });
+            println!("==== {source}, {} messages\n{second}\n", messages.len());
+            assert!(quarters(&first) <= 8000 && quarters(&second) <= 8000);
+            assert!(messages.is_empty() || second.chars().any(char::is_alphanumeric));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn bounded_and_deterministic(
+        texts in prop::collection::vec(("[A-Za-z é日。.?;#\n-]{0,80}", 0usize..4), 0..20),
+        previous in prop::option::of("[A-Za-z#;. \n-]{0,200}"),
+        template in 0usize..4,
+        max_output_tokens in 0u32..600,
+    ) {
+        let messages: Vec<Message> = texts.iter().map(|(text, kind)| match kind {
+            0 => user(text),
+            1 => assistant(text),
+            2 => call("c", "bash", json!({"command": text})),
+            _ => result("c", text),
+        }).collect();
+        let task = SummaryTask { template: TEMPLATES[template], previous, max_output_tokens, ..task(messages) };
+        let text = summarise(&task);
+        prop_assert!(quarters(&text) <= max_output_tokens as usize * 4, "{}", text);
+        prop_assert_eq!(text, summarise(&task));
+    }
+
+    #[test]
+    fn never_panics(text in any::<String>(), previous in any::<String>()) {
+        summarise(&SummaryTask { previous: Some(previous), ..task(vec![user(&text), assistant(&text)]) });
+    }
+}
