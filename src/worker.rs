@@ -3,7 +3,6 @@
 //! A notification wakes the worker early; jittered polling finds every job. No database connection is held while
 //! a job runs, and none is held while a model works.
 
-
 mod pause;
 mod reaper;
 mod runner;

@@ -11,15 +11,10 @@ use super::view::{ViewItem, item_tokens};
 ///
 /// # Errors
 /// The most that could be freed, where that is less than `over`.
-pub fn fit(
-    path: &[EntryHead],
-    view: &[ViewItem],
-    over: u64,
-    settings: &Settings,
-) -> Result<(Vec<ViewItem>, u64), u64> {
+pub fn fit(path: &[EntryHead], view: &[ViewItem], over: u64, settings: &Settings) -> Result<(Vec<ViewItem>, u64), u64> {
     let protected = protected(path, view, settings);
     let tail = &view[protected..];
-    let heads: Vec<EntryHead> = tail.iter().filter_map(|item| head_of(path, item)).cloned().collect();
+    let heads: Vec<&EntryHead> = tail.iter().filter_map(|item| head_of(path, item)).collect();
     let mut open_until = 0;
     let mut reach = vec![0; heads.len()];
     for (call, result) in pairs(&heads) {

@@ -115,7 +115,7 @@ pub fn extract_span(messages: &[Message]) -> Vec<String> {
 
 fn readable(block: &Block, role: Role) -> (std::borrow::Cow<'_, str>, u32) {
     match block {
-        Block::Text { text } => (text.into(), if role == Role::User { 8 } else { 4 }),
+        Block::Text { text, .. } => (text.into(), if role == Role::User { 8 } else { 4 }),
         Block::ToolCall(call) => (call.arguments.to_string().into(), 3),
         Block::ToolResult(result) => (result.plain_text().into(), if result.is_error { 2 } else { 1 }),
         _ => ("".into(), 0),

@@ -128,7 +128,7 @@ pub fn apply(message: &mut Message, elisions: &[Elision]) {
         let text = replacement(elision, &result.plain_text());
         let keep_media = elision.kind == ElisionKind::Truncate;
         result.content.retain(|block| keep_media && !matches!(block, Block::Text { .. }));
-        result.content.insert(0, Block::Text { text });
+        result.content.insert(0, Block::text(text));
         result.opaque = None;
     }
 }
@@ -191,12 +191,12 @@ pub fn result_tokens(estimator: Estimator, call_id: &str, text: &str) -> u32 {
     let result = ToolResult {
         tool_call_id: call_id.to_owned(),
         name: None,
-        content: vec![Block::Text { text: text.to_owned() }],
+        content: vec![Block::text(text.to_owned())],
         is_error: false,
         kind: Default::default(),
         opaque: None,
     };
-    let message = Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None };
+    let message = Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None, opaque: None };
     let counted = count_message(estimator, &message);
     counted.results.first().copied().unwrap_or(counted.total)
 }

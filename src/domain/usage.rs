@@ -61,7 +61,9 @@ impl ReportedUsage {
     pub fn context_tokens(&self) -> u64 {
         match self.total {
             Some(total) if total > 0 => total,
-            _ => self.input.saturating_add(self.output).saturating_add(self.cache_read).saturating_add(self.cache_write),
+            _ => {
+                self.input.saturating_add(self.output).saturating_add(self.cache_read).saturating_add(self.cache_write)
+            }
         }
     }
 }
@@ -85,12 +87,16 @@ mod tests {
     fn every_providers_names_give_the_size_of_the_context() {
         let size = |value| ReportedUsage::parse(&value).unwrap().context_tokens();
         assert_eq!(
-            size(json!({"prompt_tokens": 900, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 800}})),
+            size(
+                json!({"prompt_tokens": 900, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 800}})
+            ),
             1_000
         );
         assert_eq!(size(json!({"input_tokens": 900, "output_tokens": 100, "total_tokens": 1_000})), 1_000);
         assert_eq!(
-            size(json!({"input_tokens": 3, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 57})),
+            size(
+                json!({"input_tokens": 3, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 57})
+            ),
             1_000
         );
         assert_eq!(size(json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 0})), 10);

@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::clock;
 use super::compactions::{CompactionRef, Trigger};
 use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
@@ -162,9 +161,8 @@ impl Service {
         items: &[ReadItem],
     ) -> Result<Appended> {
         let mut transaction = self.pool().begin().await?;
-        let row = sessions::lock(&mut *transaction, tenant.0, session_id)
-            .await?
-            .ok_or(ServiceError::NotFound("session"))?;
+        let row =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
         let mut head = Head {
             session_id,
             state: SessionState::read(&row.head.state)?,
@@ -194,14 +192,8 @@ impl Service {
         let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip: true, ..before });
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
-        let no_more = Write {
-            session_id,
-            version: version + 1,
-            head: &head.row,
-            entries: &[],
-            branches: &[],
-            now: planned.now,
-        };
+        let no_more =
+            Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
         entries::write(&mut *transaction, tenant.0, &no_more).await?;
         let compaction = match trigger(&head.state, &snapshot, append) {
             Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
@@ -244,11 +236,5 @@ fn answer(
         tokens: entry.head.tokens,
     };
     metrics::counter!("contextd_appended_entries_total").increment(entries.len() as u64);
-    Appended {
-        entries: entries.iter().map(shown).collect(),
-        leaf_id: head.row.leaf_id,
-        snapshot,
-        compaction,
-        warnings,
-    }
+    Appended { entries: entries.iter().map(shown).collect(), leaf_id: head.row.leaf_id, snapshot, compaction, warnings }
 }

@@ -18,6 +18,8 @@ use super::error::{Result, ServiceError};
 use super::head::Head;
 use super::state::{Page, PageRequest, Service, Tenant};
 use crate::domain::compaction::CompactionResult;
+use crate::domain::cut::pairs;
+use crate::domain::entry::EntryHead;
 use crate::domain::settings::Strategy;
 use crate::store::compactions::{self, CompactionRow, NewCompaction};
 use crate::store::queue::{self, Kind, NewJob};
@@ -142,7 +144,12 @@ impl Service {
             None => match compactions::live(&mut *transaction, tenant.0, session_id).await? {
                 Some(live) => live.id,
                 // It ended between the two looks: the caller's next try starts a new one.
-                None => return Err(ServiceError::Conflict { code: "in_progress", detail: "a compaction was just ending".into() }),
+                None => {
+                    return Err(ServiceError::Conflict {
+                        code: "in_progress",
+                        detail: "a compaction was just ending".into(),
+                    });
+                }
             },
         };
         transaction.commit().await?;
@@ -227,7 +234,7 @@ impl Service {
         strategy: Strategy,
         request: &CompactRequest,
     ) -> Result<Option<Uuid>> {
-        if queue::tenant_pending(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
+        if queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });
         }
         let id = clock::new_id();
@@ -281,17 +288,15 @@ impl Service {
         head: &Head,
         first_kept: Uuid,
     ) -> Result<()> {
-        let from = super::view::Standpoint {
-            leaf: head.leaf(),
-            plain: head.is_plain(),
-            newest: head.state.newest.clone(),
-        };
+        let from =
+            super::view::Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = super::view::load_view(connection, tenant, &from, super::view::Read::Heads).await?;
         let refuse = |detail: &str| Err(ServiceError::invalid("/first_kept_entry_id", detail));
         let Some(cut) = loaded.heads.iter().position(|head| head.id == first_kept) else {
             return refuse("is not an entry of the context");
         };
-        let parted = crate::domain::cut::pairs(&loaded.heads).into_iter().any(|(call, result)| call < cut && cut <= result);
+        let heads: Vec<&EntryHead> = loaded.heads.iter().collect();
+        let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
         if parted {
             return refuse("would part a tool call from its result");
         }

@@ -15,13 +15,13 @@ use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read, Standpoint};
 use crate::domain::compaction::FillState;
+use crate::domain::fit::fit;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::format::{self, Format};
 use crate::domain::json as domain_json;
 use crate::domain::message::Role;
 use crate::domain::pairing::{self, Source};
 use crate::domain::settings::Settings;
-use crate::domain::fit::fit;
 use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
@@ -196,11 +196,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
         elided: Vec::new(),
         notes: notes
             .into_iter()
-            .map(|note| ConversionNote {
-                code: note.code,
-                entry_id: note.entry.and_then(id_at),
-                detail: note.detail,
-            })
+            .map(|note| ConversionNote { code: note.code, entry_id: note.entry.and_then(id_at), detail: note.detail })
             .collect(),
     };
     for item in view {
@@ -221,9 +217,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
 
 /// Takes leading system messages out of the pieces: this provider has them beside the messages.
 fn lead_system(pieces: &mut Vec<Piece<'_>>, given: Option<Box<RawValue>>) -> Result<Option<Box<RawValue>>> {
-    let is_system = |piece: &Piece<'_>| {
-        matches!(piece, Piece::Message { message, .. } if matches!(message.role, Role::System | Role::Developer))
-    };
+    let is_system = |piece: &Piece<'_>| matches!(piece, Piece::Message { message, .. } if matches!(message.role, Role::System | Role::Developer));
     let leading = pieces.iter().take_while(|piece| is_system(piece)).count();
     if leading == 0 {
         return Ok(given);

@@ -14,7 +14,7 @@ use super::error::{FieldError, Result, ServiceError};
 use super::state::{Inner, Tenant};
 use crate::domain::accounting::{Account, Snapshot};
 use crate::domain::guard::AntiThrash;
-use crate::domain::settings::{Settings, resolve};
+use crate::domain::settings::{SettingError, Settings, resolve};
 use crate::domain::shape::OpenCalls;
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow};
@@ -145,8 +145,8 @@ impl Inner {
 
     /// Settings resolved from a patch that a client gave; what is wrong with it is a validation error.
     pub fn resolve_map(&self, patch: &Map<String, Value>, model: Option<&str>) -> Result<Settings> {
-        resolve::resolve(&self.options.settings, patch, model).map_err(|errors| {
-            let field = |error: resolve::SettingError| FieldError { pointer: error.pointer, detail: error.detail };
+        resolve(&self.options.settings, patch, model).map_err(|errors| {
+            let field = |error: SettingError| FieldError { pointer: error.pointer, detail: error.detail };
             ServiceError::Invalid(errors.into_iter().map(field).collect())
         })
     }

@@ -98,7 +98,11 @@ impl Service {
         let head = self.head_on(&mut connection, tenant, session_id).await?;
         let stored = if query.all {
             let own = entries::by_seq(&mut *connection, tenant.0, session_id, after, page.limit + 1).await?;
-            if head.is_fork { self.all_of_fork(&mut connection, tenant, session_id, after, page.limit + 1).await? } else { own }
+            if head.is_fork {
+                self.all_of_fork(&mut connection, tenant, session_id, after, page.limit + 1).await?
+            } else {
+                own
+            }
         } else {
             let segments = self.path_of(&mut connection, tenant, &head, query.leaf_id).await?;
             let wanted = [(after.saturating_add(1), after.saturating_add(1 + page.limit))];
@@ -276,8 +280,7 @@ async fn load_entry(
     id: Uuid,
 ) -> Result<StoredEntry> {
     let place = view::place(connection, tenant, session_id, id).await?;
-    let segment =
-        Segment { session_id: place.session_id, branch: place.branch, from: place.depth, to: place.depth };
+    let segment = Segment { session_id: place.session_id, branch: place.branch, from: place.depth, to: place.depth };
     let found = entries::whole(&mut *connection, tenant.0, &[segment]).await?;
     found.into_iter().next().ok_or(ServiceError::NotFound("entry"))
 }

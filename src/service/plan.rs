@@ -11,7 +11,7 @@ use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::history::message_of;
 use super::state::{Service, Tenant};
-use super::view::{self, Loaded, Read, Standpoint};
+use super::view::{self, Loaded, Read};
 use crate::domain::accounting::fill_state;
 use crate::domain::compaction::{FileLists, FillState, Reason};
 use crate::domain::entry::EntryType;
@@ -20,7 +20,7 @@ use crate::domain::json;
 use crate::domain::mask;
 use crate::domain::message::Message;
 use crate::domain::prepare::{Plan, prepare};
-use crate::domain::settings::{Settings, resolve};
+use crate::domain::settings::{Settings, merge_patch};
 use crate::store::compactions;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::Segment;
@@ -143,7 +143,7 @@ impl Service {
         let found = crate::store::sessions::head(&mut *connection, tenant.0, session_id)
             .await?
             .ok_or(ServiceError::NotFound("session"))?;
-        let merged = resolve::merge_patch(&json::parse_object(&found.settings), patch);
+        let merged = merge_patch(&json::parse_object(&found.settings), patch);
         self.inner.resolve_map(&merged, found.model.as_deref())
     }
 }
@@ -279,8 +279,7 @@ impl Forecast<'_> {
         let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
         let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
         let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
-        let summary =
-            (self.plan.tokens_to_summarize / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
+        let summary = (self.plan.tokens_to_summarize / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
         let after = (fixed + self.plan.tokens_kept + summary).min(tokens_before);
         Estimate {
             tokens_after: after,

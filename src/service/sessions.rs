@@ -16,7 +16,7 @@ use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
 use crate::domain::guard::ResetReason;
 use crate::domain::json;
-use crate::domain::settings::{Estimator, Settings, resolve};
+use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
@@ -286,11 +286,11 @@ fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
     }
     if let Some(metadata) = patch.metadata {
         let old: Map<String, Value> = json::parse_object(&row.metadata);
-        row.metadata = serde_json::to_string(&resolve::merge_patch(&old, &metadata)).context("metadata as JSON")?;
+        row.metadata = serde_json::to_string(&merge_patch(&old, &metadata)).context("metadata as JSON")?;
     }
     if let Some(settings) = patch.settings {
         let old: Map<String, Value> = json::parse_object(&row.settings);
-        row.settings = serde_json::to_string(&resolve::merge_patch(&old, &settings)).context("settings as JSON")?;
+        row.settings = serde_json::to_string(&merge_patch(&old, &settings)).context("settings as JSON")?;
     }
     Ok(())
 }
@@ -311,7 +311,9 @@ fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
         Value::String(text) => tokens::count_text(estimator, text),
         Value::Array(blocks) => blocks
             .iter()
-            .map(|block| block.get("text").and_then(Value::as_str).map_or(0, |text| tokens::count_text(estimator, text)))
+            .map(|block| {
+                block.get("text").and_then(Value::as_str).map_or(0, |text| tokens::count_text(estimator, text))
+            })
             .fold(0, u32::saturating_add),
         other => tokens::count_text(estimator, &other.to_string()),
     }

@@ -66,8 +66,7 @@ impl Service {
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded =
-            view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
         let all = occurrences(&loaded.heads);
         let shown: Vec<Occurrence> = all.iter().skip(skip).take(limit).copied().collect();
         let segments = shown.iter().map(|found| segment_of(&loaded, found.call));
@@ -93,11 +92,9 @@ impl Service {
     pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded =
-            view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
-        let is_wanted = |found: &&Occurrence| {
-            loaded.heads[found.call].shape.calls[found.call_ordinal].id == tool_call_id
-        };
+        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let is_wanted =
+            |found: &&Occurrence| loaded.heads[found.call].shape.calls[found.call_ordinal].id == tool_call_id;
         let all = occurrences(&loaded.heads);
         let found = all.iter().rev().find(is_wanted).ok_or(ServiceError::NotFound("tool call"))?;
         let mut segments = vec![segment_of(&loaded, found.call)];
@@ -131,8 +128,7 @@ impl Service {
     pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded =
-            view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
         let segments = (0..loaded.heads.len())
             .filter(|index| !loaded.heads[*index].shape.calls.is_empty())
             .map(|index| segment_of(&loaded, index));
@@ -221,7 +217,8 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
     for segment in segments {
         match joined.last_mut() {
             Some(last)
-                if (last.session_id, last.branch) == (segment.session_id, segment.branch) && segment.from <= last.to + 1 =>
+                if (last.session_id, last.branch) == (segment.session_id, segment.branch)
+                    && segment.from <= last.to + 1 =>
             {
                 last.to = last.to.max(segment.to);
             }

@@ -165,12 +165,8 @@ pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uu
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
 pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) -> SessionState {
     let mut state = SessionState { leaf_is_tip: guard.leaf_is_tip, guard: guard.guard, ..SessionState::default() };
-    state.account = Account {
-        system: fixed.0,
-        tools: fixed.1,
-        calibration: guard.account.calibration,
-        ..Account::default()
-    };
+    state.account =
+        Account { system: fixed.0, tools: fixed.1, calibration: guard.account.calibration, ..Account::default() };
     for stored in &loaded.stored {
         let head = &stored.entry.head;
         state.account.path_tokens = head.path_tokens;
@@ -212,7 +208,8 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
 pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryHead>, elisions: &[Elision]) -> ViewSize {
     let mut freed: std::collections::HashMap<Uuid, i64> = std::collections::HashMap::new();
     for elision in elisions {
-        *freed.entry(elision.entry_id).or_default() += i64::from(elision.tokens_before) - i64::from(elision.tokens_after);
+        *freed.entry(elision.entry_id).or_default() +=
+            i64::from(elision.tokens_before) - i64::from(elision.tokens_after);
     }
     let mut size = ViewSize::default();
     for head in shown {

@@ -11,9 +11,9 @@ use super::history::message_of;
 use super::plan::{file_lists, plan_on};
 use super::state::Tenant;
 use super::view::Loaded;
-use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, Fallback, FileLists, Reason, UpstreamReport};
-use crate::domain::compaction::FillState;
 use crate::domain::accounting::fill_state;
+use crate::domain::compaction::FillState;
+use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
 use crate::domain::guard::savings_pct;
 use crate::domain::identifiers;
@@ -25,7 +25,6 @@ use crate::domain::prune::{self, PruneItem};
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::domain::view::ViewItem;
-use crate::store::path::Leaf;
 
 /// Shares of the reserve that bound a summary of the history and of a split turn's beginning, in percent.
 const HISTORY_SHARE: u64 = 80;
@@ -74,7 +73,6 @@ pub struct SummaryOutcome {
 /// What the plan rests on; a commit checks that it still holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Basis {
-    pub leaf: Leaf,
     pub leaf_id: Option<Uuid>,
     pub newest: Option<Uuid>,
 }
@@ -204,11 +202,8 @@ fn elide(material: &Material<'_>, messages: &HashMap<usize, Message>, plan: Opti
         || (material.settings.tool_prune_before_summarise && material.strategy != Strategy::Mask);
     let pruned = if prunes { prune_plan(material, messages, &view, plan) } else { Vec::new() };
     let masks = matches!(material.strategy, Strategy::Auto | Strategy::Mask);
-    let mask = if masks {
-        mask::plan(&view, &material.loaded.heads, material.settings)
-    } else {
-        mask::MaskPlan::default()
-    };
+    let mask =
+        if masks { mask::plan(&view, &material.loaded.heads, material.settings) } else { mask::MaskPlan::default() };
     let merged = mask::merge(&mask::merge(previous, &pruned), &mask.elisions);
     let size = |elisions: &[Elision]| -> u64 {
         elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
@@ -230,11 +225,8 @@ fn prune_plan(
         Some(plan) => index >= plan.first_kept,
         None => end - heads[index].path_tokens < recent,
     };
-    let names: HashMap<&str, &str> = heads
-        .iter()
-        .flat_map(|head| &head.shape.calls)
-        .map(|call| (call.id.as_str(), call.name.as_str()))
-        .collect();
+    let names: HashMap<&str, &str> =
+        heads.iter().flat_map(|head| &head.shape.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect();
     let mut texts: Vec<(usize, &ToolResult, u32, bool, String)> = Vec::new();
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
@@ -366,8 +358,13 @@ fn summary_outline(
     ledger.extend(&ledger::calls(&span));
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
     let identifiers = identifiers::carry(old_identifiers, identifiers::extract_span(&span));
-    let shown: HashSet<Uuid> =
-        plan.anchors.iter().chain(&plan.kept).filter_map(|index| loaded.heads.get(*index)).map(|head| head.id).collect();
+    let shown: HashSet<Uuid> = plan
+        .anchors
+        .iter()
+        .chain(&plan.kept)
+        .filter_map(|index| loaded.heads.get(*index))
+        .map(|head| head.id)
+        .collect();
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let tasks = tasks(material, messages, plan, &elided.pruned)?;
@@ -457,12 +454,7 @@ fn original_history(material: &Material<'_>, originals: &Loaded, plan: &Plan) ->
     Ok(history)
 }
 
-fn task(
-    material: &Material<'_>,
-    part: SummaryPart,
-    previous: Option<String>,
-    messages: Vec<Message>,
-) -> SummaryTask {
+fn task(material: &Material<'_>, part: SummaryPart, previous: Option<String>, messages: Vec<Message>) -> SummaryTask {
     let settings = material.settings;
     let share = if part == SummaryPart::TurnPrefix { TURN_PREFIX_SHARE } else { HISTORY_SHARE };
     let bound = u32::try_from(u64::from(settings.reserve_tokens) * share / 100).unwrap_or(u32::MAX).max(1);

@@ -98,7 +98,7 @@ pub async fn list(
 #[derive(Debug, Clone)]
 pub struct Ending<'a> {
     pub status: &'static str,
-    pub strategy: Option<&'static str>,
+    pub strategy: Option<&'a str>,
     pub error: Option<&'a str>,
     pub result: Option<&'a str>,
     pub now: DateTime<Utc>,

@@ -92,7 +92,12 @@ pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: U
 }
 
 /// Records that a session's branch 0 grows from a leaf of another session.
-pub async fn insert_fork(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid, leaf: Leaf) -> sqlx::Result<()> {
+pub async fn insert_fork(
+    connection: &mut PgConnection,
+    tenant: Uuid,
+    session_id: Uuid,
+    leaf: Leaf,
+) -> sqlx::Result<()> {
     insert_branch(connection, tenant, session_id, 0, leaf).await
 }
 

@@ -15,7 +15,7 @@ fn calls(calls: &[(&str, Value)]) -> Message {
             opaque: None,
         })
     });
-    Message { role: Role::Assistant, content: content.collect(), stop: None }
+    Message { role: Role::Assistant, content: content.collect(), stop: None, opaque: None }
 }
 
 fn collected(list: &[(&str, Value)]) -> (Vec<String>, Vec<String>, Vec<String>) {

@@ -46,7 +46,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         "custom_message" => {
             item.kind = EntryType::CustomMessage;
             let content = message::content(value.get("content"), "/content")?;
-            item.message = Some(Message { role: Role::Custom, content, stop: None });
+            item.message = Some(Message { role: Role::Custom, content, stop: None, opaque: None });
         }
         "label" => item.kind = EntryType::Label,
         "session" => {
@@ -95,7 +95,7 @@ pub fn from_hook(value: &Value) -> bool {
 
 fn summary_message(role: Role, value: &Value) -> Option<Message> {
     let summary = value.get("summary").and_then(Value::as_str).filter(|summary| !summary.is_empty())?;
-    Some(Message { role, content: vec![Block::Text { text: summary.to_owned() }], stop: None })
+    Some(Message { role, content: vec![Block::text(summary.to_owned())], stop: None, opaque: None })
 }
 
 fn error(pointer: &str, detail: &str) -> ItemError {

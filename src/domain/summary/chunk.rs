@@ -80,8 +80,8 @@ fn fitting(message: Message, room: u32, estimator: Estimator) -> Vec<Message> {
     if size(&message, estimator) <= room {
         return vec![message];
     }
-    let Message { role, content, stop } = message;
-    let single = |block: Block| Message { role, content: vec![block], stop };
+    let Message { role, content, stop, .. } = message;
+    let single = |block: Block| Message { role, content: vec![block], stop, opaque: None };
     content
         .into_iter()
         .flat_map(|block| {
@@ -96,7 +96,7 @@ fn cut(block: Block, room: u32, estimator: Estimator) -> Vec<Block> {
     let room = room.saturating_sub(PER_MESSAGE * 2).max(1);
     let cut = |text: &str| pieces(text, room, estimator);
     match block {
-        Block::Text { text } => cut(&text).into_iter().map(|text| Block::Text { text }).collect(),
+        Block::Text { text, .. } => cut(&text).into_iter().map(Block::text).collect(),
         Block::Thinking { text, opaque } => {
             cut(&text).into_iter().map(|text| Block::Thinking { text, opaque: opaque.clone() }).collect()
         }
@@ -107,12 +107,12 @@ fn cut(block: Block, room: u32, estimator: Estimator) -> Vec<Block> {
         }
         Block::ToolResult(result) => {
             let text = result.plain_text();
-            let part = |text| Block::ToolResult(ToolResult { content: vec![Block::Text { text }], ..result.clone() });
+            let part = |text| Block::ToolResult(ToolResult { content: vec![Block::text(text)], ..result.clone() });
             cut(&text).into_iter().map(part).collect()
         }
         Block::Document { source } => {
             let text = source.text.unwrap_or_default();
-            cut(&text).into_iter().map(|text| Block::Text { text }).collect()
+            cut(&text).into_iter().map(Block::text).collect()
         }
         other => vec![other],
     }
@@ -156,7 +156,7 @@ fn shorten(message: &Message) -> Message {
             let missing = length - head - tail;
             let text = format!("{start}\n[... {missing} characters left out ...]\n{end}");
             result.content.retain(|block| !matches!(block, Block::Text { .. }));
-            result.content.insert(0, Block::Text { text });
+            result.content.insert(0, Block::text(text));
         }
     }
     message

@@ -44,7 +44,7 @@ fn marked(previous: &str) -> impl Iterator<Item = String> + '_ {
 /// The paragraphs of speech and results that contain the topic.
 fn matching<'a>(message: &'a Message, topic: &'a str) -> impl Iterator<Item = String> + 'a {
     let texts = message.content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.clone()),
+        Block::Text { text, .. } => Some(text.clone()),
         Block::ToolResult(result) => Some(result.plain_text()),
         _ => None,
     });

@@ -59,15 +59,30 @@ pub fn assistant(text: &str) -> Message {
 }
 
 pub fn call(id: &str, name: &str, arguments: Value) -> Message {
-    Message { role: Role::Assistant, content: vec![Block::ToolCall(tool_call(id, name, arguments))], stop: None }
+    Message {
+        role: Role::Assistant,
+        content: vec![Block::ToolCall(tool_call(id, name, arguments))],
+        stop: None,
+        opaque: None,
+    }
 }
 
 pub fn result(id: &str, text: &str) -> Message {
-    Message { role: Role::Tool, content: vec![Block::ToolResult(tool_result(id, text, false))], stop: None }
+    Message {
+        role: Role::Tool,
+        content: vec![Block::ToolResult(tool_result(id, text, false))],
+        stop: None,
+        opaque: None,
+    }
 }
 
 pub fn failed(id: &str, text: &str) -> Message {
-    Message { role: Role::Tool, content: vec![Block::ToolResult(tool_result(id, text, true))], stop: None }
+    Message {
+        role: Role::Tool,
+        content: vec![Block::ToolResult(tool_result(id, text, true))],
+        stop: None,
+        opaque: None,
+    }
 }
 
 fn tool_call(id: &str, name: &str, arguments: Value) -> ToolCall {
@@ -85,7 +100,7 @@ fn tool_result(id: &str, text: &str, is_error: bool) -> ToolResult {
     ToolResult {
         tool_call_id: id.into(),
         name: None,
-        content: vec![Block::Text { text: text.into() }],
+        content: vec![Block::text(text.into())],
         is_error,
         kind: CallKind::Function,
         opaque: None,
@@ -126,7 +141,7 @@ fn read(item: &Value) -> Option<Message> {
         Value::String(text) if role == Role::Tool => {
             vec![Block::ToolResult(tool_result(item["tool_call_id"].as_str()?, text, false))]
         }
-        Value::String(text) => vec![Block::Text { text: text.clone() }],
+        Value::String(text) => vec![Block::text(text.clone())],
         Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
         _ => Vec::new(),
     };
@@ -139,12 +154,12 @@ fn read(item: &Value) -> Option<Message> {
             arguments.unwrap_or_default(),
         )));
     }
-    Some(Message { role, content, stop: None })
+    Some(Message { role, content, stop: None, opaque: None })
 }
 
 fn block(value: &Value) -> Option<Block> {
     Some(match value["type"].as_str()? {
-        "text" => Block::Text { text: value["text"].as_str()?.into() },
+        "text" => Block::text(value["text"].as_str()?.into()),
         "thinking" => Block::Thinking { text: value["thinking"].as_str()?.into(), opaque: None },
         "tool_use" => {
             Block::ToolCall(tool_call(value["id"].as_str()?, value["name"].as_str()?, value["input"].clone()))

@@ -89,7 +89,7 @@ fn spoken(label: &str, message: &Message) -> Vec<String> {
 /// A block in words; what is no text is named, so that nothing goes missing unseen.
 fn shown(block: &Block) -> Option<String> {
     match block {
-        Block::Text { text } => Some(text.clone()),
+        Block::Text { text, .. } => Some(text.clone()),
         Block::Image { source } => Some(format!("[image{}]", named(source))),
         Block::Document { source } => {
             Some(format!("[document{}]{}", named(source), source.text.as_deref().unwrap_or_default()))
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn labels_each_part() {
         let mut answer = call("c", "edit", json!({"path": "a.rs", "n": [1, 2]}));
-        answer.content.push(Block::Text { text: "Editing.".into() });
+        answer.content.push(Block::text("Editing.".into()));
         answer.content.push(Block::Thinking { text: "Hm.".into(), opaque: None });
         let messages = [user("Fix it"), answer, failed("c", "no such file"), assistant(""), assistant("Done")];
         assert_eq!(

@@ -34,7 +34,7 @@ pub fn message(tokenizer: &Tokenizer, message: &Message) -> Counted {
 
 fn count_block(tokenizer: &Tokenizer, block: &Block) -> u32 {
     match block {
-        Block::Text { text: plain } => text(tokenizer, plain),
+        Block::Text { text: plain, .. } => text(tokenizer, plain),
         Block::Thinking { text: hidden, opaque: Some(opaque) } if hidden.is_empty() => opaque_tokens(&opaque.value),
         Block::Thinking { text: thought, .. } => text(tokenizer, thought),
         Block::Image { .. } => IMAGE_TOKENS,

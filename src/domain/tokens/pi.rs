@@ -23,7 +23,7 @@ pub fn message(message: &Message) -> Counted {
 
 fn block_units(block: &Block) -> usize {
     match block {
-        Block::Text { text } => utf16_len(text),
+        Block::Text { text, .. } => utf16_len(text),
         Block::Thinking { text, opaque: Some(opaque) } if text.is_empty() => opaque_units(opaque),
         Block::Thinking { text, .. } => utf16_len(text),
         Block::Image { .. } => to_units(IMAGE_TOKENS),

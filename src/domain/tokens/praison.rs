@@ -59,7 +59,7 @@ pub fn message(message: &Message) -> Counted {
 
 fn count_block(block: &Block) -> u32 {
     match block {
-        Block::Text { text: plain } => text(plain),
+        Block::Text { text: plain, .. } => text(plain),
         Block::Thinking { text: hidden, opaque: Some(opaque) } if hidden.is_empty() => opaque_tokens(&opaque.value),
         Block::Thinking { text: thought, .. } => text(thought),
         Block::Image { .. } => IMAGE_TOKENS,

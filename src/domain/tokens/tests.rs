@@ -8,11 +8,11 @@ use crate::domain::message::{Block, CallKind, Media, Opaque, Role, ToolCall, Too
 const ALL: [Estimator; 4] = [Estimator::O200k, Estimator::Cl100k, Estimator::Pi, Estimator::Praison];
 
 fn text(text: &str) -> Block {
-    Block::Text { text: text.to_owned() }
+    Block::text(text.to_owned())
 }
 
 fn message(role: Role, content: Vec<Block>) -> Message {
-    Message { role, content, stop: None }
+    Message { role, content, stop: None, opaque: None }
 }
 
 fn call(arguments: Value) -> Block {

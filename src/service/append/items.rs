@@ -63,8 +63,9 @@ fn read_all(append: &Append, estimator: Estimator) -> Result<Vec<ReadItem>> {
     for (n, raw) in append.items.iter().enumerate() {
         match format::read(append.format, raw.get()) {
             Ok(item) => items.push(read_one(item, raw.get(), estimator)),
-            Err(error) => errors
-                .push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail }),
+            Err(error) => {
+                errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
+            }
         }
     }
     if !errors.is_empty() {
@@ -107,7 +108,7 @@ fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
         ServiceError::invalid(format!("/items/{}{}", error.index, error.error.pointer), error.error.detail)
     })?;
     for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
-        item.source_id = link.id;
+        item.source_id = link.source_id;
         item.parent = match link.parent {
             None => Parent::Previous,
             Some(None) => Parent::Root,

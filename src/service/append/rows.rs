@@ -93,12 +93,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items with parents of their own. The state is left to be worked out from the path.
-    pub async fn tree(
-        mut self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        items: &[ReadItem],
-    ) -> Result<Planned> {
+    pub async fn tree(mut self, connection: &mut PgConnection, tenant: Tenant, items: &[ReadItem]) -> Result<Planned> {
         let known = self.known_sources(connection, tenant, items).await?;
         let mut cursor = self.start(connection, tenant).await?;
         let mut file_root: Option<Cursor> = None;
@@ -109,7 +104,10 @@ impl<'a> Planner<'a> {
                 Parent::Source(id) => {
                     let place = self.here.get(id).or_else(|| known.get(id)).copied();
                     place.ok_or_else(|| {
-                        ServiceError::invalid(format!("/items/{n}/parentId"), format!("no entry came with the id {id:?}"))
+                        ServiceError::invalid(
+                            format!("/items/{n}/parentId"),
+                            format!("no entry came with the id {id:?}"),
+                        )
                     })?
                 }
             };
@@ -188,10 +186,13 @@ impl<'a> Planner<'a> {
         let Some(parent) = self.append.parent_id.filter(|parent| Some(*parent) != self.head.row.leaf_id) else {
             return Ok(self.leaf());
         };
-        let place = view::place(connection, tenant, self.head.session_id, parent).await.map_err(|error| match error {
-            ServiceError::NotFound(_) => ServiceError::invalid("/parent_id", "no entry of this session has this id"),
-            other => other,
-        })?;
+        let place =
+            view::place(connection, tenant, self.head.session_id, parent).await.map_err(|error| match error {
+                ServiceError::NotFound(_) => {
+                    ServiceError::invalid("/parent_id", "no entry of this session has this id")
+                }
+                other => other,
+            })?;
         Ok(Cursor {
             session_id: place.session_id,
             branch: place.branch,
@@ -254,7 +255,8 @@ impl<'a> Planner<'a> {
     }
 
     fn entry(&mut self, n: usize, item: &ReadItem, parent: Cursor, branch: i32, seq: i64) -> NewEntry {
-        let follows_leaf = self.planned.entries.last().map_or(self.head.row.leaf_id, |last| Some(last.head.id)) == parent.id;
+        let follows_leaf =
+            self.planned.entries.last().map_or(self.head.row.leaf_id, |last| Some(last.head.id)) == parent.id;
         if !follows_leaf {
             // Another path: which calls are open there is worked out afterwards.
             self.planned.state.open_calls = OpenCalls::default();

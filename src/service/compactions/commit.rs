@@ -96,11 +96,7 @@ impl Service {
         };
         drop(connection);
         let requested = request.strategy.unwrap_or(settings.strategy);
-        let basis = Basis {
-            leaf: from.leaf,
-            leaf_id: head.row.leaf_id,
-            newest: head.state.newest.as_ref().map(|newest| newest.id),
-        };
+        let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
         let job = move || {
             let material = Material {
                 loaded: &loaded,
@@ -116,7 +112,9 @@ impl Service {
         let (decision, settings, request) =
             tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
         match decision {
-            Ok(decision) => Ok(Begin::Work(Box::new(work(tenant, &row, trigger, settings, requested, request, basis, decision)))),
+            Ok(decision) => {
+                Ok(Begin::Work(Box::new(work(tenant, &row, trigger, settings, requested, request, basis, decision))))
+            }
             Err(reason) => {
                 self.skip_unplanned(tenant, &row, &settings, reason).await?;
                 Ok(Begin::Ended)
@@ -128,10 +126,16 @@ impl Service {
     ///
     /// # Errors
     /// The database's; nothing is written then.
-    pub async fn commit_compaction(&self, work: &Work, outcome: SummaryOutcome, lease: LeaseProof) -> Result<Committed> {
+    pub async fn commit_compaction(
+        &self,
+        work: &Work,
+        outcome: SummaryOutcome,
+        lease: LeaseProof,
+    ) -> Result<Committed> {
         let draft = draft(work, &outcome);
         let mut transaction = self.pool().begin().await?;
-        let Some(open) = self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
+        let Some(open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
         else {
             return Ok(Committed::LeaseLost);
         };
@@ -153,8 +157,16 @@ impl Service {
         let duration_ms = elapsed(&compaction, now);
         if grows {
             head.state.guard.record(before, before, head.state.messages, &head.settings);
-            self.write_skip(&mut transaction, work.tenant, row, head, &compaction, Reason::WouldGrow, Some((work, &outcome)))
-                .await?;
+            self.write_skip(
+                &mut transaction,
+                work.tenant,
+                row,
+                head,
+                &compaction,
+                Reason::WouldGrow,
+                Some((work, &outcome)),
+            )
+            .await?;
             transaction.commit().await?;
             return Ok(Committed::Done);
         }
@@ -180,8 +192,7 @@ impl Service {
             now,
         };
         entries::write(&mut *transaction, work.tenant.0, &write).await?;
-        let measured =
-            Measured { entry_id: Some(entry_id), before, snapshot, kept, reason: None, duration_ms };
+        let measured = Measured { entry_id: Some(entry_id), before, snapshot, kept, reason: None, duration_ms };
         let result = result(work, &outcome, Some(&draft), measured);
         let strategy = word(&result.strategy_used)?;
         observe(&result, work.trigger, "succeeded");
@@ -203,7 +214,8 @@ impl Service {
     /// Ends a compaction without doing it, for a reason.
     pub async fn skip_compaction(&self, work: &Work, reason: Reason, lease: LeaseProof) -> Result<Committed> {
         let mut transaction = self.pool().begin().await?;
-        let Some(open) = self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
+        let Some(open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
         else {
             return Ok(Committed::LeaseLost);
         };
@@ -215,7 +227,8 @@ impl Service {
     /// Ends a compaction that could not be carried out; the context is as it was.
     pub async fn fail_compaction(&self, work: &Work, message: &str, lease: LeaseProof) -> Result<Committed> {
         let mut transaction = self.pool().begin().await?;
-        let Some(mut open) = self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
+        let Some(mut open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease).await?
         else {
             return Ok(Committed::LeaseLost);
         };
@@ -286,7 +299,10 @@ impl Service {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one caller's worth of context each; a struct would only rename them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller's worth of context each; a struct would only rename them"
+    )]
     async fn write_skip(
         &self,
         connection: &mut PgConnection,
@@ -299,7 +315,11 @@ impl Service {
     ) -> Result<()> {
         if matches!(
             reason,
-            Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::FixedOverhead | Reason::WouldGrow | Reason::LowSavings
+            Reason::NothingToCompact
+                | Reason::NoValidCutPoint
+                | Reason::FixedOverhead
+                | Reason::WouldGrow
+                | Reason::LowSavings
         ) {
             hold_off(&mut head);
         }
@@ -308,8 +328,8 @@ impl Service {
         let now = clock::now();
         sessions::update(&mut *connection, tenant.0, &row, now).await?;
         let snapshot = head.state.snapshot(&head.settings);
-        let requested: Strategy =
-            serde_json::from_value(serde_json::Value::String(compaction.strategy.clone())).context("a stored strategy")?;
+        let requested: Strategy = serde_json::from_value(serde_json::Value::String(compaction.strategy.clone()))
+            .context("a stored strategy")?;
         let measured = Measured {
             entry_id: None,
             before: snapshot.tokens,
@@ -325,8 +345,7 @@ impl Service {
         }
         count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
         let text = serde_json::to_string(&result).context("a result as JSON")?;
-        let ending =
-            Ending { status: Status::Skipped.as_str(), strategy: None, error: None, result: Some(&text), now };
+        let ending = Ending { status: Status::Skipped.as_str(), strategy: None, error: None, result: Some(&text), now };
         compactions::finish(&mut *connection, tenant.0, compaction.id, &ending).await?;
         Ok(())
     }

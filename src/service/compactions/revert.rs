@@ -39,8 +39,7 @@ impl Service {
         if !compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await? {
             return Err(conflict("already_reverted", "this compaction was reverted before"));
         }
-        let mut loaded =
-            view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let mut loaded = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
         let entry = entry_of(&head, record_before(&loaded, entry_id));
         let branches = new_branch(&head, entry.branch);
         loaded.heads.push(entry.head.clone());

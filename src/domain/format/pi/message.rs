@@ -13,7 +13,7 @@ pub fn read(value: Option<&Value>, item: &mut Item) -> Result<(), ItemError> {
     let value = value.filter(|value| value.is_object()).ok_or_else(|| error("/message", "must be an object"))?;
     let role = value.get("role").and_then(Value::as_str).ok_or_else(|| error("/message/role", "must be a string"))?;
     item.kind = EntryType::Message;
-    let spoken = |role| Ok(Some(Message { role, content: message_content(value)?, stop: None }));
+    let spoken = |role| Ok(Some(Message { role, content: message_content(value)?, stop: None, opaque: None }));
     item.message = match role {
         "user" => spoken(Role::User)?,
         "system" => spoken(Role::System)?,
@@ -36,7 +36,7 @@ pub fn read(value: Option<&Value>, item: &mut Item) -> Result<(), ItemError> {
 pub fn content(value: Option<&Value>, pointer: &str) -> Result<Vec<Block>, ItemError> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::String(text)) => Ok(vec![Block::Text { text: text.clone() }]),
+        Some(Value::String(text)) => Ok(vec![Block::text(text.clone())]),
         Some(Value::Array(blocks)) => Ok(blocks.iter().map(block).collect()),
         Some(_) => Err(error(pointer, "must be a string or a list of blocks")),
     }
@@ -49,7 +49,7 @@ fn message_content(value: &Value) -> Result<Vec<Block>, ItemError> {
 fn block(value: &Value) -> Block {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let known = match value.get("type").and_then(Value::as_str) {
-        Some("text") => text("text").map(|text| Block::Text { text }),
+        Some("text") => text("text").map(Block::text),
         Some("thinking") => text("thinking").map(|text| Block::Thinking { text, opaque: signature(value) }),
         Some("image") => Some(Block::Image {
             source: Media { media_type: text("mimeType"), data: text("data"), ..Media::default() },
@@ -85,7 +85,7 @@ fn tool_result(value: &Value) -> Result<Message, ItemError> {
         kind: CallKind::Function,
         opaque: None,
     };
-    Ok(Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None })
+    Ok(Message { role: Role::Tool, content: vec![Block::ToolResult(result)], stop: None, opaque: None })
 }
 
 fn usage(value: &Value) -> Option<ReportedUsage> {
@@ -121,7 +121,7 @@ pub fn for_provider(message: Message) -> Option<Message> {
         Role::BashExecution | Role::Custom | Role::CompactionSummary => None,
         _ => return Some(message),
     };
-    let lead = lead.map(|text| Block::Text { text: text.to_owned() });
+    let lead = lead.map(|text| Block::text(text.to_owned()));
     let content = lead.into_iter().chain(message.content).collect();
-    Some(Message { role: Role::User, content, stop: None })
+    Some(Message { role: Role::User, content, stop: None, opaque: None })
 }

@@ -17,7 +17,7 @@ const SILENT: &str = "It printed nothing.";
 pub fn read(value: &Value) -> Message {
     if value.get("excludeFromContext").and_then(Value::as_bool) == Some(true) {
         let raw = Block::Raw(Opaque { format: Format::Pi, value: value.clone() });
-        return Message { role: Role::BashExecution, content: vec![raw], stop: None };
+        return Message { role: Role::BashExecution, content: vec![raw], stop: None, opaque: None };
     }
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let output = text("output");
@@ -28,8 +28,8 @@ pub fn read(value: &Value) -> Message {
         lines.extend([PRINTED.to_owned(), output.to_owned()]);
     }
     lines.extend(ending(value));
-    let content = lines.into_iter().map(|text| Block::Text { text }).collect();
-    Message { role: Role::BashExecution, content, stop: None }
+    let content = lines.into_iter().map(Block::text).collect();
+    Message { role: Role::BashExecution, content, stop: None, opaque: None }
 }
 
 fn ending(value: &Value) -> Option<String> {
@@ -64,12 +64,14 @@ pub fn command_and_output(message: &Message) -> Option<(&str, &str)> {
             let text = |key: &str| opaque.value.get(key).and_then(Value::as_str).unwrap_or_default();
             Some((text("command"), text("output")))
         }
-        [_, Block::Text { text: command }, Block::Text { text: lead }, Block::Text { text: output }, ..]
-            if lead == PRINTED =>
-        {
-            Some((command, output))
-        }
-        [_, Block::Text { text: command }, ..] => Some((command, "")),
+        [
+            _,
+            Block::Text { text: command, .. },
+            Block::Text { text: lead, .. },
+            Block::Text { text: output, .. },
+            ..,
+        ] if lead == PRINTED => Some((command, output)),
+        [_, Block::Text { text: command, .. }, ..] => Some((command, "")),
         _ => None,
     }
 }

@@ -98,7 +98,7 @@ fn a_run_is_told_to_providers_unless_the_user_kept_it_back() {
     assert!(for_provider(run(json!({"cancelled": true, "exitCode": 2}))).unwrap().plain_text().contains("cancelled"));
     let cut = run(json!({"truncated": true, "fullOutputPath": "/tmp/o"}));
     assert!(cut.plain_text().contains("/tmp/o"));
-    assert!(!run(json!({"output": ""})).content.contains(&Block::Text { text: String::new() }));
+    assert!(!run(json!({"output": ""})).content.contains(&Block::text(String::new())));
     let hidden = run(json!({"excludeFromContext": true}));
     assert!(is_excluded_run(&hidden));
     assert_eq!(run_units(&hidden), 5);
@@ -160,7 +160,7 @@ fn stored_entries_go_out_as_they_are_and_others_are_chained_to_them() {
     let result = Block::ToolResult(ToolResult {
         tool_call_id: "c".to_owned(),
         name: None,
-        content: vec![Block::Text { text: "none".to_owned() }],
+        content: vec![Block::text("none".to_owned())],
         is_error: true,
         kind: Default::default(),
         opaque: None,
@@ -168,7 +168,7 @@ fn stored_entries_go_out_as_they_are_and_others_are_chained_to_them() {
     let pieces = [
         piece(Message::text(Role::CompactionSummary, "so far")),
         Piece::Verbatim { entry: 0, item: stored },
-        piece(Message { role: Role::Tool, content: vec![result], stop: None }),
+        piece(Message { role: Role::Tool, content: vec![result], stop: None, opaque: None }),
         piece(Message::text(Role::User, "go on")),
     ];
     assert_eq!(write(&pieces, &mut Vec::new())[1], stored);
@@ -194,7 +194,7 @@ fn what_pi_cannot_hold_is_noted() {
         Block::Document { source: Media::default() },
         Block::Raw(foreign()),
     ];
-    let (entries, notes) = written(&[piece(Message { role: Role::Assistant, content, stop: None })]);
+    let (entries, notes) = written(&[piece(Message { role: Role::Assistant, content, stop: None, opaque: None })]);
     assert!(entries.is_empty());
     assert_eq!(notes, ["thinking_dropped", "image_dropped", "document_dropped", "raw_dropped"]);
 }

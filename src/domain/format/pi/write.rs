@@ -140,7 +140,7 @@ impl<'a> Writer<'a, '_> {
 
     fn block(&mut self, entry: Option<usize>, block: &Block) -> Option<Value> {
         match block {
-            Block::Text { text } => Some(json!({"type": "text", "text": text})),
+            Block::Text { text, .. } => Some(json!({"type": "text", "text": text})),
             Block::Thinking { text, opaque } => match opaque {
                 Some(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
                 _ if text.is_empty() => self.drop(entry, "thinking_dropped", "encrypted reasoning of another provider"),
