@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
+use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
@@ -109,8 +110,12 @@ impl Service {
         };
         count_fixed(&mut state, &row, settings.estimator).await?;
         state.write_to(&mut row.head, &settings)?;
-        sessions::insert(self.pool(), tenant.0, &row).await?;
-        self.show(row)
+        let mut transaction = self.pool().begin().await?;
+        sessions::insert(&mut *transaction, tenant.0, &row).await?;
+        let session = self.show(row)?;
+        seal(&mut transaction, Outcome::Created, &session).await?;
+        transaction.commit().await?;
+        Ok(session)
     }
 
     pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
@@ -156,8 +161,10 @@ impl Service {
         state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
+        let session = self.show(row)?;
+        seal(&mut transaction, Outcome::Done, &session).await?;
         transaction.commit().await?;
-        self.show(row)
+        Ok(session)
     }
 
     pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
@@ -211,8 +218,10 @@ impl Service {
         state.write_to(&mut fork.head, &settings)?;
         sessions::insert(&mut *transaction, tenant.0, &fork).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
+        let session = self.show(fork)?;
+        seal(&mut transaction, Outcome::Created, &session).await?;
         transaction.commit().await?;
-        self.show(fork)
+        Ok(session)
     }
 
     pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
@@ -229,6 +238,7 @@ impl Service {
         state.auto_retry_at = None;
         let snapshot = state.write_to(&mut row.head, &settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        seal(&mut transaction, Outcome::Done, &snapshot).await?;
         transaction.commit().await?;
         Ok(snapshot)
     }

@@ -632,6 +632,6 @@ fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
 
 fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
     count_end(status, result.strategy_used, trigger);
-    metrics::histogram!("contextd_compaction_savings_pct").record(result.savings_pct);
+    metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);
     metrics::histogram!("contextd_compaction_duration_seconds").record(result.duration_ms as f64 / 1_000.0);
 }
