@@ -37,7 +37,10 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         needs_repair: false,
     };
     match kind {
-        "message" => message::read(value.get("message"), &mut item)?,
+        "message" => {
+            message::read(value.get("message"), &mut item)?;
+            item.needs_repair = item.message.as_ref().is_some_and(has_unnamed);
+        }
         "compaction" => item.kind = EntryType::Compaction,
         "branch_summary" => {
             item.kind = EntryType::BranchSummary;
@@ -96,6 +99,12 @@ pub fn from_hook(value: &Value) -> bool {
 fn summary_message(role: Role, value: &Value) -> Option<Message> {
     let summary = value.get("summary").and_then(Value::as_str).filter(|summary| !summary.is_empty())?;
     Some(Message { role, content: vec![Block::text(summary.to_owned())], stop: None, opaque: None })
+}
+
+/// Whether a call or a result has no id: no provider takes it so.
+fn has_unnamed(message: &Message) -> bool {
+    message.tool_calls().any(|call| call.id.is_empty())
+        || message.tool_results().any(|result| result.tool_call_id.is_empty())
 }
 
 fn error(pointer: &str, detail: &str) -> ItemError {

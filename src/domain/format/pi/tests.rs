@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::domain::format::Format;
 use crate::domain::format::write::Piece;
-use crate::domain::message::{Stop, ToolResult};
+use crate::domain::message::{CallKind, Stop, ToolCall, ToolResult};
 
 fn message_of(value: Value) -> Option<Message> {
     read(&json!({"type": "message", "id": "a", "parentId": null, "message": value})).unwrap().message
@@ -197,6 +197,36 @@ fn what_pi_cannot_hold_is_noted() {
     let (entries, notes) = written(&[piece(Message { role: Role::Assistant, content, stop: None, opaque: None })]);
     assert!(entries.is_empty());
     assert_eq!(notes, ["thinking_dropped", "image_dropped", "document_dropped", "raw_dropped"]);
+}
+
+#[test]
+fn a_tool_run_by_another_provider_is_told_in_words() {
+    let kind = CallKind::Server;
+    let call = ToolCall {
+        id: "s".to_owned(),
+        name: "web_search".to_owned(),
+        arguments: json!({"query": "q"}),
+        arguments_text: None,
+        kind,
+        opaque: None,
+    };
+    let content = vec![Block::text("found")];
+    let result = ToolResult { tool_call_id: "s".to_owned(), name: None, content, is_error: false, kind, opaque: None };
+    let content = vec![Block::ToolCall(call), Block::ToolResult(result)];
+    let (entries, notes) = written(&[piece(Message { role: Role::Assistant, content, stop: None, opaque: None })]);
+    assert_eq!(notes, ["server_tool_as_text"]);
+    assert_eq!((entries.len(), &entries[0]["message"]["role"]), (1, &json!("assistant")));
+    let told = entries[0]["message"]["content"].as_array().unwrap();
+    assert!(told.len() == 2 && told.iter().all(|block| block["type"] == "text"));
+}
+
+#[test]
+fn an_id_that_is_missing_has_to_be_made_up() {
+    let needs_repair = |message: Value| read(&json!({"type": "message", "message": message})).unwrap().needs_repair;
+    let call = |id: &str| json!({"role": "assistant", "content": [{"type": "toolCall", "id": id, "name": "ls", "arguments": {}}]});
+    let result = |id: &str| json!({"role": "toolResult", "toolCallId": id, "content": []});
+    assert!(needs_repair(call("")) && needs_repair(result("")));
+    assert!(!needs_repair(call("a")) && !needs_repair(result("a")));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
 use crate::domain::format::Format;
-use crate::domain::format::write::{Note, Piece};
-use crate::domain::message::{Block, Media, Message, Role, Stop, ToolCall, ToolResult};
+use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
+use crate::domain::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
 
 const EPOCH: &str = "1970-01-01T00:00:00.000Z";
 
@@ -85,14 +85,15 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn message(&mut self, entry: Option<usize>, message: &Message) {
-        for result in message.tool_results() {
+        for result in message.tool_results().filter(|result| result.kind != CallKind::Server) {
             let written = self.result(entry, result);
             self.push(written);
         }
         for call in message.tool_calls() {
             self.tools.names.insert(call.id.clone(), call.name.clone());
         }
-        let rest: Vec<&Block> = message.content.iter().filter(|block| !matches!(block, Block::ToolResult(_))).collect();
+        let is_entry = |block: &Block| matches!(block, Block::ToolResult(result) if result.kind != CallKind::Server);
+        let rest: Vec<&Block> = message.content.iter().filter(|block| !is_entry(block)).collect();
         if rest.is_empty() {
             return;
         }
@@ -153,9 +154,14 @@ impl<'a> Writer<'a, '_> {
                 Some(text) => Some(json!({"type": "text", "text": text})),
                 None => self.drop(entry, "document_dropped", "pi holds no documents"),
             },
+            Block::ToolCall(call) if call.kind == CallKind::Server => {
+                let detail = "a tool run by another provider is described in words";
+                self.notes.push(Note::new("server_tool_as_text", entry, detail));
+                Some(json!({"type": "text", "text": server_call_text(call)}))
+            }
             Block::ToolCall(call) => Some(tool_call(call)),
-            // Results are entries of their own.
-            Block::ToolResult(_) => None,
+            // Other results are entries of their own.
+            Block::ToolResult(result) => Some(json!({"type": "text", "text": server_result_text(result)})),
             Block::Raw(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
             Block::Raw(_) => self.drop(entry, "raw_dropped", "a block that only its own format can say"),
         }
