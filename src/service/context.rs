@@ -15,6 +15,7 @@ use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read, Standpoint};
 use crate::domain::compaction::FillState;
+use crate::domain::entry::EntryHead;
 use crate::domain::fit::fit;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::format::{self, Format};
@@ -183,7 +184,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
         record.and_then(|record| record.summary.clone()).unwrap_or_default()
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
-    let system = if format == Format::Anthropic { lead_system(&mut pieces, system)? } else { system };
+    let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages =
         format::write(format, &pieces, &mut notes).into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
@@ -216,26 +217,36 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
 }
 
 /// Takes leading system messages out of the pieces: this provider has them beside the messages.
-fn lead_system(pieces: &mut Vec<Piece<'_>>, given: Option<Box<RawValue>>) -> Result<Option<Box<RawValue>>> {
-    let is_system = |piece: &Piece<'_>| matches!(piece, Piece::Message { message, .. } if matches!(message.role, Role::System | Role::Developer));
-    let leading = pieces.iter().take_while(|piece| is_system(piece)).count();
-    if leading == 0 {
+fn lead_system(
+    pieces: &mut Vec<Piece<'_>>,
+    heads: &[EntryHead],
+    given: Option<Box<RawValue>>,
+) -> Result<Option<Box<RawValue>>> {
+    let texts: Vec<String> = pieces.iter().map_while(|piece| system_text(piece, heads)).collect();
+    if texts.is_empty() {
         return Ok(given);
     }
+    pieces.drain(..texts.len());
     let mut blocks = match given.as_ref().and_then(|given| domain_json::parse_lenient(given.get()).ok()) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
         Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
         Some(other) => vec![json!({"type": "text", "text": other.to_string()})],
     };
-    for piece in pieces.drain(..leading) {
-        if let Piece::Message { message, .. } = piece {
-            let text = message.plain_text();
-            if !text.trim().is_empty() {
-                blocks.push(json!({"type": "text", "text": text}));
-            }
-        }
-    }
+    let said = texts.into_iter().filter(|text| !text.trim().is_empty());
+    blocks.extend(said.map(|text| json!({"type": "text", "text": text})));
     let text = serde_json::to_string(&blocks).context("system blocks")?;
     Ok(Some(RawValue::from_string(text).context("system blocks")?))
+}
+
+/// What a system message says; `None` for any other piece.
+fn system_text(piece: &Piece<'_>, heads: &[EntryHead]) -> Option<String> {
+    let is_system = |role| matches!(role, Role::System | Role::Developer);
+    match piece {
+        Piece::Message { message, .. } => is_system(message.role).then(|| message.plain_text()),
+        Piece::Verbatim { entry, item } => {
+            heads.get(*entry)?.role.filter(|role| is_system(*role))?;
+            Some(format::read(Format::Anthropic, item).ok()?.message?.plain_text())
+        }
+    }
 }
