@@ -199,7 +199,8 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
     let shown = loaded.heads[..compaction.index]
         .iter()
         .enumerate()
-        .filter(|(index, head)| kept.contains(index) || anchors.contains(&head.id))
+        // An earlier compaction among them is out of force: its summary is not shown.
+        .filter(|(index, head)| head.is_visible() && (kept.contains(index) || anchors.contains(&head.id)))
         .map(|(_, head)| head);
     size_of(shown, &record.elisions)
 }
