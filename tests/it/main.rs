@@ -5,6 +5,7 @@ mod api_idempotency;
 mod app;
 mod embedded_postgres;
 mod idempotency;
+mod invariants;
 mod layers;
 mod pg;
 mod queue_claim;

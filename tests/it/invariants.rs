@@ -1,0 +1,80 @@
+//! The invariants of compaction on generated sessions, through the whole service on a real database.
+//!
+//! `CONTEXTD_INVARIANT_CASES` raises the number of cases. A case that fails is printed whole, made as small as
+//! could be found, and its seed is kept in `invariants.proptest-regressions`.
+
+mod checkers;
+mod checks;
+mod chunks;
+mod generate;
+mod items;
+mod world;
+
+use std::cell::{Cell, RefCell};
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use futures::FutureExt;
+use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
+
+use crate::pg::database;
+use crate::queue_support::tenant;
+use generate::Case;
+use world::{Effect, World};
+
+const OPERATIONS: usize = 15;
+
+fn config(cases: u32) -> Config {
+    let asked = std::env::var("CONTEXTD_INVARIANT_CASES").ok().and_then(|text| text.parse().ok());
+    Config {
+        cases: asked.unwrap_or(cases),
+        max_shrink_iters: 150,
+        source_file: Some(file!()),
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
+        ..Config::default()
+    }
+}
+
+async fn play(world: &mut World, case: &Case) {
+    world.check(Effect::Other, 0).await;
+    for (step, operation) in case.operations.iter().enumerate() {
+        let effect = world.apply(operation).await;
+        world.check(effect, step + 1).await;
+    }
+    // Sessions that were left behind share history with the later ones.
+    for session in 0..world.sessions.len() {
+        world.current = session;
+        world.check(Effect::Other, session).await;
+    }
+}
+
+#[test]
+fn no_invariant_fails() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let pool = runtime.block_on(database());
+    let (cases, compactions) = (Cell::new(0_usize), Cell::new(0_usize));
+    let (started, first) = (Instant::now(), RefCell::new(None::<String>));
+    let mut runner = TestRunner::new(config(24));
+    let outcome = runner.run(&generate::case(OPERATIONS), |case| {
+        let run = async {
+            let mut world = World::new(&pool, tenant(&pool).await, &case).await;
+            play(&mut world, &case).await;
+            compactions.set(compactions.get() + world.compactions_done);
+        };
+        cases.set(cases.get() + 1);
+        let Err(panic) = runtime.block_on(AssertUnwindSafe(run).catch_unwind()) else { return Ok(()) };
+        let message = message_of(panic.as_ref());
+        // A smaller case that fails in another way is another failure.
+        let kind: String = message.chars().take(30).collect();
+        let same = *first.borrow_mut().get_or_insert_with(|| kind.clone()) == kind;
+        if same { Err(TestCaseError::fail(message)) } else { Ok(()) }
+    });
+    println!("{} cases, {} compactions, {:?}", cases.get(), compactions.get(), started.elapsed());
+    runtime.block_on(pool.close());
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a message").to_owned()
+}

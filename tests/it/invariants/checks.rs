@@ -1,0 +1,246 @@
+//! What has to hold after every step.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use contextd::domain::format::Format;
+use contextd::service::context::{Context, Rebuild};
+use contextd::service::history::{EntryQuery, EntryView};
+use contextd::service::plan::{PlannedMessage, PrepareRequest};
+use contextd::service::state::{Options, PageRequest, Service};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::checkers::{parse, traffic, violation};
+use super::world::{Effect, World, same_prefix, texts};
+
+impl World {
+    pub async fn check(&mut self, effect: Effect, step: usize) {
+        let entries = self.check_entries().await;
+        let mut contexts = HashMap::new();
+        for format in Format::ALL {
+            contexts.insert(format, self.context(format, None).await);
+        }
+        for (format, context) in &contexts {
+            self.check_context(*format, context, &entries);
+        }
+        self.check_prefixes(effect, &contexts);
+        self.check_determinism(step, &contexts).await;
+        let native = &contexts[&Format::Native];
+        self.check_partition(native).await;
+        self.check_calls(&entries, native).await;
+        self.check_account(&entries, native).await;
+        self.check_elsewhere(step, &contexts).await;
+    }
+
+    /// 1: everything that was accepted is there, byte for byte.
+    async fn check_entries(&self) -> Vec<EntryView> {
+        let model = self.model();
+        let all = self.entries(EntryQuery { all: true, leaf_id: None }).await;
+        let ids: Vec<Uuid> = all.iter().map(|entry| entry.id).collect();
+        assert_eq!(ids, model.order, "entries were lost, made up or put out of order");
+        for entry in &all {
+            let node = &model.nodes[&entry.id];
+            assert_eq!(entry.parent_id, node.parent);
+            match &node.given {
+                Some((format, item)) => assert_eq!((entry.source_format, entry.item.get()), (*format, item.as_str())),
+                None => assert_eq!(entry.kind, "compaction"),
+            }
+        }
+        let path = self.path_entries().await;
+        assert_eq!(path.iter().map(|entry| entry.id).collect::<Vec<_>>(), model.path(model.leaf));
+        path
+    }
+
+    /// 2: no orphan. 1: what is in this format goes out as it came, but for what is noted.
+    fn check_context(&self, format: Format, context: &Context, path: &[EntryView]) {
+        let messages: Vec<Value> = context.messages.iter().map(|message| parse(message.get())).collect();
+        violation(format, &messages).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let noted: HashSet<Uuid> = context.conversion_notes.iter().filter_map(|note| note.entry_id).collect();
+        let elided: HashSet<Uuid> = context.elided.iter().map(|elided| elided.entry_id).collect();
+        let shown: HashSet<Uuid> = context.entry_ids.iter().copied().collect();
+        let by_id: HashMap<Uuid, &EntryView> = path.iter().map(|entry| (entry.id, entry)).collect();
+        // A repair may touch every message of its batch: calls and results up to where somebody else speaks.
+        let mut batches: Vec<Vec<&EntryView>> = vec![Vec::new()];
+        for entry in context.entry_ids.iter().map(|id| by_id[id]) {
+            let acts = matches!(entry.role, Some("assistant" | "tool")) || entry.item.get().contains("tool_result");
+            if !acts {
+                batches.push(Vec::new());
+            }
+            batches.last_mut().unwrap().push(entry);
+        }
+        assert!(shown.len() == context.entry_ids.len(), "an entry is shown twice");
+        let mut sent = context.messages.iter().map(|message| message.get());
+        let mut leads = true;
+        for entry in batches.iter().filter(|batch| !batch.iter().any(|entry| noted.contains(&entry.id))).flatten() {
+            leads &= entry.role == Some("system") && format == Format::Anthropic;
+            if entry.source_format != format || elided.contains(&entry.id) || leads {
+                continue;
+            }
+            let item = entry.item.get();
+            assert!(sent.any(|message| message == item), "{format:?}: went out otherwise, unnoted: {item}");
+        }
+        let foreign = path.iter().any(|entry| entry.source_format != format);
+        let silent = context.conversion_notes.is_empty() && context.summary_entry_id.is_none();
+        if silent && !foreign && elided.is_empty() && !leading_system(format, path) {
+            let items: Vec<&str> = context.entry_ids.iter().map(|id| by_id[id].item.get()).collect();
+            assert_eq!(texts(&context.messages), items);
+        }
+    }
+
+    /// 10: between compactions every message that was sent is sent again.
+    fn check_prefixes(&mut self, effect: Effect, contexts: &HashMap<Format, Context>) {
+        for (format, context) in contexts {
+            let made_up = ["synthetic_result", "reasoning_unpaired", "result_moved", "messages_merged"];
+            let settled = !context.conversion_notes.iter().any(|note| made_up.contains(&note.code));
+            let now = texts(&context.messages);
+            let model = self.model_mut();
+            if let Some((before, true)) = model.last.insert(*format, (now.clone(), settled))
+                && effect == Effect::Grew
+            {
+                let same = same_prefix(&before, &now);
+                assert_eq!(same, before.len(), "{format:?}: an append changed an earlier message");
+            }
+        }
+    }
+
+    /// 10: the same bytes again, also from an instance that knows nothing yet.
+    async fn check_determinism(&self, step: usize, contexts: &HashMap<Format, Context>) {
+        let format = Format::ALL[step % Format::ALL.len()];
+        let fresh = Service::new(self.service.pool().clone(), Options::default());
+        let rebuild = Rebuild { format, leaf_id: self.model().leaf, max_tokens: None };
+        let again = self.context(format, None).await;
+        let elsewhere = fresh.rebuild(self.tenant, self.id(), rebuild).await.unwrap();
+        for other in [&again, &elsewhere] {
+            assert_eq!(texts(&other.messages), texts(&contexts[&format].messages));
+            assert_eq!((other.tokens, &other.entry_ids), (contexts[&format].tokens, &contexts[&format].entry_ids));
+        }
+        assert_eq!(again.stable_prefix_messages, again.messages.len());
+    }
+
+    /// 3: summarised, prefix, kept and anchors are the visible entries, each once.
+    async fn check_partition(&self, native: &Context) {
+        let prepared = self.service.prepare(self.tenant, self.id(), PrepareRequest::default()).await.unwrap();
+        let Some(plan) = prepared.preparation else { return };
+        let id = |message: &PlannedMessage| match message {
+            PlannedMessage::Id(id) => *id,
+            PlannedMessage::Message { entry_id, .. } => *entry_id,
+        };
+        let anchors: HashSet<Uuid> = plan.anchor_entry_ids.iter().copied().collect();
+        let replaced: Vec<Uuid> = plan.messages_to_summarize.iter().chain(&plan.turn_prefix_messages).map(id).collect();
+        let path = self.model().path(self.model().leaf);
+        let depths: HashMap<Uuid, usize> = path.iter().enumerate().map(|(depth, id)| (*id, depth)).collect();
+        let others: Vec<Uuid> = native.entry_ids.iter().copied().filter(|id| !anchors.contains(id)).collect();
+        assert!(anchors.iter().all(|id| native.entry_ids.contains(id)), "an anchor is not shown");
+        assert!(!replaced.is_empty());
+        let (first, kept) = others.split_at(replaced.len().min(others.len()));
+        assert_eq!(first, replaced, "summarised and prefix are no prefix of the context");
+        let cut = depths[&plan.first_kept_entry_id.unwrap()];
+        assert!(kept.iter().all(|id| depths[id] >= cut), "neither summarised nor kept");
+        assert!(replaced.iter().chain(&anchors).all(|id| depths[id] < cut), "summarised or anchored, and kept");
+        assert_eq!(plan.is_split_turn, !plan.turn_prefix_messages.is_empty());
+    }
+
+    /// 4: every call of the path is listed, and those out of sight are in the summary's ledger.
+    async fn check_calls(&self, path: &[EntryView], native: &Context) {
+        let calls_of = |entry: &EntryView| traffic(entry.source_format, &parse(entry.item.get())).calls;
+        let mut expected = Vec::new();
+        let mut hidden: BTreeMap<String, u64> = BTreeMap::new();
+        let shown: HashSet<Uuid> = native.entry_ids.iter().copied().collect();
+        for entry in path.iter().filter(|entry| entry.kind == "message") {
+            for (id, name) in calls_of(entry) {
+                if !shown.contains(&entry.id) {
+                    *hidden.entry(name.clone()).or_default() += 1;
+                }
+                expected.push((entry.id, id, name));
+            }
+        }
+        let mut rows = Vec::new();
+        let mut after = None;
+        loop {
+            let page = PageRequest { limit: 50, after };
+            let page = self.service.tool_calls(self.tenant, self.id(), page).await.unwrap();
+            rows.extend(page.items.into_iter().filter(|row| row.name != "web_search"));
+            after = page.next_cursor;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(rows.len(), expected.len());
+        for (row, (entry, id, name)) in rows.iter().zip(&expected) {
+            assert_eq!((row.entry_id, &row.name), (*entry, name));
+            assert!(row.tool_call_id == *id || id.is_empty() || id.starts_with("legacy "));
+        }
+        let Some(summary) = native.summary_entry_id else { return };
+        let summary = path.iter().find(|entry| entry.id == summary).unwrap();
+        let summary = parse(summary.item.get())["summary"].as_str().unwrap().to_owned();
+        let mut ledger = ledger(&summary);
+        ledger.remove("web_search");
+        assert_eq!(ledger, hidden, "the ledger of\n{summary}");
+    }
+
+    /// 5: the account says what the context is.
+    async fn check_account(&self, path: &[EntryView], native: &Context) {
+        let snapshot = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        assert_eq!(snapshot.tokens, native.tokens);
+        if native.elided.is_empty() {
+            let parts = &snapshot.breakdown;
+            let shown: HashSet<Uuid> = native.entry_ids.iter().copied().chain(native.summary_entry_id).collect();
+            let entries = path.iter().filter(|entry| shown.contains(&entry.id));
+            let sum: u64 = entries.map(|entry| u64::from(entry.tokens)).sum();
+            assert_eq!(parts.summary + parts.messages + parts.tool_results, sum, "the account is off: {parts:?}");
+        }
+        let fork = self.service.fork_session(self.tenant, self.id(), None).await.unwrap();
+        let plain = |snapshot: &contextd::domain::accounting::Snapshot| {
+            let mut value = serde_json::to_value(snapshot).unwrap();
+            for name in ["anti_thrash", "should_compact", "recounting"] {
+                value.as_object_mut().unwrap().remove(name);
+            }
+            value
+        };
+        assert_eq!(plain(&snapshot), plain(&fork.snapshot), "running totals and those of the whole path differ");
+    }
+
+    /// An earlier place looks the same from here and from a fork of it; and a bounded context is whole too.
+    async fn check_elsewhere(&self, step: usize, contexts: &HashMap<Format, Context>) {
+        let model = self.model();
+        let format = Format::ALL[(step * 7 + 3) % Format::ALL.len()];
+        if let Some(id) = model.order.get((step * 31) % model.order.len().max(1)) {
+            let here = self.context(format, Some(*id)).await;
+            let fork = self.service.fork_session(self.tenant, self.id(), Some(*id)).await.unwrap();
+            let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
+            let there = self.service.rebuild(self.tenant, fork.id, rebuild).await.unwrap();
+            assert_eq!((texts(&here.messages), here.tokens), (texts(&there.messages), there.tokens));
+        }
+        let whole = contexts[&format].tokens;
+        if let Ok(bounded) = self.bounded(format, None, Some(whole * 2 / 3)).await {
+            assert!(bounded.tokens <= whole * 2 / 3);
+            let messages: Vec<Value> = bounded.messages.iter().map(|message| parse(message.get())).collect();
+            violation(format, &messages).unwrap_or_else(|refusal| panic!("bounded: {refusal}"));
+        }
+    }
+}
+
+fn leading_system(format: Format, path: &[EntryView]) -> bool {
+    format == Format::Anthropic && path.first().is_some_and(|entry| entry.role == Some("system"))
+}
+
+/// Calls by name in the ledger of a summary message: `- name(…) → …`, `- name ×3` and `calls: name ×3, name`.
+fn ledger(summary: &str) -> BTreeMap<String, u64> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut count = |total: &str| {
+        let total = total.split(" (").next().unwrap_or(total);
+        let (name, calls) = total.split_once(" ×").unwrap_or((total, "1"));
+        *counts.entry(name.to_owned()).or_default() += calls.parse::<u64>().unwrap();
+    };
+    let Some((_, rest)) = summary.rsplit_once("<tool-calls>\n") else { return counts };
+    for line in rest.split("\n</tool-calls>").next().unwrap_or_default().lines() {
+        if let Some((_, totals)) = line.split_once("calls: ").filter(|_| !line.starts_with("- ")) {
+            totals.split(", ").for_each(&mut count);
+        } else {
+            let line = line.strip_prefix("- ").unwrap_or_else(|| panic!("no line of a ledger: {line}"));
+            let called = line.split_once('(').filter(|(name, _)| !name.contains(' '));
+            count(called.map_or(line, |(name, _)| name));
+        }
+    }
+    counts
+}

@@ -1,0 +1,272 @@
+//! Generated turns as items of each format.
+
+use contextd::domain::format::Format;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::checkers::LONE_SURROGATE;
+use super::generate::{Answer, Call, Id, Round, Turn};
+
+pub const TOOLS: [&str; 5] = ["read", "bash", "write_file", "search_code", "deploy"];
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+struct Known<'a> {
+    id: String,
+    name: &'static str,
+    argument: &'a str,
+}
+
+struct Said<'a> {
+    id: &'a str,
+    name: &'a str,
+    text: &'a str,
+    is_error: bool,
+}
+
+pub struct Renderer<'c> {
+    pub format: Format,
+    /// Counts ids over the whole case.
+    pub counter: &'c mut u32,
+    items: Vec<Value>,
+}
+
+/// The raw items of these turns.
+pub fn render(format: Format, turns: &[Turn], pretty: bool, counter: &mut u32) -> Vec<Box<RawValue>> {
+    let mut renderer = Renderer { format, counter, items: Vec::new() };
+    turns.iter().for_each(|turn| renderer.turn(turn));
+    let text = |value: &Value| if pretty { format!("{value:#}") } else { value.to_string() };
+    let raw = |value: &Value| RawValue::from_string(text(value).replace("(lone)", LONE_SURROGATE)).unwrap();
+    renderer.items.iter().map(raw).collect()
+}
+
+impl Renderer<'_> {
+    fn next(&mut self) -> u32 {
+        *self.counter += 1;
+        *self.counter
+    }
+
+    fn push(&mut self, item: Value) {
+        if self.format != Format::Pi {
+            return self.items.push(item);
+        }
+        let id = format!("{:08x}", self.next());
+        self.items.push(json!({"type": "message", "id": id, "timestamp": "2026-01-01T00:00:00.000Z", "message": item}));
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        if turn.system {
+            self.push(json!({"role": "system", "content": "Answer in short sentences."}));
+        }
+        if let Some(text) = &turn.user {
+            self.user(text, turn.image);
+        }
+        turn.rounds.iter().for_each(|round| self.round(round));
+        if let Some(text) = &turn.answer {
+            self.assistant(Some(text), false, false, &[]);
+        }
+        if turn.metadata && self.format == Format::Pi {
+            let id = format!("{:08x}", self.next());
+            self.items.push(json!({"type": "model_change", "id": id, "provider": "p", "modelId": "m"}));
+        }
+    }
+
+    fn user(&mut self, text: &str, image: bool) {
+        let said =
+            json!({"type": if self.format == Format::OpenaiResponses { "input_text" } else { "text" }, "text": text});
+        let seen = match self.format {
+            Format::Native => {
+                json!({"type": "image", "source": {"media_type": "image/png", "data": PIXEL}})
+            }
+            Format::OpenaiChat => {
+                json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{PIXEL}")}})
+            }
+            Format::OpenaiResponses => {
+                json!({"type": "input_image", "detail": "auto", "image_url": format!("data:image/png;base64,{PIXEL}")})
+            }
+            Format::Anthropic => {
+                json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}})
+            }
+            Format::Pi => json!({"type": "image", "data": PIXEL, "mimeType": "image/png"}),
+        };
+        let content = if image { json!([said, seen]) } else { text.into() };
+        self.push(json!({"role": "user", "content": content}));
+    }
+
+    fn round(&mut self, round: &Round) {
+        let calls: Vec<Known<'_>> = round.calls.iter().map(|call| self.known(call)).collect();
+        if round.split {
+            for (place, call) in calls.iter().enumerate() {
+                let text = round.text.as_deref().filter(|_| place == 0);
+                self.assistant(text, round.thinking && place == 0, false, std::slice::from_ref(call));
+            }
+        } else {
+            self.assistant(round.text.as_deref(), round.thinking, round.server, &calls);
+        }
+        let mut said: Vec<Said<'_>> = Vec::new();
+        for (call, known) in round.calls.iter().zip(&calls) {
+            let (text, is_error, times) = match &call.answer {
+                Answer::Ok(text) => (text, false, 1),
+                Answer::Error(text) => (text, true, 1),
+                Answer::Twice(text) => (text, false, 2),
+                Answer::Never => continue,
+            };
+            said.extend((0..times).map(|_| Said { id: &known.id, name: known.name, text, is_error }));
+        }
+        if round.orphan {
+            said.push(Said { id: "nobody", name: "read", text: "a result of nothing", is_error: false });
+        }
+        if round.backwards {
+            said.reverse();
+        }
+        if round.interrupted {
+            self.user("wait, one more thing", false);
+        }
+        if round.one_by_one {
+            said.iter().for_each(|said| self.results(std::slice::from_ref(said), false));
+        } else {
+            self.results(&said, round.mixed);
+        }
+    }
+
+    fn known<'a>(&mut self, call: &'a Call) -> Known<'a> {
+        let id = match call.id {
+            Id::Fresh => format!("call_x{}", self.next()),
+            Id::Shared => "call_same".to_owned(),
+            Id::Missing => String::new(),
+        };
+        Known { id, name: TOOLS[usize::from(call.tool) % TOOLS.len()], argument: &call.argument }
+    }
+
+    fn assistant(&mut self, text: Option<&str>, thinking: bool, server: bool, calls: &[Known<'_>]) {
+        if text.is_none() && calls.is_empty() && !server {
+            return;
+        }
+        let arguments = |call: &Known<'_>| json!({"path": call.argument, "n": 1.50});
+        match self.format {
+            Format::OpenaiChat => {
+                let mut item = json!({"role": "assistant", "content": text});
+                if thinking {
+                    item["reasoning_content"] = "hm".into();
+                }
+                if let [call] = calls
+                    && call.id.is_empty()
+                {
+                    item["function_call"] = json!({"name": call.name, "arguments": arguments(call).to_string()});
+                } else if !calls.is_empty() {
+                    let call = |call: &Known<'_>| {
+                        json!({"id": call.id, "type": "function",
+                            "function": {"name": call.name, "arguments": arguments(call).to_string()}})
+                    };
+                    item["tool_calls"] = calls.iter().map(call).collect();
+                } else if text.is_none() {
+                    return;
+                }
+                self.push(item);
+            }
+            Format::OpenaiResponses => {
+                if thinking {
+                    let id = format!("rs_{}", self.next());
+                    self.push(json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "c2VjcmV0"}));
+                }
+                if server {
+                    let id = format!("ws_{}", self.next());
+                    self.push(json!({"type": "web_search_call", "id": id, "status": "completed",
+                        "action": {"type": "search", "query": "q"}}));
+                }
+                if let Some(text) = text {
+                    self.push(json!({"type": "message", "role": "assistant",
+                        "content": [{"type": "output_text", "text": text, "annotations": []}]}));
+                }
+                for call in calls {
+                    self.push(json!({"type": "function_call", "call_id": call.id, "name": call.name,
+                        "arguments": arguments(call).to_string()}));
+                }
+            }
+            _ => {
+                let mut content = Vec::new();
+                if thinking {
+                    content.push(match self.format {
+                        Format::Native => json!({"type": "thinking", "text": "hm"}),
+                        Format::Pi => json!({"type": "thinking", "thinking": "hm"}),
+                        _ => json!({"type": "thinking", "thinking": "hm", "signature": "c2lnbmVk"}),
+                    });
+                }
+                content.extend(text.map(|text| json!({"type": "text", "text": text})));
+                if server {
+                    content.extend(self.server());
+                }
+                content.extend(calls.iter().map(|call| match self.format {
+                    Format::Native => {
+                        json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments(call)})
+                    }
+                    Format::Pi => {
+                        json!({"type": "toolCall", "id": call.id, "name": call.name, "arguments": arguments(call)})
+                    }
+                    _ => json!({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments(call)}),
+                }));
+                if !content.is_empty() {
+                    self.push(json!({"role": "assistant", "content": content}));
+                }
+            }
+        }
+    }
+
+    /// A search that the provider ran itself, with its result.
+    fn server(&mut self) -> Vec<Value> {
+        let id = format!("srvtoolu_{}", self.next());
+        match self.format {
+            Format::Anthropic => vec![
+                json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "q"}}),
+                json!({"type": "web_search_tool_result", "tool_use_id": id, "content": [
+                    {"type": "web_search_result", "url": "https://a.example", "title": "t", "encrypted_content": "x"}]}),
+            ],
+            Format::Native => vec![
+                json!({"type": "tool_call", "kind": "server", "id": id, "name": "web_search", "arguments": {"query": "q"}}),
+                json!({"type": "tool_result", "kind": "server", "tool_call_id": id, "is_error": false,
+                    "content": [{"type": "text", "text": "found"}]}),
+            ],
+            _ => Vec::new(),
+        }
+    }
+
+    fn results(&mut self, said: &[Said<'_>], mixed: bool) {
+        if said.is_empty() {
+            return;
+        }
+        match self.format {
+            Format::OpenaiChat => {
+                for said in said {
+                    self.push(match said.id {
+                        "" => json!({"role": "function", "name": said.name, "content": said.text}),
+                        id => json!({"role": "tool", "tool_call_id": id, "content": said.text}),
+                    });
+                }
+            }
+            Format::OpenaiResponses => {
+                for said in said {
+                    self.push(json!({"type": "function_call_output", "call_id": said.id, "output": said.text}));
+                }
+            }
+            Format::Pi => {
+                for said in said {
+                    self.push(json!({"role": "toolResult", "toolCallId": said.id, "toolName": said.name,
+                        "content": [{"type": "text", "text": said.text}], "isError": said.is_error}));
+                }
+            }
+            Format::Native | Format::Anthropic => {
+                let native = self.format == Format::Native;
+                let id = if native { "tool_call_id" } else { "tool_use_id" };
+                let block = |said: &Said<'_>| {
+                    json!({"type": "tool_result", id: said.id, "is_error": said.is_error,
+                        "content": [{"type": "text", "text": said.text}]})
+                };
+                let mut content: Vec<Value> = said.iter().map(block).collect();
+                if mixed {
+                    content.push(json!({"type": "text", "text": "go on, please"}));
+                }
+                let role = if native && !mixed { "tool" } else { "user" };
+                self.push(json!({"role": role, "content": content}));
+            }
+        }
+    }
+}
