@@ -145,15 +145,17 @@ CREATE UNIQUE INDEX jobs_one_live ON jobs (tenant_id, session_id, kind) WHERE st
 CREATE INDEX jobs_due ON jobs (tenant_id, run_at, id) WHERE status = 'pending';
 CREATE INDEX jobs_leases ON jobs (lease_until) WHERE status = 'running';
 
+-- A row is written in the transaction of the effect that it stands for, so it always has an answer.
 CREATE TABLE idempotency_keys (
     tenant_id    uuid NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
     key          text NOT NULL,
     request_hash bytea NOT NULL,
-    status       integer,
-    body         text,
+    status       smallint NOT NULL,
+    body         text NOT NULL,
     created_at   timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, key)
 );
+CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
 
 -- Digests of the messages last handed out per format, to say how much of a rebuilt context is unchanged.
 CREATE TABLE rebuilds (

@@ -2,6 +2,8 @@
 
 pub mod compactions;
 pub mod entries;
+pub mod gauges;
+pub mod idempotency;
 pub mod keys;
 pub mod path;
 pub mod queue;

@@ -1,0 +1,54 @@
+//! Who is asking: a bearer key, or nobody in particular with `--dev`.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::AppState;
+use super::problem::{Problem, Result};
+use crate::service::state::Tenant;
+
+/// Lets a request through with its [`Tenant`], which handlers take as an argument.
+pub async fn authenticate(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response> {
+    let tenant = tenant_of(&state, request.headers()).await?;
+    request.extensions_mut().insert(tenant);
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(tenant);
+    Ok(response)
+}
+
+async fn tenant_of(state: &AppState, headers: &HeaderMap) -> Result<Tenant> {
+    if state.dev
+        && let Some(tenant) = state.dev_tenant
+    {
+        return Ok(tenant);
+    }
+    let key = bearer(headers).ok_or_else(|| unauthorized("an API key is needed: Authorization: Bearer <key>"))?;
+    let tenant = state.service.authenticate(key).await?;
+    tenant.ok_or_else(|| unauthorized("the API key is unknown or was revoked"))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, key) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
+}
+
+fn unauthorized(detail: &str) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"contextd\""))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Tenant {
+    type Rejection = Problem;
+
+    /// Only routes behind [`authenticate`] have a tenant; on any other this is a fault of ours.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        parts.extensions.get::<Tenant>().copied().ok_or_else(|| {
+            tracing::error!(path = parts.uri.path(), "a handler needs a tenant but its route does not authenticate");
+            Problem::internal()
+        })
+    }
+}

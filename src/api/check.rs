@@ -1,0 +1,62 @@
+//! What serde can't say about a field: lengths, ranges, kinds of JSON. Faults are collected and answered together.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use serde_json::value::RawValue;
+
+use super::problem::{Problem, Result};
+use crate::service::error::FieldError;
+
+pub const MAX_NAME_CHARS: usize = 512;
+pub const MAX_TITLE_CHARS: usize = 1_000;
+pub const MAX_PROSE_CHARS: usize = 100_000;
+
+/// Faults found so far.
+#[derive(Default)]
+pub struct Faults(Vec<FieldError>);
+
+impl Faults {
+    pub fn add(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
+        self.0.push(FieldError { pointer: pointer.into(), detail: detail.into() });
+    }
+
+    /// Text that is stored as PostgreSQL text: no NUL, at most `max_chars` characters.
+    pub fn text(&mut self, pointer: &str, text: Option<&str>, max_chars: usize) {
+        let Some(text) = text else { return };
+        if text.contains('\0') {
+            self.add(pointer, "must not contain the character U+0000");
+        }
+        // A text has no more characters than bytes: the usual short one is not counted.
+        if text.len() > max_chars && text.chars().count() > max_chars {
+            self.add(pointer, format!("must not be longer than {max_chars} characters"));
+        }
+    }
+
+    pub fn range<T: PartialOrd + Display>(&mut self, pointer: &str, value: Option<T>, range: RangeInclusive<T>) {
+        if value.is_some_and(|value| !range.contains(&value)) {
+            self.add(pointer, format!("must be from {} to {}", range.start(), range.end()));
+        }
+    }
+
+    /// JSON that must begin like one of `kinds`: an object `{`, a list `[` or a string `"`.
+    pub fn json(&mut self, pointer: &str, value: Option<&RawValue>, kinds: &[char], expected: &str) {
+        if value.is_some_and(|value| !value.get().starts_with(kinds)) {
+            self.add(pointer, format!("must be {expected}"));
+        }
+    }
+
+    /// Refuses the request if there was a fault.
+    pub fn finish(self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(Problem::invalid(self.0)) }
+    }
+}
+
+/// For a field where `null` says something else than leaving it out. Use with `#[serde(default)]`.
+pub fn double_option<'de, D, T>(deserializer: D) -> std::result::Result<Option<Option<T>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
+{
+    serde::Deserialize::deserialize(deserializer).map(Some)
+}

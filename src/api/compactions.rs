@@ -1,0 +1,202 @@
+//! Compactions: prepare one, ask for one, watch it, cancel it, take it back.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::body::Body;
+use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
+use super::problem::Result;
+use super::query::{Ids, PageQuery, Query};
+use crate::domain::settings::Strategy;
+use crate::service::compactions::{CompactRequest, Compaction, Status};
+use crate::service::plan::{PrepareRequest, Prepared};
+use crate::service::state::{Page, PageRequest, Tenant};
+
+const MAX_WAIT_SECONDS: f64 = 120.0;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(prepare_compaction))
+        .routes(routes!(compact_session))
+        .routes(routes!(list_compactions))
+        .routes(routes!(get_compaction))
+        .routes(routes!(cancel_compaction))
+        .routes(routes!(revert_compaction))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PrepareCompaction {
+    /// Another leaf than the session's.
+    leaf_id: Option<Uuid>,
+    /// Settings for this call only.
+    #[schema(value_type = Option<Object>)]
+    settings: Option<Map<String, Value>>,
+    /// List messages, not only their entry ids.
+    #[serde(default)]
+    include_messages: bool,
+}
+
+/// When a compaction may start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum When {
+    /// At once, also between a tool result and the next model call.
+    #[default]
+    Now,
+    /// When no call is open and an assistant's answer is the leaf.
+    TurnEnd,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CompactSession {
+    strategy: Option<Strategy>,
+    #[schema(max_length = 1000)]
+    focus_topic: Option<String>,
+    #[schema(max_length = 100_000)]
+    instructions: Option<String>,
+    /// Passes the anti-thrash guard; nothing passes the validity rules.
+    #[serde(default)]
+    force: bool,
+    #[serde(default)]
+    when: When,
+    /// Seconds to wait for the end.
+    #[schema(minimum = 0, maximum = 120)]
+    wait: Option<f64>,
+    /// 409 `leaf_moved` unless this is the leaf: binds the call to a prepared plan.
+    expected_leaf_id: Option<Uuid>,
+    /// The caller's own summary: no model is asked.
+    #[schema(max_length = 1_000_000)]
+    summary: Option<String>,
+    /// The first entry that stays, in place of the planned cut.
+    first_kept_entry_id: Option<Uuid>,
+    /// Kept with the compaction.
+    #[schema(value_type = Option<Object>)]
+    details: Option<Value>,
+    /// Settings for this compaction only.
+    #[schema(value_type = Option<Object>)]
+    settings: Option<Map<String, Value>>,
+}
+
+const MAX_SUMMARY_CHARS: usize = 1_000_000;
+
+impl CompactSession {
+    fn check(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        faults.text("/focus_topic", self.focus_topic.as_deref(), MAX_TITLE_CHARS);
+        faults.text("/instructions", self.instructions.as_deref(), MAX_PROSE_CHARS);
+        faults.text("/summary", self.summary.as_deref(), MAX_SUMMARY_CHARS);
+        faults.range("/wait", self.wait, 0.0..=MAX_WAIT_SECONDS);
+        if self.when == When::TurnEnd {
+            faults.add("/when", "turn_end is not available in this version; send now");
+        }
+        if self.summary.as_ref().is_some_and(|summary| summary.trim().is_empty()) {
+            faults.add("/summary", "must not be empty");
+        }
+        if self.details.as_ref().is_some_and(|details| !details.is_object()) {
+            faults.add("/details", "must be an object");
+        }
+        faults.finish()
+    }
+}
+
+/// What a compaction would do. Asks no model and changes nothing.
+#[utoipa::path(post, path = "/v1/sessions/{sid}/prepare", tag = "compactions", params(("sid" = Uuid, Path)),
+    request_body = PrepareCompaction, responses((status = 200, body = Prepared)))]
+async fn prepare_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Body(body): Body<PrepareCompaction>,
+) -> Result<Json<Prepared>> {
+    let request = PrepareRequest {
+        leaf_id: body.leaf_id,
+        settings: body.settings.unwrap_or_default(),
+        include_messages: body.include_messages,
+    };
+    Ok(Json(state.service.prepare(tenant, sid, request).await?))
+}
+
+/// Asks for a compaction. 200 once it has ended within `wait`, 202 while it has not.
+#[utoipa::path(post, path = "/v1/sessions/{sid}/compact", tag = "compactions", params(("sid" = Uuid, Path)),
+    request_body = CompactSession, responses((status = 200, body = Compaction), (status = 202, body = Compaction)))]
+async fn compact_session(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Body(body): Body<CompactSession>,
+) -> Result<(StatusCode, Json<Compaction>)> {
+    body.check()?;
+    let wait = body.wait.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let request = CompactRequest {
+        strategy: body.strategy,
+        focus_topic: body.focus_topic,
+        instructions: body.instructions,
+        force: body.force,
+        expected_leaf_id: body.expected_leaf_id,
+        summary: body.summary,
+        first_kept_entry_id: body.first_kept_entry_id,
+        details: body.details,
+        settings: body.settings.unwrap_or_default(),
+    };
+    let compaction = state.service.compact(tenant, sid, request, wait).await?;
+    let ended = !matches!(compaction.status, Status::Queued | Status::Running);
+    let status = if wait.is_some() && ended { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(compaction)))
+}
+
+/// A session's compactions, newest first.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/compactions", tag = "compactions",
+    params(("sid" = Uuid, Path), PageQuery), responses((status = 200, body = Page<Compaction>)))]
+async fn list_compactions(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Query(page): Query<PageRequest>,
+) -> Result<Json<Page<Compaction>>> {
+    Ok(Json(state.service.compactions(tenant, sid, page).await?))
+}
+
+/// Reads a compaction.
+#[utoipa::path(get, path = "/v1/compactions/{cid}", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 200, body = Compaction)))]
+async fn get_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<Json<Compaction>> {
+    Ok(Json(state.service.compaction(tenant, cid).await?))
+}
+
+/// Cancels a compaction that has not ended.
+#[utoipa::path(post, path = "/v1/compactions/{cid}/cancel", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 200, body = Compaction)))]
+async fn cancel_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<Json<Compaction>> {
+    Ok(Json(state.service.cancel_compaction(tenant, cid).await?))
+}
+
+/// Makes the context what it was before a compaction. Nothing is deleted.
+#[utoipa::path(post, path = "/v1/compactions/{cid}/revert", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 200, body = Compaction)))]
+async fn revert_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<Json<Compaction>> {
+    Ok(Json(state.service.revert_compaction(tenant, cid).await?))
+}

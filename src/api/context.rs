@@ -1,0 +1,94 @@
+//! The context, ready to be sent to a provider.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::body::Body;
+use super::check::Faults;
+use super::problem::Result;
+use super::query::{FromQuery, Ids, Params, Query};
+use crate::domain::format::Format;
+use crate::service::context::{Context, Rebuild};
+use crate::service::state::Tenant;
+
+/// Any more is no bound.
+const MAX_TOKENS: u64 = u32::MAX as u64;
+const FORMATS: &str = "native, openai_chat, openai_responses, anthropic or pi";
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(rebuild_context)).routes(routes!(get_context))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RebuildContext {
+    format: Format,
+    /// Another leaf than the session's.
+    leaf_id: Option<Uuid>,
+    /// 422 `context_does_not_fit` where what must be kept is larger.
+    #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
+    max_tokens: Option<u64>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the parameters; `FromQuery` reads them")]
+struct GetContext {
+    #[param(inline)]
+    format: Format,
+    /// Another leaf than the session's.
+    leaf_id: Option<Uuid>,
+    /// 422 `context_does_not_fit` where what must be kept is larger.
+    #[param(minimum = 1, maximum = 4_294_967_295_u64)]
+    max_tokens: Option<u64>,
+}
+
+impl FromQuery for Rebuild {
+    fn read(params: &mut Params) -> Option<Self> {
+        let leaf_id = params.value("leaf_id", "an id");
+        let max_tokens = params.in_range("max_tokens", 1..=MAX_TOKENS);
+        let Some(word) = params.text("format") else {
+            params.fault("format", format!("is needed: {FORMATS}"));
+            return None;
+        };
+        let format = Format::parse(&word);
+        if format.is_none() {
+            params.fault("format", format!("must be {FORMATS}"));
+        }
+        Some(Rebuild { format: format?, leaf_id, max_tokens })
+    }
+}
+
+/// Rebuilds the context in a provider's format.
+#[utoipa::path(post, path = "/v1/sessions/{sid}/rebuild", tag = "context", params(("sid" = Uuid, Path)),
+    request_body = RebuildContext, responses((status = 200, body = Context)))]
+async fn rebuild_context(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Body(body): Body<RebuildContext>,
+) -> Result<Json<Context>> {
+    let mut faults = Faults::default();
+    faults.range("/max_tokens", body.max_tokens, 1..=MAX_TOKENS);
+    faults.finish()?;
+    let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
+    Ok(Json(state.service.rebuild(tenant, sid, rebuild).await?))
+}
+
+/// The same by GET.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/context", tag = "context", params(("sid" = Uuid, Path), GetContext),
+    responses((status = 200, body = Context)))]
+async fn get_context(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Query(rebuild): Query<Rebuild>,
+) -> Result<Json<Context>> {
+    Ok(Json(state.service.rebuild(tenant, sid, rebuild).await?))
+}

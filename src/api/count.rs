@@ -1,0 +1,102 @@
+//! Counting without a session.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::AppState;
+use super::body::Body;
+use super::check::Faults;
+use super::problem::{Problem, Result};
+use crate::domain::format::{self, Format};
+use crate::domain::message::{Message, Role};
+use crate::domain::settings::Estimator;
+use crate::domain::tokens;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(count_tokens))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CountTokens {
+    format: Format,
+    #[schema(value_type = Vec<Object>, max_items = 1000)]
+    items: Vec<Box<RawValue>>,
+    /// A text or a list of blocks.
+    #[schema(value_type = Option<Value>)]
+    system: Option<Value>,
+    /// Tool definitions.
+    #[schema(value_type = Option<Vec<Object>>)]
+    tools: Option<Value>,
+    /// `o200k` when left out.
+    estimator: Option<Estimator>,
+}
+
+/// `tokens` is the sum of `per_item`, the system prompt and the tools.
+#[derive(Debug, Serialize, ToSchema)]
+struct Count {
+    tokens: u64,
+    per_item: Vec<u32>,
+}
+
+/// Counts the tokens of items, system prompt and tools.
+#[utoipa::path(post, path = "/v1/count", tag = "context", request_body = CountTokens,
+    responses((status = 200, body = Count)))]
+async fn count_tokens(State(state): State<AppState>, Body(body): Body<CountTokens>) -> Result<Json<Count>> {
+    let limit = state.service.options().max_items;
+    if body.items.len() > limit {
+        return Err(Problem::too_many_items(body.items.len(), limit));
+    }
+    // A body full of text keeps a core busy for a second: not one that answers requests.
+    let counted = tokio::task::spawn_blocking(move || count(&body)).await;
+    counted
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "counting failed");
+            Err(Problem::internal())
+        })
+        .map(Json)
+}
+
+fn count(body: &CountTokens) -> Result<Count> {
+    let estimator = body.estimator.unwrap_or(Estimator::O200k);
+    let mut faults = Faults::default();
+    if body.tools.as_ref().is_some_and(|tools| !tools.is_array()) {
+        faults.add("/tools", "must be a list of tool definitions");
+    }
+    let system = system_text(body.system.as_ref(), &mut faults);
+    let mut per_item = Vec::with_capacity(body.items.len());
+    for (index, raw) in body.items.iter().enumerate() {
+        match format::read(body.format, raw.get()) {
+            Ok(item) => {
+                per_item.push(item.message.map_or(0, |message| tokens::count_message(estimator, &message).total))
+            }
+            Err(error) => faults.add(format!("/items/{index}{}", error.pointer), error.detail),
+        }
+    }
+    faults.finish()?;
+    let system = system.map_or(0, |text| tokens::count_message(estimator, &Message::text(Role::System, text)).total);
+    let tools = body.tools.as_ref().map_or(0, |tools| tokens::count_tools(estimator, tools));
+    let tokens = per_item.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(system) + u64::from(tools);
+    Ok(Count { tokens, per_item })
+}
+
+/// The text of a system prompt: itself, or its blocks' texts.
+fn system_text(system: Option<&Value>, faults: &mut Faults) -> Option<String> {
+    match system? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+            Some(texts.join("\n"))
+        }
+        _ => {
+            faults.add("/system", "must be a string or a list of blocks");
+            None
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `Idempotency-Key` on POST and PUT: the second equal request is answered with the first one's answer.
+
+use std::sync::Arc;
+
+use axum::body::{Body as HttpBody, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::AppState;
+use super::body;
+use super::check::Faults;
+use super::problem::{Problem, Result};
+use crate::service::idempotency::{Answer, Keyed, Known, under};
+use crate::service::state::Tenant;
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const MAX_KEY_CHARS: usize = 255;
+
+/// Behind authentication: a key means something within its tenant only.
+pub async fn replay(State(state): State<AppState>, tenant: Tenant, request: Request, next: Next) -> Result<Response> {
+    if !matches!(*request.method(), Method::POST | Method::PUT) {
+        return Ok(next.run(request).await);
+    }
+    let Some(key) = key(request.headers())? else { return Ok(next.run(request).await) };
+    let (keyed, request) = under_key(tenant, key, request, state.max_body).await?;
+    if let Some(known) = known(&state, &keyed).await? {
+        return Ok(known);
+    }
+    let response = under(Arc::clone(&keyed), next.run(request)).await;
+    finish(&state, &keyed, response).await
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>> {
+    let Some(value) = headers.get(KEY) else { return Ok(None) };
+    let key = value.to_str().unwrap_or_default();
+    let mut faults = Faults::default();
+    if key.is_empty() || key.len() > MAX_KEY_CHARS {
+        faults.add("/headers/idempotency-key", format!("must be 1 to {MAX_KEY_CHARS} visible ASCII characters"));
+    }
+    faults.finish()?;
+    Ok(Some(key.to_owned()))
+}
+
+/// Reads the body, which is part of what the key stands for, and puts it back.
+async fn under_key(tenant: Tenant, key: String, request: Request, max_body: usize) -> Result<(Arc<Keyed>, Request)> {
+    let (parts, http_body) = request.into_parts();
+    let bytes = body::read(http_body, max_body).await?;
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+    let mut hasher = blake3::Hasher::new();
+    // No method and no target holds a NUL, so the three parts can't be taken for one another.
+    for part in [parts.method.as_str().as_bytes(), b"\0", target.as_bytes(), b"\0", &bytes] {
+        hasher.update(part);
+    }
+    let keyed = Arc::new(Keyed::new(tenant, key, *hasher.finalize().as_bytes()));
+    Ok((keyed, Request::from_parts(parts, HttpBody::from(bytes))))
+}
+
+async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
+    match state.service.known_answer(keyed).await? {
+        Known::Nothing => Ok(None),
+        Known::Answered(answer) => Ok(Some(replayed(answer))),
+        Known::Reused => {
+            let detail = "this idempotency key was used for another request";
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail))
+        }
+    }
+}
+
+fn replayed(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let kind = if status.is_client_error() { "application/problem+json" } else { "application/json" };
+    let mut response = (status, answer.body).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+}
+
+/// Keeps the answer. A refusal is looked at twice: an equal request may have done the work meanwhile, and then its
+/// answer is the true one (the leaf has moved because of *this* append).
+async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<Response> {
+    let status = response.status();
+    if !status.is_success()
+        && let Some(known) = known(state, keyed).await?
+    {
+        return Ok(known);
+    }
+    if !is_final(status) {
+        return Ok(response);
+    }
+    let (parts, http_body) = response.into_parts();
+    let Ok(bytes) = to_bytes(http_body, usize::MAX).await else { return Err(Problem::internal()) };
+    let answer = Answer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
+    if let Err(error) = state.service.keep_answer(keyed, &answer).await {
+        // The effect, if there was one, has its sealed answer already.
+        tracing::warn!(%error, "an answer could not be kept under its idempotency key");
+    }
+    Ok(Response::from_parts(parts, HttpBody::from(bytes)))
+}
+
+/// Whether the same request would be answered the same way again. A fault of ours and a full queue pass, and a
+/// conflict may be solved before the client tries again.
+fn is_final(status: StatusCode) -> bool {
+    let passes = [StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
+    status.is_success() || (status.is_client_error() && !passes)
+}

@@ -1,0 +1,179 @@
+//! Every error answer: `application/problem+json` with a stable `code`. A 5xx says nothing of its cause; the log does.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::observe;
+use crate::service::error::{FieldError, ServiceError};
+use crate::service::idempotency::IN_PROGRESS;
+
+/// How long a client should wait when the database is away, in seconds.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+/// How long until an equal request, at work right now, will have answered.
+const IN_PROGRESS_RETRY_SECONDS: u64 = 1;
+
+pub type Result<T> = std::result::Result<T, Problem>;
+
+/// An error answer in the making.
+#[derive(Debug, Clone)]
+pub struct Problem(Box<Parts>);
+
+#[derive(Debug, Clone)]
+struct Parts {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    errors: Vec<FieldError>,
+    figures: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The body of an error answer (RFC 9457). Some codes add figures as members of their own.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody<'a> {
+    /// A URN that ends in `code`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The code in words.
+    title: String,
+    /// The HTTP status.
+    status: u16,
+    /// What is wrong with this request.
+    detail: &'a str,
+    /// A stable word to program against.
+    code: &'a str,
+    /// Where the request does not validate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<InvalidField<'a>>,
+    /// The same id as in the `x-request-id` header and in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    figures: &'a Map<String, Value>,
+}
+
+/// One part of a request that does not validate.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InvalidField<'a> {
+    /// JSON pointer into the body; for a query parameter `/query/{name}`, for a header `/headers/{name}`.
+    pointer: &'a str,
+    detail: &'a str,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        let detail = detail.into();
+        Problem(Box::new(Parts { status, code, detail, errors: vec![], figures: Map::new(), headers: vec![] }))
+    }
+
+    pub fn not_found(what: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{what} not found"))
+    }
+
+    /// The body or the query does not validate: at least one pointer says where.
+    pub fn invalid(errors: Vec<FieldError>) -> Problem {
+        let mut problem =
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_failed", "the request is not valid");
+        problem.0.errors = errors;
+        problem
+    }
+
+    pub fn too_many_items(count: usize, limit: usize) -> Problem {
+        let detail = format!("{count} items were sent and {limit} are allowed");
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_items", detail).figure("limit", json!(limit))
+    }
+
+    /// A fault of ours. The caller logs the cause.
+    pub fn internal() -> Problem {
+        let detail = "something went wrong on our side; the log has the cause under this request_id";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
+    }
+
+    /// Adds a member of its own to the body.
+    pub fn figure(mut self, name: &str, value: Value) -> Problem {
+        self.0.figures.insert(name.to_owned(), value);
+        self
+    }
+
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Problem {
+        self.0.headers.push((name, value));
+        self
+    }
+
+    /// Says after how many seconds to try again.
+    pub fn retry_after(self, seconds: u64) -> Problem {
+        self.header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Problem {
+        match error {
+            ServiceError::NotFound(what) => Problem::not_found(what),
+            ServiceError::Invalid(errors) => Problem::invalid(errors),
+            ServiceError::LeafMoved { leaf_id } => {
+                Problem::new(StatusCode::CONFLICT, "leaf_moved", "expected_leaf_id is no longer the session's leaf")
+                    .figure("leaf_id", json!(leaf_id))
+            }
+            ServiceError::ContextDoesNotFit { needed, max_tokens } => {
+                let detail = format!("what must be kept takes {needed} tokens and max_tokens is {max_tokens}");
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "context_does_not_fit", detail)
+                    .figure("tokens_needed", json!(needed))
+                    .figure("max_tokens", json!(max_tokens))
+            }
+            ServiceError::Conflict { code, detail } => {
+                let problem = Problem::new(StatusCode::CONFLICT, code, detail);
+                if code == IN_PROGRESS { problem.retry_after(IN_PROGRESS_RETRY_SECONDS) } else { problem }
+            }
+            ServiceError::QueueFull { retry_after } => {
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "too many jobs are waiting already")
+                    .retry_after(retry_after)
+            }
+            ServiceError::Unavailable(cause) => {
+                tracing::error!(request_id = observe::request_id(), error = %cause, "the database is not reachable");
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the service is not available right now")
+                    .retry_after(UNAVAILABLE_RETRY_SECONDS)
+            }
+            ServiceError::Internal(cause) => {
+                tracing::error!(request_id = observe::request_id(), error = format!("{cause:#}"), "internal error");
+                Problem::internal()
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Parts { status, code, detail, errors, figures, headers } = *self.0;
+        let body = ProblemBody {
+            kind: format!("urn:contextd:problem:{code}"),
+            title: title(code),
+            status: status.as_u16(),
+            detail: &detail,
+            code,
+            errors: errors
+                .iter()
+                .map(|error| InvalidField { pointer: &error.pointer, detail: &error.detail })
+                .collect(),
+            request_id: observe::request_id(),
+            figures: &figures,
+        };
+        let text = serde_json::to_string(&body).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], text).into_response();
+        response.headers_mut().extend(headers);
+        response
+    }
+}
+
+fn title(code: &str) -> String {
+    let mut words = code.replace('_', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
+}

@@ -1,0 +1,72 @@
+//! What operators and their tools ask: is it alive, is it ready, how is it doing. No key is needed.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::problem::{Problem, Result};
+use super::{AppState, metrics};
+use crate::service::readiness::Readiness;
+
+/// A probe wants its answer sooner than the pool gives up.
+const READY_TIMEOUT: Duration = Duration::from_secs(2);
+const RETRY_SECONDS: u64 = 2;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(prometheus))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
+}
+
+/// The process is alive.
+#[utoipa::path(get, path = "/healthz", tag = "service", security(), responses((status = 200, body = Health)))]
+async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Requests can be sent here: the database answers, its schema is this version's, and no shutdown has begun.
+#[utoipa::path(get, path = "/readyz", tag = "service", security(), responses((status = 200, body = Health)))]
+async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
+    if !state.ready.load(Ordering::Relaxed) {
+        return Err(not_ready("starting_or_draining", "the process is starting or shutting down"));
+    }
+    match tokio::time::timeout(READY_TIMEOUT, state.service.readiness()).await {
+        Ok(Ok(Readiness::Ready)) => Ok(Json(Health { status: "ready" })),
+        Ok(Ok(Readiness::SchemaOutdated)) => {
+            Err(not_ready("schema_outdated", "the database schema is older than this version; run: contextd migrate"))
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "not ready");
+            Err(not_ready("unavailable", "the database does not answer"))
+        }
+        Err(_) => Err(not_ready("unavailable", "the database does not answer in time")),
+    }
+}
+
+fn not_ready(code: &'static str, detail: &str) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(RETRY_SECONDS)
+}
+
+/// Prometheus metrics in the text format.
+#[utoipa::path(get, path = "/metrics", tag = "service", operation_id = "metrics", security(),
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn prometheus(State(state): State<AppState>) -> impl IntoResponse {
+    match state.service.gauges().await {
+        Ok(gauges) => metrics::set(&gauges),
+        // The rest is worth the more when the database is away.
+        Err(error) => tracing::warn!(%error, "gauges could not be read"),
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
+}

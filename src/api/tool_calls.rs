@@ -1,0 +1,48 @@
+//! The ledger of tool calls and the files that they touched.
+
+use axum::Json;
+use axum::extract::State;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::problem::Result;
+use super::query::{Ids, PageQuery, Query};
+use crate::domain::compaction::FileLists;
+use crate::service::state::{Page, PageRequest, Tenant};
+use crate::service::tool_calls::{ToolCallDetail, ToolCallRow};
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_tool_calls)).routes(routes!(get_tool_call)).routes(routes!(list_files))
+}
+
+/// Every call on the leaf's path, in order. Compaction never removes one.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/tool-calls", tag = "ledger", params(("sid" = Uuid, Path), PageQuery),
+    responses((status = 200, body = Page<ToolCallRow>)))]
+async fn list_tool_calls(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Query(page): Query<PageRequest>,
+) -> Result<Json<Page<ToolCallRow>>> {
+    Ok(Json(state.service.tool_calls(tenant, sid, page).await?))
+}
+
+/// A call and its whole original result.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/tool-calls/{tool_call_id}", tag = "ledger",
+    params(("sid" = Uuid, Path), ("tool_call_id" = String, Path)), responses((status = 200, body = ToolCallDetail)))]
+async fn get_tool_call(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids((sid, tool_call_id)): Ids<(Uuid, String)>,
+) -> Result<Json<ToolCallDetail>> {
+    Ok(Json(state.service.tool_call(tenant, sid, &tool_call_id).await?))
+}
+
+/// The files that calls on the leaf's path read and changed.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/files", tag = "ledger", params(("sid" = Uuid, Path)),
+    responses((status = 200, body = FileLists)))]
+async fn list_files(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<FileLists>> {
+    Ok(Json(state.service.files(tenant, sid).await?))
+}

@@ -1,0 +1,91 @@
+//! The tree of a session: its shape, labels on it, and moving about in it.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::body::Body;
+use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
+use super::problem::Result;
+use super::query::Ids;
+use crate::service::history::{EntryView, Navigate, Navigated, Tree};
+use crate::service::state::Tenant;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(get_tree)).routes(routes!(set_label)).routes(routes!(navigate))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct SetLabel {
+    /// Null clears.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true, max_length = 1000)]
+    label: Option<String>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NavigateTo {
+    /// The new leaf; null: before the first entry.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true)]
+    target_id: Option<Uuid>,
+    /// Leave a summary of the branch that is left.
+    #[serde(default)]
+    summarize: bool,
+    /// What the summary should look at.
+    instructions: Option<String>,
+    /// `instructions` stand in place of the service's own, not after them.
+    #[serde(default)]
+    replace_instructions: bool,
+}
+
+/// All entries without their content.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/tree", tag = "entries", params(("sid" = Uuid, Path)),
+    responses((status = 200, body = Tree)))]
+async fn get_tree(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Tree>> {
+    Ok(Json(state.service.tree(tenant, sid).await?))
+}
+
+/// Labels an entry, or clears its label.
+#[utoipa::path(put, path = "/v1/sessions/{sid}/entries/{eid}/label", tag = "entries",
+    params(("sid" = Uuid, Path), ("eid" = Uuid, Path)), request_body = SetLabel,
+    responses((status = 200, body = EntryView)))]
+async fn set_label(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids((sid, eid)): Ids<(Uuid, Uuid)>,
+    Body(body): Body<SetLabel>,
+) -> Result<Json<EntryView>> {
+    let mut faults = Faults::default();
+    faults.text("/label", body.label.as_deref(), MAX_TITLE_CHARS);
+    faults.finish()?;
+    Ok(Json(state.service.set_label(tenant, sid, eid, body.label).await?))
+}
+
+/// Moves the leaf.
+#[utoipa::path(post, path = "/v1/sessions/{sid}/navigate", tag = "entries", params(("sid" = Uuid, Path)),
+    request_body = NavigateTo, responses((status = 200, body = Navigated)))]
+async fn navigate(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Body(body): Body<NavigateTo>,
+) -> Result<Json<Navigated>> {
+    let mut faults = Faults::default();
+    faults.text("/instructions", body.instructions.as_deref(), MAX_PROSE_CHARS);
+    if body.summarize {
+        faults.add("/summarize", "branch summaries are not available in this version; send false");
+    }
+    if body.replace_instructions && body.instructions.is_none() {
+        faults.add("/replace_instructions", "needs instructions to put in place");
+    }
+    faults.finish()?;
+    Ok(Json(state.service.navigate(tenant, sid, Navigate { target_id: body.target_id }).await?))
+}

@@ -1,0 +1,66 @@
+//! Answers kept under their idempotency key.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+/// An answer and the digest of the request that it belongs to.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Row {
+    pub request_hash: Vec<u8>,
+    pub status: i16,
+    pub body: String,
+}
+
+pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, key: &str) -> sqlx::Result<Option<Row>> {
+    sqlx::query_as("SELECT request_hash, status, body FROM idempotency_keys WHERE tenant_id = $1 AND key = $2")
+        .bind(tenant)
+        .bind(key)
+        .fetch_optional(executor)
+        .await
+}
+
+/// False where the key is taken. Waits for another transaction that is about to take it.
+pub async fn insert(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    key: &str,
+    row: &Row,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "INSERT INTO idempotency_keys (tenant_id, key, request_hash, status, body, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, key) DO NOTHING",
+    )
+    .bind(tenant)
+    .bind(key)
+    .bind(&row.request_hash)
+    .bind(row.status)
+    .bind(&row.body)
+    .bind(now)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Replaces the answer, not the request that it belongs to.
+pub async fn replace(executor: impl PgExecutor<'_>, tenant: Uuid, key: &str, row: &Row) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE idempotency_keys SET status = $4, body = $5
+         WHERE tenant_id = $1 AND key = $2 AND request_hash = $3",
+    )
+    .bind(tenant)
+    .bind(key)
+    .bind(&row.request_hash)
+    .bind(row.status)
+    .bind(&row.body)
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// Forgets the keys of every tenant that were first used before `before`; returns how many.
+pub async fn purge(executor: impl PgExecutor<'_>, before: DateTime<Utc>) -> sqlx::Result<u64> {
+    let done = sqlx::query("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before).execute(executor).await?;
+    Ok(done.rows_affected())
+}

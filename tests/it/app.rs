@@ -1,0 +1,177 @@
+//! The real binary with its own embedded database, and a client for it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Body, Client, Method};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+static SHARED: OnceLock<App> = OnceLock::new();
+
+/// A running instance in `--dev`. Killed when dropped.
+pub struct App {
+    base: String,
+    client: Client,
+    child: Child,
+    data: TempDir,
+    envs: Vec<(String, String)>,
+    /// Kept open: the process must not meet a closed pipe.
+    _output: BufReader<ChildStdout>,
+}
+
+/// An answer; `body` is null where it is not JSON, and then `text` has it.
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Value,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    pub fn code(&self) -> Option<&str> {
+        self.body["code"].as_str()
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.body
+    }
+
+    #[track_caller]
+    pub fn assert_problem(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.code()), (status, Some(code)), "{}", self.text);
+        assert_eq!(self.header("content-type"), Some("application/problem+json"));
+    }
+}
+
+impl App {
+    /// One instance for the whole test process, with the defaults.
+    pub fn shared() -> &'static App {
+        SHARED.get_or_init(|| {
+            let app = App::fresh(&[]);
+            stop_at_exit(app.child.id(), app.data.path());
+            app
+        })
+    }
+
+    /// An instance of its own, with these environment variables.
+    pub fn fresh(envs: &[(&str, &str)]) -> App {
+        let envs = envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        App::start(tempfile::tempdir().unwrap(), envs)
+    }
+
+    fn start(data: TempDir, envs: Vec<(String, String)>) -> App {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_contextd"))
+            .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data.path())
+            .env_remove("DATABASE_URL")
+            .envs(envs.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let base = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        App { base, client: client(), child, data, envs, _output: output }
+    }
+
+    /// Ends it with SIGKILL and starts it again on the same data.
+    pub fn kill_and_restart(mut self) -> App {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let empty = tempfile::tempdir().unwrap();
+        let data = std::mem::replace(&mut self.data, empty);
+        App::start(data, std::mem::take(&mut self.envs))
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// Any request; `headers` may replace the JSON content type.
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
+        let mut request = self.client.request(method, self.url(path)).header(CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            let mut one = HeaderMap::new();
+            one.insert(name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap());
+            request = request.headers(one);
+        }
+        let response = request.body(body).send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        Answer { status, headers, body: serde_json::from_str(&text).unwrap_or_default(), text }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, &[], body.to_string()).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, &[], body.to_string()).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PATCH, path, &[], body.to_string()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], "").await
+    }
+
+    /// A new session; returns its path, `/v1/sessions/{id}`.
+    pub async fn session(&self, body: Value) -> String {
+        let session = self.post("/v1/sessions", body).await.expect(201);
+        format!("/v1/sessions/{}", session["id"].as_str().unwrap())
+    }
+
+    /// Appends items to a session's leaf.
+    pub async fn append(&self, session: &str, format: &str, items: Value) -> Value {
+        self.post(&format!("{session}/entries"), json!({"format": format, "items": items})).await.expect(201)
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Without idle connections: each test has a runtime of its own, and a connection dies with its runtime.
+fn client() -> Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().pool_max_idle_per_host(0).no_proxy().build().unwrap()
+}
+
+/// A static is never dropped: a small process waits for the end of this one (its pipe closes), then stops and
+/// removes what is left.
+fn stop_at_exit(pid: u32, data: &Path) {
+    let script = r#"cat >/dev/null; kill "$1"; n=0
+        while kill -0 "$1" 2>/dev/null && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done
+        rm -rf "$0""#;
+    let watcher = Command::new("sh")
+        .args(["-c", script])
+        .arg(data)
+        .arg(pid.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::mem::forget(watcher);
+}

@@ -1,0 +1,100 @@
+//! The promise of `seal`: effect and answer land together or not at all, and only once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contextd::service::error::ServiceError;
+use contextd::service::idempotency::{Answer, IN_PROGRESS, Keyed, Known, Outcome, seal, under};
+use contextd::service::state::{Options, Service, Tenant};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+const TENANT: Tenant = Tenant(Uuid::from_u128(1));
+
+async fn service() -> Service {
+    let pool = crate::pg::database().await;
+    let insert = "INSERT INTO tenants (id, name, created_at) VALUES ($1, 'one', now()), ($2, 'two', now())";
+    sqlx::query(insert).bind(TENANT.0).bind(Uuid::from_u128(2)).execute(&pool).await.unwrap();
+    Service::new(pool, Options::default())
+}
+
+fn keyed(request: u8) -> Arc<Keyed> {
+    Arc::new(Keyed::new(TENANT, "key".to_owned(), [request; 32]))
+}
+
+/// One use case: waits, seals, waits, commits or rolls back.
+async fn work(pool: &PgPool, answer: &str, hold: Duration, commit: bool) -> Result<(), ServiceError> {
+    let mut tx = pool.begin().await?;
+    seal(&mut tx, Outcome::Created, &answer).await?;
+    tokio::time::sleep(hold).await;
+    if commit { tx.commit().await? } else { tx.rollback().await? }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_is_known_once_its_effect_is_committed() {
+    let service = service().await;
+    let request = keyed(1);
+    under(request.clone(), work(service.pool(), "lost", Duration::ZERO, false)).await.unwrap();
+    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Nothing);
+
+    under(request.clone(), work(service.pool(), "kept", Duration::ZERO, true)).await.unwrap();
+    let kept = Answer { status: 201, body: "\"kept\"".to_owned() };
+    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(kept));
+    assert_eq!(service.known_answer(&keyed(2)).await.unwrap(), Known::Reused);
+    let foreign = Keyed::new(Tenant(Uuid::from_u128(2)), "key".to_owned(), [1; 32]);
+    assert_eq!(service.known_answer(&foreign).await.unwrap(), Known::Nothing);
+
+    let full = Answer { status: 200, body: "\"more\"".to_owned() };
+    service.keep_answer(&request, &full).await.unwrap();
+    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(full.clone()));
+    // Another request never replaces it.
+    service.keep_answer(&keyed(2), &Answer { status: 200, body: "\"other\"".to_owned() }).await.unwrap();
+    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(full));
+}
+
+#[tokio::test]
+async fn of_two_at_once_one_acts_and_the_other_steps_back() {
+    let service = service().await;
+    let hold = Duration::from_millis(200);
+    for (commit, second_acts) in [(false, true), (true, false)] {
+        sqlx::query("DELETE FROM idempotency_keys").execute(service.pool()).await.unwrap();
+        let first = under(keyed(1), work(service.pool(), "first", hold, commit));
+        let second = async {
+            tokio::time::sleep(hold / 4).await;
+            under(keyed(1), work(service.pool(), "second", Duration::ZERO, true)).await
+        };
+        let (first, second) = tokio::join!(first, second);
+        first.unwrap();
+        match second {
+            Ok(()) => assert!(second_acts),
+            Err(ServiceError::Conflict { code, .. }) => assert!(!second_acts && code == IN_PROGRESS),
+            Err(error) => panic!("{error}"),
+        }
+        let body = if second_acts { "\"second\"" } else { "\"first\"" };
+        let answer = Answer { status: 201, body: body.to_owned() };
+        assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Answered(answer));
+    }
+}
+
+#[tokio::test]
+async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
+    let service = service().await;
+    work(service.pool(), "free", Duration::ZERO, true).await.unwrap();
+    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);
+    under(keyed(1), work(service.pool(), "kept", Duration::ZERO, true)).await.unwrap();
+    assert_eq!(service.purge_idempotency_keys(Duration::from_secs(60)).await.unwrap(), 0);
+    assert_eq!(service.purge_idempotency_keys(Duration::ZERO).await.unwrap(), 1);
+    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);
+}
+
+#[tokio::test]
+async fn the_gauges_and_the_readiness_read_a_fresh_schema() {
+    use contextd::service::readiness::Readiness;
+    let service = service().await;
+    let gauges = service.gauges().await.unwrap();
+    assert!(gauges.sessions.is_empty() && gauges.queue.pending == 0);
+    assert_eq!(service.readiness().await.unwrap(), Readiness::Ready);
+    sqlx::query("UPDATE _sqlx_migrations SET success = false").execute(service.pool()).await.unwrap();
+    assert_eq!(service.readiness().await.unwrap(), Readiness::SchemaOutdated);
+}
