@@ -41,3 +41,30 @@ pub enum SummaryPart {
     /// Entries of a branch that was left.
     Branch,
 }
+
+/// Framing and section headings of a summary message, roughly.
+const FRAME_TOKENS: u64 = 120;
+/// A summary shorter than this says nothing.
+const SHORTEST_BODY: u64 = 48;
+/// The most that the ledger and the restored identifiers each may take, in tokens.
+const LONGEST_APPENDIX: u64 = 2_000;
+
+/// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// For a summary that can be written to measure.
+    pub body: u32,
+    /// For the tool ledger, and again for the restored identifiers.
+    pub appendix: u32,
+}
+
+impl Allowance {
+    /// For a summary that stands for `replaced` tokens, with `reserve` kept free for answers.
+    pub fn new(replaced: u64, reserve: u32) -> Allowance {
+        let whole = replaced / 10 * 6;
+        let appendix = (whole / 6).min(u64::from(reserve) / 8).min(LONGEST_APPENDIX);
+        let body = whole.saturating_sub(FRAME_TOKENS + 2 * appendix).max(SHORTEST_BODY);
+        let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Allowance { body: tokens(body), appendix: tokens(appendix) }
+    }
+}
