@@ -1,8 +1,20 @@
 //! Integration tests: one binary, so that they share one database server.
 
+#[path = "../support/played_upstream.rs"]
+mod played_upstream;
+
 mod app;
 mod corpus;
+mod drill_appends;
+mod drill_context;
+mod drill_crash;
+mod drill_curl;
+mod drill_guard;
+mod drill_input;
+mod drill_races;
+mod drill_rounds;
 mod drill_support;
+mod drill_upstream;
 mod drill_valid;
 mod embedded_postgres;
 mod layers;
