@@ -110,9 +110,14 @@ async fn fall_back(
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
     let allowance = Allowance::new(request.replaced_tokens, request.settings.reserve_tokens);
-    let share = allowance.body / u32::try_from(request.tasks.len().max(1)).unwrap_or(1);
     let mut texts = Vec::new();
     for task in request.tasks {
+        // Of two parts, the history has more to say.
+        let share = match task.part {
+            _ if request.tasks.len() == 1 => allowance.body,
+            SummaryPart::TurnPrefix => allowance.body / 3,
+            SummaryPart::History | SummaryPart::Branch => allowance.body / 3 * 2,
+        };
         let task = SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() };
         texts.push(upstreams.builtin().summarise(&task).await?.text);
     }

@@ -3,6 +3,8 @@
 #[path = "../support/played_upstream.rs"]
 mod played_upstream;
 
+mod api_bad_input;
+mod api_idempotency;
 mod app;
 mod corpus;
 mod drill_appends;
@@ -17,6 +19,12 @@ mod drill_support;
 mod drill_upstream;
 mod drill_valid;
 mod embedded_postgres;
+mod idempotency;
 mod layers;
 mod pg;
+mod queue_claim;
+mod queue_compaction;
+mod queue_lease;
+mod queue_support;
+mod queue_worker;
 mod serve;
