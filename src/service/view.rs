@@ -199,7 +199,7 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
     let shown = loaded.heads[..compaction.index]
         .iter()
         .enumerate()
-        .filter(|(index, head)| kept.contains(index) || anchors.contains(&head.id))
+        .filter(|(index, head)| head.is_visible() && (kept.contains(index) || anchors.contains(&head.id)))
         .map(|(_, head)| head);
     size_of(shown, &record.elisions)
 }
