@@ -142,6 +142,7 @@ impl Service {
         }
         let (before, _) = head.state.account.tokens(head.settings.estimator);
         let estimated_before = head.state.account.estimated();
+        let messages = head.state.messages;
         let mut draft = draft;
         let entry = compaction_entry(&head, work, &mut draft, before);
         let mut state = head.state.clone();
@@ -152,6 +153,10 @@ impl Service {
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
         let now = clock::now();
         let duration_ms = elapsed(&compaction, now);
+        // What let this one run is kept: a guard that growth has re-armed starts its streak anew.
+        for guard in [&mut head.state.guard, &mut state.guard] {
+            guard.admit(before, messages, &head.settings);
+        }
         if grows {
             head.state.guard.record(before, before, head.state.messages, &head.settings);
             self.write_skip(
