@@ -72,10 +72,7 @@ async fn forty_appends_go_on_while_a_summary_takes_four_seconds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
     let upstream = PlayedUpstream::start(slow()).await;
-    let base_url = upstream.base_url();
-    let mut envs = self::upstream(&base_url, "5000");
-    envs.push(("CONTEXTD_WORKER_LEASE_MS", "20000"));
-    let mut app = App::fresh(&envs);
+    let mut app = App::fresh(&self::upstream(&upstream.base_url(), "60000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = kept_items(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
@@ -89,7 +86,7 @@ async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
     for n in APPENDS / 2..APPENDS {
         say(&app, &session, n).await;
     }
-    let done = ended(&app, &id, 60).await;
+    let done = ended(&app, &id, 20).await;
     println!("after kill -9, the compaction ended {:.1?} after the restart", restarted.elapsed());
     assert_eq!(done["status"], "succeeded", "{done}");
     assert_nothing_lost(&app, &session, before).await;

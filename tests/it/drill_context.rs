@@ -62,8 +62,12 @@ async fn masked_results_are_listed_and_paged_back_in() {
     let rows = all(app, &format!("{session}/tool-calls")).await;
     for format in FORMATS {
         let shown = context(app, &session, format).await;
-        let elided: Vec<String> =
-            shown["elided"].as_array().unwrap().iter().map(|one| one["tool_call_id"].as_str().unwrap().to_owned()).collect();
+        let elided: Vec<String> = shown["elided"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["tool_call_id"].as_str().unwrap().to_owned())
+            .collect();
         assert_eq!(elided, (0..8).map(|n| format!("call_{n}")).collect::<Vec<_>>(), "{format}");
         let text = shown["messages"].to_string();
         assert!(!text.contains("line0_7 ") && text.contains("line8_7 ") && text.contains("line9_7 "), "{format}");
@@ -75,7 +79,8 @@ async fn masked_results_are_listed_and_paged_back_in() {
         assert_eq!((&row["elided"], &row["status"]), (&json!(n < 8), &json!("ok")), "{row}");
         let call = app.get(&format!("{session}/tool-calls/call_{n}")).await.expect(200);
         assert_eq!(call["result_text"], items[4 * n + 2]["content"], "{call}");
-        let entry = app.get(&format!("{session}/entries/{}", row["result_entry_id"].as_str().unwrap())).await.expect(200);
+        let entry =
+            app.get(&format!("{session}/entries/{}", row["result_entry_id"].as_str().unwrap())).await.expect(200);
         assert_eq!(entry["item"], items[4 * n + 2]);
     }
     let again = compact(app, &session, json!({"strategy": "mask", "settings": settings})).await;

@@ -74,8 +74,9 @@ async fn what_was_acknowledged_outlives_kill_9() {
     let sessions = sessions(&app).await;
     for round in 0..2 {
         let mut acknowledged = Vec::new();
-        let targets: Vec<(usize, String)> =
-            (0..WRITERS).map(|writer| (round * WRITERS + writer, app.url(&format!("{}/entries", sessions[writer])))).collect();
+        let targets: Vec<(usize, String)> = (0..WRITERS)
+            .map(|writer| (round * WRITERS + writer, app.url(&format!("{}/entries", sessions[writer]))))
+            .collect();
         let writers: Vec<_> =
             targets.into_iter().map(|(writer, url)| tokio::spawn(write_until_gone(url, writer))).collect();
         tokio::time::sleep(WRITING).await;
@@ -91,8 +92,11 @@ async fn what_was_acknowledged_outlives_kill_9() {
             let url = app.url(&format!("{}/entries", sessions[writer]));
             let again = write(&Client::builder().no_proxy().build().unwrap(), &url, name, count).await;
             assert_eq!(again, Some(201));
-            let stored: Vec<String> =
-                texts(&app, &sessions[writer]).await.into_iter().filter(|text| text.starts_with(&format!("writer {name},"))).collect();
+            let stored: Vec<String> = texts(&app, &sessions[writer])
+                .await
+                .into_iter()
+                .filter(|text| text.starts_with(&format!("writer {name},")))
+                .collect();
             assert_eq!(stored, (0..=count).map(|n| text(name, n)).collect::<Vec<_>>());
         }
     }
@@ -132,7 +136,9 @@ async fn what_was_acknowledged_outlives_its_postgresql() {
         let (acknowledged, refused) = handle.await.unwrap();
         println!("postmaster killed twice: writer {writer} has {acknowledged} acknowledged, {refused} refused");
         assert!(acknowledged > 0);
-        assert_eq!(texts(&app, &sessions[writer]).await, (0..acknowledged).map(|n| text(writer, n)).collect::<Vec<_>>());
+        assert_eq!(
+            texts(&app, &sessions[writer]).await,
+            (0..acknowledged).map(|n| text(writer, n)).collect::<Vec<_>>()
+        );
     }
 }
-

@@ -50,7 +50,8 @@ fn ledger_calls(summary: &str) -> u64 {
 
 async fn ten_rounds(format: &str, items: Vec<Value>, first: &str) {
     let app = App::shared();
-    let settings = json!({"enabled": false, "context_window": 48_000, "reserve_tokens": 8_000, "keep_recent_tokens": 6_000});
+    let settings =
+        json!({"enabled": false, "context_window": 48_000, "reserve_tokens": 8_000, "keep_recent_tokens": 6_000});
     let session = app.session(json!({"settings": settings})).await;
     let mut appended = Vec::new();
     for (round, slice) in items.chunks(items.len().div_ceil(ROUNDS)).enumerate() {

@@ -69,13 +69,22 @@ fn the_checks_can_see() {
     let user = json!({"role": "user", "content": "hi"});
     let bad: Vec<(&str, Value)> = vec![
         ("anthropic", json!([{"role": "assistant", "content": "hi"}])),
-        ("anthropic", json!([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}])),
-        ("anthropic", json!([user, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}])),
+        (
+            "anthropic",
+            json!([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}]),
+        ),
+        (
+            "anthropic",
+            json!([user, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]),
+        ),
         ("anthropic", json!([user, {"role": "assistant", "content": []}])),
         ("openai_chat", json!([user, {"role": "assistant", "content": null}])),
         ("openai_chat", json!([user, {"role": "tool", "tool_call_id": "a", "content": "x"}])),
-        ("openai_chat", json!([user, {"role": "assistant", "tool_calls": [
-            {"id": "a", "type": "function", "function": {"name": "b", "arguments": "{}"}}]}, user])),
+        (
+            "openai_chat",
+            json!([user, {"role": "assistant", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "b", "arguments": "{}"}}]}, user]),
+        ),
         ("openai_responses", json!([{"type": "function_call_output", "call_id": "a", "output": "x"}])),
         ("openai_responses", json!([{"type": "function_call", "call_id": "a", "name": "b", "arguments": "{}"}])),
     ];

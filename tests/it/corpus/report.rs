@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter, Result};
 
+/// From here on a session should have something to give.
+const LARGE: u64 = 2_000;
+
 /// How one session went.
 #[derive(Default)]
 pub struct Outcome {
@@ -31,6 +34,8 @@ pub struct Report {
     recalls: Vec<f64>,
     refused: Vec<String>,
     compactions: BTreeMap<String, usize>,
+    /// Sessions of some size that were not compacted.
+    left: Vec<String>,
     notes: BTreeMap<String, usize>,
     pub violations: Vec<String>,
 }
@@ -53,7 +58,11 @@ impl Report {
         for code in notes {
             *self.notes.entry(code).or_default() += 1;
         }
-        *self.compactions.entry(compaction.unwrap_or_else(|| "none".to_owned())).or_default() += 1;
+        let ending = compaction.unwrap_or_else(|| "none".to_owned());
+        if ending != "succeeded" && outcome.tokens.0 > LARGE {
+            self.left.push(format!("{name}: {ending} at {} tokens", outcome.tokens.0));
+        }
+        *self.compactions.entry(ending).or_default() += 1;
         self
     }
 
@@ -73,6 +82,9 @@ impl Display for Report {
         writeln!(out, "rebuilt in their own format: {} exactly, {} with notes", self.exact, self.done - self.exact)?;
         writeln!(out, "notes of those: {:?}", self.notes)?;
         writeln!(out, "compactions: {:?}", self.compactions)?;
+        for left in &self.left {
+            writeln!(out, "  {left}")?;
+        }
         writeln!(out, "tokens before and after: {:?}", self.tokens)?;
         let mean = self.recalls.iter().sum::<f64>() / self.recalls.len().max(1) as f64;
         writeln!(out, "identifiers recalled before restoring, mean: {mean:.3}")?;

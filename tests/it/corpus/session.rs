@@ -88,8 +88,7 @@ fn check_own_format(
     let notes = context["conversion_notes"].as_array().unwrap();
     let got = messages(context);
     outcome.notes = notes.iter().map(|note| note["code"].as_str().unwrap().to_owned()).collect();
-    if recording.items.iter().any(|item| recording.format == "pi" && item["type"] == "compaction") {
-        // The file's own compaction decides what the context shows.
+    if compacted_already(recording) {
         outcome.notes.push("(own compaction)".to_owned());
         return;
     }
@@ -117,7 +116,7 @@ async fn check_contexts(
     when: &str,
     faults: &mut Vec<String>,
 ) {
-    let first = first_user_text(recording.format, path);
+    let first = first_user_text(recording.format, path).filter(|_| !compacted_already(recording));
     for format in FORMATS {
         let context = context(app, session, format).await;
         let own = format == recording.format;
@@ -146,7 +145,7 @@ async fn check_compaction(app: &App, session: &str, done: &Value, outcome: &mut 
     let status = done["status"].as_str().unwrap();
     let (before, after) = (result["tokens_before"].as_u64(), result["tokens_after"].as_u64());
     outcome.compaction = Some(match status {
-        "skipped" => format!("skipped: {}", result["skip_reason"].as_str().unwrap_or("no reason")),
+        "skipped" => format!("skipped, {}", result["skip_reason"].as_str().unwrap_or("no reason")),
         other => other.to_owned(),
     });
     let fits = match status {
@@ -202,6 +201,11 @@ fn expected_calls(format: &str, path: &[Value]) -> Vec<String> {
         ids.extend(found.iter().filter_map(Value::as_str).map(str::to_owned));
     }
     ids
+}
+
+/// A file whose own compaction decides what the context shows.
+fn compacted_already(recording: &Recording) -> bool {
+    recording.format == "pi" && recording.items.iter().any(|item| item["type"] == "compaction")
 }
 
 /// What the user said first.

@@ -16,7 +16,11 @@ pub fn check(messages: &[Value], own: bool, faults: &mut Faults) {
         let known = matches!(role, "user" | "assistant") || (own && role == "system");
         faults.unless(known, index, format!("role {role:?}"));
         let fields: Vec<&String> = message.as_object().unwrap().keys().collect();
-        faults.unless(fields.iter().all(|key| ["role", "content"].contains(&key.as_str())), index, format!("{fields:?}"));
+        faults.unless(
+            fields.iter().all(|key| ["role", "content"].contains(&key.as_str())),
+            index,
+            format!("{fields:?}"),
+        );
         match &message["content"] {
             Value::String(_) => faults.unless(!blank(&message["content"]), index, "blank content"),
             Value::Array(blocks) if !blocks.is_empty() => {

@@ -50,7 +50,8 @@ fn check_assistant(message: &Value, index: usize, faults: &mut Faults) {
     let calls = list(&message["tool_calls"]);
     for call in calls {
         let function = &call["function"];
-        let fine = call["type"] == "custom" || (function["arguments"].is_string() && !word(&function["name"]).is_empty());
+        let fine =
+            call["type"] == "custom" || (function["arguments"].is_string() && !word(&function["name"]).is_empty());
         faults.unless(fine && !word(&call["id"]).is_empty(), index, format!("bad call {call}"));
     }
     faults.unless(message["tool_calls"].is_null() || !calls.is_empty(), index, "an empty list of calls");
