@@ -43,7 +43,8 @@ async fn every_recorded_session_survives_the_whole_job() {
     assert!(report.is_clean(), "{} violations", report.violations.len());
 }
 
-fn recordings(folder: &Path) -> Vec<Recording> {
+/// All recorded sessions, those whose name holds `CORPUS_ONLY`.
+pub fn recordings(folder: &Path) -> Vec<Recording> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_string_lossy().contains(".jsonl"));
     files.sort();

@@ -186,3 +186,15 @@ async fn a_compaction_whose_leaf_was_left_does_not_reach_the_new_branch() {
     let back = context(&app, &session, "openai_chat").await;
     assert_eq!(*messages(&back), entries.iter().map(|entry| entry["item"].clone()).collect::<Vec<_>>());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_erased_during_its_compaction_stays_erased() {
+    let (played, app, session, id) = compacting(1).await;
+    assert_eq!(app.delete(&session).await.status, 204);
+    played.play(Behaviour::good());
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    app.get(&session).await.assert_problem(404, "not_found");
+    app.get(&format!("/v1/compactions/{}", id.as_str().unwrap())).await.assert_problem(404, "not_found");
+    let other = filled(&app, by_hand(), 30).await;
+    assert_eq!(compact(&app, &other, json!({})).await["status"], "succeeded");
+}

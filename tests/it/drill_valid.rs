@@ -17,7 +17,7 @@ pub fn violations(format: &str, messages: &[Value], own: bool) -> Vec<String> {
     let mut found = Faults::default();
     match format {
         "anthropic" => anthropic::check(messages, own, &mut found),
-        "openai_chat" => openai_chat::check(messages, &mut found),
+        "openai_chat" => openai_chat::check(messages, own, &mut found),
         "openai_responses" => openai_responses::check(messages, own, &mut found),
         other => panic!("no checker for {other}"),
     }

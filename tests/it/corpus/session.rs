@@ -16,8 +16,8 @@ const BATCH: usize = 1_000;
 pub async fn run(app: &App, recording: &Recording) -> Outcome {
     let mut outcome = Outcome { name: recording.name.clone(), items: recording.items.len(), ..Outcome::default() };
     let session = create(app, recording).await;
-    let tokens = match append(app, &session, recording).await {
-        Ok(tokens) => tokens,
+    let size = match append(app, &session, recording).await {
+        Ok(snapshot) => Size::of(&snapshot),
         Err(why) => {
             outcome.refused = Some(why);
             return outcome;
@@ -32,7 +32,7 @@ pub async fn run(app: &App, recording: &Recording) -> Outcome {
     outcome.calls = calls.len();
     check_calls(app, &session, &calls, &mut faults).await;
     check_contexts(app, &session, recording, &path, "before", &mut faults).await;
-    let done = compact_for(app, &session, tokens).await;
+    let done = compact_for(app, &session, size).await;
     check_compaction(app, &session, &done, &mut outcome, &mut faults).await;
     check_contexts(app, &session, recording, &path, "after", &mut faults).await;
     check_calls(app, &session, &calls, &mut faults).await;
@@ -51,19 +51,32 @@ async fn create(app: &App, recording: &Recording) -> String {
     app.session(body).await
 }
 
-/// The session's size, or the item that was refused and why.
-async fn append(app: &App, session: &str, recording: &Recording) -> Result<u64, String> {
-    let mut tokens = 0;
+/// A session's tokens, all of them and those of its messages.
+struct Size {
+    tokens: u64,
+    messages: u64,
+}
+
+impl Size {
+    fn of(snapshot: &Value) -> Size {
+        let part = |name: &str| snapshot["breakdown"][name].as_u64().unwrap();
+        Size { tokens: snapshot["tokens"].as_u64().unwrap(), messages: part("messages") + part("tool_results") }
+    }
+}
+
+/// The snapshot after the last item, or the item that was refused and why.
+async fn append(app: &App, session: &str, recording: &Recording) -> Result<Value, String> {
+    let mut snapshot = Value::Null;
     for batch in recording.items.chunks(BATCH) {
         let body = json!({"format": recording.format, "items": batch});
         let answer = app.post(&format!("{session}/entries"), body).await;
         match answer.status {
-            201 => tokens = answer.body["snapshot"]["tokens"].as_u64().unwrap(),
+            201 => snapshot = answer.body["snapshot"].clone(),
             422 => return Err(answer.body["errors"].to_string()),
             status => return Err(format!("STATUS {status}: {}", answer.text)),
         }
     }
-    Ok(tokens)
+    Ok(snapshot)
 }
 
 fn check_read_back(recording: &Recording, entries: &[Value], faults: &mut Vec<String>) {
@@ -129,12 +142,12 @@ async fn check_contexts(
 }
 
 /// Leaves about a quarter of the session as it is, in a window that the whole nearly fills.
-async fn compact_for(app: &App, session: &str, tokens: u64) -> Value {
-    let reserve = (tokens / 3).max(64);
+async fn compact_for(app: &App, session: &str, size: Size) -> Value {
+    let reserve = (size.tokens / 3).max(64);
     let settings = json!({
-        "context_window": tokens + reserve + 1,
+        "context_window": size.tokens + reserve + 1,
         "reserve_tokens": reserve,
-        "keep_recent_tokens": tokens / 4,
+        "keep_recent_tokens": size.messages / 4,
     });
     app.patch(session, json!({"settings": settings})).await.expect(200);
     compact(app, session, json!({})).await

@@ -2,18 +2,21 @@
 
 use serde_json::Value;
 
-use super::{Faults, list, same_set, word};
+use super::{Faults, is_name, list, same_set, word};
 
-pub fn check(messages: &[Value], faults: &mut Faults) {
+/// The longest name that the API takes.
+const MAX_NAME: usize = 64;
+
+pub fn check(messages: &[Value], own: bool, faults: &mut Faults) {
     let mut at = 0;
     while at < messages.len() {
         let message = &messages[at];
         match word(&message["role"]) {
-            "system" | "developer" => check_content(message, &["text"], at, faults),
-            "user" => check_content(message, &["text", "image_url", "input_audio", "file"], at, faults),
+            "system" | "developer" => check_content(message, &["text"], own, at, faults),
+            "user" => check_content(message, &["text", "image_url", "input_audio", "file"], own, at, faults),
             "assistant" => {
-                check_assistant(message, at, faults);
-                at = check_batch(messages, at, faults);
+                check_assistant(message, own, at, faults);
+                at = check_batch(messages, own, at, faults);
                 continue;
             }
             role => faults.add(at, format!("{role:?} out of place")),
@@ -23,7 +26,7 @@ pub fn check(messages: &[Value], faults: &mut Faults) {
 }
 
 /// The calls of the assistant message at `at`, and the messages that answer them. Gives the place after those.
-fn check_batch(messages: &[Value], at: usize, faults: &mut Faults) -> usize {
+fn check_batch(messages: &[Value], own: bool, at: usize, faults: &mut Faults) -> usize {
     let message = &messages[at];
     let mut calls: Vec<&str> = list(&message["tool_calls"]).iter().map(|call| word(&call["id"])).collect();
     let (role, key) = if message["function_call"].is_object() {
@@ -39,20 +42,23 @@ fn check_batch(messages: &[Value], at: usize, faults: &mut Faults) -> usize {
         let index = at + 1 + offset;
         match &answer["content"] {
             Value::String(_) => {}
-            Value::Array(_) => check_content(answer, &["text"], index, faults),
+            Value::Array(_) => check_content(answer, &["text"], own, index, faults),
             other => faults.add(index, format!("result {other}")),
         }
     }
     at + 1 + answered.len()
 }
 
-fn check_assistant(message: &Value, index: usize, faults: &mut Faults) {
+fn check_assistant(message: &Value, own: bool, index: usize, faults: &mut Faults) {
     let calls = list(&message["tool_calls"]);
     for call in calls {
-        let function = &call["function"];
-        let fine =
-            call["type"] == "custom" || (function["arguments"].is_string() && !word(&function["name"]).is_empty());
-        faults.unless(fine && !word(&call["id"]).is_empty(), index, format!("bad call {call}"));
+        let (function, id) = (&call["function"], word(&call["id"]));
+        let name = word(&function["name"]);
+        let written = call["type"] == "function" && is_name(name, MAX_NAME);
+        let fine = function["arguments"].is_string() && !id.is_empty() && (own || written);
+        // Other kinds of calls come from this API alone.
+        let foreign = own && call["type"] != "function";
+        faults.unless(fine || foreign, index, format!("bad call {call}"));
     }
     faults.unless(message["tool_calls"].is_null() || !calls.is_empty(), index, "an empty list of calls");
     let speaks = message["refusal"].is_string() || message["audio"].is_object();
@@ -60,17 +66,17 @@ fn check_assistant(message: &Value, index: usize, faults: &mut Faults) {
     if message["content"].is_null() || (acts && message["content"] == "") {
         faults.unless(acts || speaks, index, "an answer that says nothing");
     } else {
-        check_content(message, &["text", "refusal"], index, faults);
+        check_content(message, &["text", "refusal"], own, index, faults);
     }
 }
 
-fn check_content(message: &Value, kinds: &[&str], index: usize, faults: &mut Faults) {
+fn check_content(message: &Value, kinds: &[&str], own: bool, index: usize, faults: &mut Faults) {
     match &message["content"] {
         Value::String(text) => faults.unless(!text.is_empty(), index, "empty content"),
         Value::Array(parts) if !parts.is_empty() => {
             for part in parts {
                 let kind = word(&part["type"]);
-                faults.unless(kinds.contains(&kind), index, format!("part {kind:?} of {}", message["role"]));
+                faults.unless(own || kinds.contains(&kind), index, format!("part {kind:?} of {}", message["role"]));
                 faults.unless(kind != "text" || part["text"] != "", index, "an empty part");
             }
         }

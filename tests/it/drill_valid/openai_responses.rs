@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Faults, word};
+use super::{Faults, is_name, word};
+
+/// The longest id and name that the API takes.
+const MAX_ID: usize = 64;
+const MAX_NAME: usize = 128;
 
 /// Items that the client answers, with what it answers them with.
 const ANSWERED: [(&str, &str); 4] = [
@@ -20,7 +24,7 @@ pub fn check(items: &[Value], own: bool, faults: &mut Faults) {
         let kind = item["type"].as_str().unwrap_or("message");
         let id = word(&item["call_id"]);
         if let Some((_, output)) = ANSWERED.iter().find(|(call, _)| *call == kind) {
-            faults.unless(!id.is_empty(), index, "a call without an id");
+            faults.unless(!id.is_empty() && (own || id.len() <= MAX_ID), index, format!("a call with the id {id:?}"));
             faults.unless(open.insert(id, (output, index)).is_none(), index, format!("{id:?} is open already"));
         } else if ANSWERED.iter().any(|(_, output)| *output == kind) {
             let call = open.remove(id).map(|(output, _)| output);
@@ -30,7 +34,7 @@ pub fn check(items: &[Value], own: bool, faults: &mut Faults) {
         match kind {
             "message" => check_message(item, index, faults),
             "function_call" => {
-                let fine = item["arguments"].is_string() && !word(&item["name"]).is_empty();
+                let fine = item["arguments"].is_string() && (own || is_name(word(&item["name"]), MAX_NAME));
                 faults.unless(fine, index, format!("bad call {item}"));
             }
             "reasoning" => {
