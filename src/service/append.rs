@@ -91,7 +91,8 @@ impl Service {
         let mut cached = slot.lock().await;
         let append = Arc::new(append);
         for attempt in 0..=OPTIMISTIC_TRIES {
-            let head = match cached.take() {
+            // A cached head that does not hold what is expected may only be old: another look decides.
+            let head = match cached.take().filter(|head| check_expected(head, &append).is_ok()) {
                 Some(head) => head,
                 None => self.inner.load_head(self.pool(), tenant, session_id).await?,
             };
