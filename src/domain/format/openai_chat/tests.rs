@@ -224,3 +224,9 @@ fn names_that_the_api_refuses_are_replaced() {
     assert_eq!(names[3], "fine-1_");
     assert_eq!(notes, ["tool_name_renamed"]);
 }
+
+#[test]
+fn a_legacy_result_without_a_name_is_repaired() {
+    assert!(message(&json!({ "role": "function", "content": "x" })).1);
+    assert!(!message(&json!({ "role": "function", "name": "f", "content": "x" })).1);
+}
