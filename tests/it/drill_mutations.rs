@@ -73,7 +73,7 @@ async fn damaged_transcripts_are_refused_or_repaired() {
     let with_calls = recordings.iter().filter(|one| one.format != "pi" && one.items.len() > 4);
     let (mut accepted, mut refused, mut compacted, mut faults) = (0, 0, 0, Vec::new());
     for (n, recording) in with_calls.cycle().take(SESSIONS).enumerate() {
-        let mut dice = Dice(0x9E37_79B9_7F4A_7C15 ^ (n as u64 + 1));
+        let mut dice = Dice(0xD1B5_4A32_D192_ED03 ^ (n as u64 + 1));
         let items = damaged(&recording.items, &mut dice);
         let session = app.session(json!({"settings": {"enabled": false, "keep_recent_tokens": 50}})).await;
         let mut stored = Vec::new();

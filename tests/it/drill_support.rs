@@ -30,7 +30,7 @@ pub fn turns(range: std::ops::Range<usize>, result_words: usize) -> Vec<Value> {
         let path = format!("src/module_{n}.rs");
         let output: String = (0..result_words).map(|word| format!("line{n}_{word} ")).collect();
         let call = json!({"id": format!("call_{n}"), "type": "function", "function": {
-            "name": if n % 2 == 0 { "read" } else { "edit" }, "arguments": json!({"path": path}).to_string()}});
+            "name": if n.is_multiple_of(2) { "read" } else { "edit" }, "arguments": json!({"path": path}).to_string()}});
         [
             json!({"role": "user", "content": asked(n)}),
             json!({"role": "assistant", "content": null, "tool_calls": [call]}),

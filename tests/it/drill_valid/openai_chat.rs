@@ -52,12 +52,12 @@ fn check_batch(messages: &[Value], own: bool, at: usize, faults: &mut Faults) ->
 fn check_assistant(message: &Value, own: bool, index: usize, faults: &mut Faults) {
     let calls = list(&message["tool_calls"]);
     for call in calls {
-        let (function, id) = (&call["function"], word(&call["id"]));
-        let name = word(&function["name"]);
-        let written = call["type"] == "function" && is_name(name, MAX_NAME);
-        let fine = function["arguments"].is_string() && !id.is_empty() && (own || written);
+        let (kind, id) = (word(&call["type"]), word(&call["id"]));
+        let input = if kind == "custom" { "input" } else { "arguments" };
+        let fine = call[kind][input].is_string() && (own || is_name(word(&call[kind]["name"]), MAX_NAME));
+        faults.unless(!id.is_empty(), index, "a call without an id");
         // Other kinds of calls come from this API alone.
-        let foreign = own && call["type"] != "function";
+        let foreign = own && kind != "function";
         faults.unless(fine || foreign, index, format!("bad call {call}"));
     }
     faults.unless(message["tool_calls"].is_null() || !calls.is_empty(), index, "an empty list of calls");
