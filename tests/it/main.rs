@@ -1,7 +1,9 @@
 //! Integration tests: one binary, so that they share one database server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail in any line")]
 
 mod api_bad_input;
 mod api_idempotency;
+mod api_sessions;
 mod app;
 mod embedded_postgres;
 mod idempotency;
