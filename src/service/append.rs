@@ -236,7 +236,6 @@ fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnin
         role: entry.head.role.map(|role| role.as_str()),
         tokens: entry.head.tokens,
     };
-    metrics::counter!("contextd_appended_entries_total").increment(entries.len() as u64);
     let entries = entries.iter().map(shown).collect();
     Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings }
 }
