@@ -91,7 +91,8 @@ impl Service {
         let mut cached = slot.lock().await;
         let append = Arc::new(append);
         for attempt in 0..=OPTIMISTIC_TRIES {
-            let head = match cached.take() {
+            // A cached head that does not hold what is expected may only be old: another look decides.
+            let head = match cached.take().filter(|head| check_expected(head, &append).is_ok()) {
                 Some(head) => head,
                 None => self.inner.load_head(self.pool(), tenant, session_id).await?,
             };
@@ -151,7 +152,6 @@ impl Service {
             transaction.commit().await?;
             appended
         };
-        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
         head.row.version = version + 1;
         Ok(Some((appended, head)))
     }
@@ -206,7 +206,6 @@ impl Service {
         let appended = Appended { compaction, ..answer(&planned.entries, &head, snapshot, planned.warnings) };
         seal(&mut transaction, Outcome::Created, &appended).await?;
         transaction.commit().await?;
-        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
         Ok(appended)
     }
 }
