@@ -25,6 +25,7 @@ use crate::domain::accounting::Snapshot;
 use crate::domain::compaction::FillState;
 use crate::domain::format::Format;
 use crate::domain::overflow::is_context_overflow;
+use crate::domain::settings::Settings;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::sessions;
@@ -91,17 +92,17 @@ impl Service {
         let mut cached = slot.lock().await;
         let append = Arc::new(append);
         for attempt in 0..=OPTIMISTIC_TRIES {
-            // A cached head that does not hold what is expected may only be old: another look decides.
-            let head = match cached.take().filter(|head| check_expected(head, &append).is_ok()) {
-                Some(head) => head,
-                None => self.inner.load_head(self.pool(), tenant, session_id).await?,
+            let head = match cached.take() {
+                // A compaction, a move of the leaf or another process may have been there since.
+                Some(head) if check_expected(&head, &append).is_ok() => head,
+                _ => self.inner.load_head(self.pool(), tenant, session_id).await?,
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
             let plan = Planner::new(&head, &append, &items);
             let planned = match plan.linear(&items) {
                 Some(planned) if attempt < OPTIMISTIC_TRIES => planned,
-                _ => return self.append_locked(tenant, session_id, &append, &items).await,
+                _ => return self.append_locked(tenant, session_id, &append, items, &head.settings).await,
             };
             if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
                 *cached = Some(head);
@@ -161,8 +162,9 @@ impl Service {
         &self,
         tenant: Tenant,
         session_id: Uuid,
-        append: &Append,
-        items: &[ReadItem],
+        append: &Arc<Append>,
+        items: Vec<ReadItem>,
+        read_with: &Settings,
     ) -> Result<Appended> {
         let mut transaction = self.pool().begin().await?;
         let row =
@@ -175,7 +177,12 @@ impl Service {
             row: row.head,
         };
         check_expected(&head, append)?;
-        let planned = Planner::new(&head, append, items).tree(&mut transaction, tenant, items).await?;
+        let items = if head.settings.estimator == read_with.estimator {
+            items
+        } else {
+            items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
+        };
+        let planned = Planner::new(&head, append, &items).tree(&mut transaction, tenant, &items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         head.row = planned.row;
@@ -194,7 +201,10 @@ impl Service {
         .await?;
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
-        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip: true, ..before });
+        let auto_retry_at = before.auto_retry_at;
+        let leaf_is_tip = planned.state.leaf_is_tip;
+        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
+        head.state.auto_retry_at = auto_retry_at;
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };

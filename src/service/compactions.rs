@@ -31,6 +31,9 @@ pub use commit::Committed;
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
 
+/// How long nothing starts by itself after a compaction whose attempts were all spent.
+const REST_AFTER_DEATH: Duration = Duration::from_secs(60);
+
 /// A job just started, in an append's answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CompactionRef {
@@ -215,7 +218,8 @@ impl Service {
         }
     }
 
-    /// Starts a compaction that an append found due. A full queue does not hold up an append.
+    /// Starts a compaction that an append found due. A full queue does not hold up an append, and one that just died
+    /// in the queue is not followed by the next at once.
     pub(crate) async fn enqueue_compaction(
         &self,
         connection: &mut PgConnection,
@@ -223,6 +227,12 @@ impl Service {
         head: &Head,
         trigger: Trigger,
     ) -> Result<Option<CompactionRef>> {
+        if trigger == Trigger::Auto {
+            let (most, since) = (self.options().max_attempts, clock::now() - REST_AFTER_DEATH);
+            if compactions::died_lately(&mut *connection, tenant.0, head.session_id, most, since).await? {
+                return Ok(None);
+            }
+        }
         let request = CompactRequest::default();
         let strategy = head.settings.strategy;
         let queued = self.enqueue(connection, tenant, head.session_id, trigger, strategy, &request).await;

@@ -154,17 +154,30 @@ pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[Stored
     Newest { id: head.id, depth: head.depth, first_kept_depth, anchor_depths, is_revert: record.reverts.is_some() }
 }
 
-/// Where an entry of this session's tree (shared history included) sits.
+/// Where an entry of this session's tree (shared history included) sits. What the session that it was forked from
+/// holds besides is no part of it.
 pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Uuid) -> Result<Place> {
     let sessions = path::sessions(connection, tenant.0, session_id).await?;
-    entries::place(connection, tenant.0, &sessions, super::clock::seq_of(id), id)
+    let place = entries::place(&mut *connection, tenant.0, &sessions, super::clock::seq_of(id), id)
         .await?
-        .ok_or(ServiceError::NotFound("entry"))
+        .ok_or(ServiceError::NotFound("entry"))?;
+    if place.session_id != session_id {
+        let shared = path::shared_history(connection, tenant.0, session_id).await?;
+        if !path::holds(&shared, place.session_id, place.branch, place.depth) {
+            return Err(ServiceError::NotFound("entry"));
+        }
+    }
+    Ok(place)
 }
 
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
 pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) -> SessionState {
-    let mut state = SessionState { leaf_is_tip: guard.leaf_is_tip, guard: guard.guard, ..SessionState::default() };
+    let mut state = SessionState {
+        leaf_is_tip: guard.leaf_is_tip,
+        guard: guard.guard,
+        recounting: guard.recounting,
+        ..SessionState::default()
+    };
     state.account =
         Account { system: fixed.0, tools: fixed.1, calibration: guard.account.calibration, ..Account::default() };
     for stored in &loaded.stored {
@@ -199,6 +212,7 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
     let shown = loaded.heads[..compaction.index]
         .iter()
         .enumerate()
+        // An older compaction between kept entries has tokens of its own and shows nothing.
         .filter(|(index, head)| head.is_visible() && (kept.contains(index) || anchors.contains(&head.id)))
         .map(|(_, head)| head);
     size_of(shown, &record.elisions)

@@ -1,10 +1,12 @@
 //! Integration tests: one binary, so that they share one database server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail in any line")]
 
 #[path = "../support/played_upstream.rs"]
 mod played_upstream;
 
 mod api_bad_input;
 mod api_idempotency;
+mod api_sessions;
 mod app;
 mod corpus;
 mod drill_appends;
@@ -30,3 +32,6 @@ mod queue_lease;
 mod queue_support;
 mod queue_worker;
 mod serve;
+mod service_append;
+mod service_compactions;
+mod service_support;

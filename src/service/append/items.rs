@@ -139,7 +139,7 @@ fn report_usage(append: &Append, items: &mut [ReadItem]) -> Result<()> {
         .rev()
         .find(|item| item.item.message.as_ref().is_some_and(|message| message.role == Role::Assistant));
     if let Some(answer) = answer.filter(|answer| answer.item.stop.is_none_or(|stop| !stop.spoils_usage())) {
-        answer.usage = Some(usage.context_tokens());
+        answer.usage = Some(usage.context_tokens()).filter(|tokens| *tokens > 0);
     }
     Ok(())
 }

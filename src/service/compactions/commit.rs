@@ -142,7 +142,8 @@ impl Service {
         }
         let (before, _) = head.state.account.tokens(head.settings.estimator);
         let estimated_before = head.state.account.estimated();
-        let messages = head.state.messages;
+        // It was let through because the guard re-armed itself, so the guard is to count from there.
+        head.state.guard.admit(before, head.state.messages, &head.settings);
         let mut draft = draft;
         let entry = compaction_entry(&head, work, &mut draft, before);
         let mut state = head.state.clone();
@@ -153,10 +154,6 @@ impl Service {
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
         let now = clock::now();
         let duration_ms = elapsed(&compaction, now);
-        // What let this one run is kept: a guard that growth has re-armed starts its streak anew.
-        for guard in [&mut head.state.guard, &mut state.guard] {
-            guard.admit(before, messages, &head.settings);
-        }
         if grows {
             head.state.guard.record(before, before, head.state.messages, &head.settings);
             self.write_skip(
@@ -234,13 +231,13 @@ impl Service {
         else {
             return Ok(Committed::LeaseLost);
         };
-        hold_off(&mut open.head);
+        hold_off(&mut open.head.state, &open.head.settings);
         open.head.state.write_to(&mut open.row.head, &open.head.settings)?;
         sessions::update(&mut *transaction, work.tenant.0, &open.row, clock::now()).await?;
         let ending = Ending {
             status: Status::Failed.as_str(),
             strategy: None,
-            error: Some(message),
+            error: Some(&message.replace('\0', "")),
             result: None,
             now: clock::now(),
         };
@@ -277,10 +274,7 @@ impl Service {
         let Some(leaf_id) = work.basis.leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else { return Ok(true) };
         let place = view::place(connection, work.tenant, head.session_id, leaf_id).await?;
         let segments = path::segments(connection, work.tenant.0, head.leaf(), head.is_plain()).await?;
-        Ok(segments.iter().any(|segment| {
-            (segment.session_id, segment.branch) == (place.session_id, place.branch)
-                && (segment.from..=segment.to).contains(&place.depth)
-        }))
+        Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
     }
 
     async fn skip_unplanned(
@@ -323,7 +317,7 @@ impl Service {
                 | Reason::WouldGrow
                 | Reason::LowSavings
         ) {
-            hold_off(&mut head);
+            hold_off(&mut head.state, &head.settings);
         }
         let own = self.inner.resolve(&row.settings, row.model.as_deref())?;
         head.state.write_to(&mut row.head, &own)?;
@@ -388,9 +382,9 @@ fn carried_out(requested: Strategy) -> Strategy {
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.
-fn hold_off(head: &mut Head) {
-    let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-    head.state.auto_retry_at = Some((tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1);
+pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
+    let (tokens, _) = state.account.tokens(settings.estimator);
+    state.auto_retry_at = Some((tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1);
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one value, put together once")]
