@@ -145,13 +145,25 @@ impl Account {
 
     /// The size of the context and what it rests on.
     pub fn tokens(&self, estimator: Estimator) -> (u64, Source) {
-        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
-        let scale = |tokens: i64| (tokens.max(0) as f64 * ratio).round() as i64;
         let (tokens, source) = match self.usage {
-            Some(mark) => (mark.tokens.saturating_add(scale(self.path_tokens - mark.path_tokens)), Source::Usage),
-            None => (scale(self.estimated()), Source::Estimate),
+            Some(mark) => {
+                let newer = self.scaled(self.path_tokens - mark.path_tokens, estimator);
+                (mark.tokens.saturating_add(newer), Source::Usage)
+            }
+            None => (self.scaled(self.estimated(), estimator), Source::Estimate),
         };
         (tokens.max(0) as u64, source)
+    }
+
+    /// The size that a compaction would leave that frees this many estimated tokens: it makes reported usage stale.
+    pub fn tokens_without(&self, freed: u64, estimator: Estimator) -> u64 {
+        let freed = i64::try_from(freed).unwrap_or(i64::MAX);
+        self.scaled(self.estimated().saturating_sub(freed), estimator).max(0) as u64
+    }
+
+    fn scaled(&self, tokens: i64, estimator: Estimator) -> i64 {
+        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
+        (tokens.max(0) as f64 * ratio).round() as i64
     }
 
     /// The estimates of the parts, brought to scale so that they add up to `tokens`.

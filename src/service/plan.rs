@@ -256,7 +256,7 @@ impl Forecast<'_> {
                 written: ops.written.into_iter().collect(),
                 edited: ops.edited.into_iter().collect(),
             },
-            mask: self.mask(tokens_before),
+            mask: self.mask(),
             estimate: self.estimate(tokens_before),
             settings: self.settings.clone(),
         })
@@ -277,9 +277,9 @@ impl Forecast<'_> {
         Ok(entries::whole(connection, tenant.0, &segments).await?)
     }
 
-    fn mask(&self, tokens_before: u64) -> MaskForecast {
+    fn mask(&self) -> MaskForecast {
         let plan = mask::plan(&self.loaded.view(), &self.loaded.heads, self.settings);
-        let left = tokens_before.saturating_sub(plan.tokens_freed);
+        let left = self.state.account.tokens_without(plan.tokens_freed, self.settings.estimator);
         MaskForecast {
             tool_results: plan.results,
             tokens_freed: plan.tokens_freed,

@@ -237,7 +237,7 @@ fn elides_only(material: &Material<'_>, plan: Option<&Plan>, elided: &Elided) ->
         Strategy::Auto if material.trigger == Trigger::Manual => false,
         Strategy::Auto => {
             let (before, _) = material.state.account.tokens(material.settings.estimator);
-            let after = before.saturating_sub(elided.freed);
+            let after = material.state.account.tokens_without(elided.freed, material.settings.estimator);
             elided.freed > 0
                 && fill_state(after, material.settings) != FillState::Red
                 && savings_pct(before, after) >= material.settings.min_savings_pct

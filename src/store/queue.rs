@@ -259,6 +259,13 @@ pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
     Ok(moved.len() as u64)
 }
 
+/// Returns every running job, whatever its lease: for a start that finds no other worker alive. One that lives all
+/// the same loses its lease and writes nothing.
+pub async fn take_back(executor: impl PgExecutor<'_>) -> Result<u64> {
+    let moved: Vec<String> = sqlx::query_scalar(sql::TAKE_BACK).fetch_all(executor).await?;
+    Ok(moved.len() as u64)
+}
+
 /// How full the queue is.
 pub async fn depth(executor: impl PgExecutor<'_>) -> Result<Depth> {
     sqlx::query_as(sql::DEPTH).fetch_one(executor).await

@@ -110,6 +110,7 @@ impl<'a> Planner<'a> {
         for (n, item) in items.iter().enumerate() {
             let parent = match &item.parent {
                 Parent::Previous => cursor,
+                Parent::Root if item.is_header => self.root(),
                 Parent::Root => file_root.unwrap_or(self.root()),
                 Parent::Source(id) => {
                     let place = self.here.get(id).or_else(|| known.get(id)).copied();
@@ -123,7 +124,7 @@ impl<'a> Planner<'a> {
             };
             self.note_tip(connection, tenant, parent).await?;
             cursor = self.push(n, item, parent);
-            if item.item.kind == EntryType::SessionInfo && item.parent == Parent::Root {
+            if item.is_header {
                 file_root = Some(cursor);
             }
         }

@@ -106,6 +106,12 @@ pub const REAP: &str = move_jobs!(
       WHERE status = 'running' AND lease_until < now()"
 );
 
+pub const TAKE_BACK: &str = move_jobs!(
+    "status = CASE WHEN attempts >= max_attempts THEN 'dead' ELSE 'pending' END,
+     run_at = now(), last_error = 'the service stopped before the job was done'
+      WHERE status = 'running'"
+);
+
 pub const LOCK: &str = "
     SELECT rerun FROM jobs
      WHERE tenant_id = $1 AND id = $2 AND lease_token = $3 AND status = 'running' FOR UPDATE";
