@@ -28,6 +28,7 @@ use crate::domain::overflow::is_context_overflow;
 use crate::domain::settings::Settings;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
+use crate::store::queue;
 use crate::store::sessions;
 use items::ReadItem;
 use rows::{Planned, Planner};
@@ -123,6 +124,7 @@ impl Service {
         let version = head.row.version;
         head.row = planned.row;
         head.state = planned.state;
+        let turn_ends = head.state.end_wait();
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let write = Write {
             session_id: head.session_id,
@@ -134,7 +136,7 @@ impl Service {
         };
         let trigger = trigger(&head.state, &snapshot, append);
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
-        let appended = if trigger.is_none() && !idempotency::is_keyed() {
+        let appended = if trigger.is_none() && !turn_ends && !idempotency::is_keyed() {
             if !entries::write(self.pool(), tenant.0, &write).await? {
                 return Ok(None);
             }
@@ -148,6 +150,9 @@ impl Service {
                 Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
                 None => None,
             };
+            if turn_ends {
+                queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
+            }
             let appended = Appended { compaction, ..appended };
             seal(&mut transaction, Outcome::Created, &appended).await?;
             transaction.commit().await?;
@@ -205,6 +210,9 @@ impl Service {
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
+        if head.state.end_wait() {
+            queue::hurry(&mut transaction, tenant.0, session_id).await?;
+        }
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };

@@ -9,6 +9,7 @@ use super::state::Tenant;
 use crate::domain::accounting::{Account, UsageMark};
 use crate::domain::compaction::{CompactionRecord, Elision};
 use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::message::Role;
 use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
 use crate::store::entries::{self, Place, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
@@ -176,6 +177,7 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         leaf_is_tip: guard.leaf_is_tip,
         guard: guard.guard,
         recounting: guard.recounting,
+        awaits_turn_end: guard.awaits_turn_end,
         ..SessionState::default()
     };
     state.account =
@@ -184,7 +186,10 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         let head = &stored.entry.head;
         state.account.path_tokens = head.path_tokens;
         state.account.path_result_tokens = stored.path_result_tokens;
-        state.messages += u64::from(head.kind.holds_message() && head.role.is_some());
+        state.messages += u64::from(head.is_visible());
+        if head.is_visible() {
+            state.answered = head.role == Some(Role::Assistant);
+        }
         state.open_calls.apply(head.seq, &head.shape);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {

@@ -148,6 +148,15 @@ pub async fn enqueue(connection: &mut PgConnection, tenant: Uuid, job: &NewJob) 
     Ok(if id == job.id { Enqueued::New } else { Enqueued::Existing { rerun } })
 }
 
+/// Makes a session's compaction due that was queued for later. A job between two attempts keeps its pause.
+pub async fn hurry(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> Result<()> {
+    let hurried = sqlx::query(sql::HURRY).bind(tenant).bind(session_id).execute(&mut *connection).await?;
+    if hurried.rows_affected() > 0 {
+        sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
+    }
+    Ok(())
+}
+
 /// Claims up to `limit` due jobs, one tenant after the other in the order of their ids, beginning with `from` and
 /// wrapping around; within a tenant the longest due first. No tenant gets a second job before each has its first.
 pub async fn claim(pool: &PgPool, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::queue_support::{LEASE, complete};
-use crate::service_support::{Stage, assistant, is_conflict, user};
+use crate::service_support::{Stage, assistant, calls, is_conflict, result, user};
 
 fn small() -> serde_json::Value {
     json!({"context_window": 16_000, "reserve_tokens": 1_000, "keep_recent_tokens": 300})
@@ -117,7 +117,7 @@ async fn masking_then_summarising_then_taking_back_shows_the_masks_again() {
     let turns = (0..10).flat_map(|at: usize| {
         let id = format!("call_{at}");
         let text = format!("{at} {}", "line of output ".repeat(60));
-        [user(&format!("step {at}")), crate::service_support::calls(&[&id]), crate::service_support::result(&id, &text)]
+        [user(&format!("step {at}")), calls(&[&id]), result(&id, &text)]
     });
     stage.append(turns.collect()).await;
     stage.append(vec![assistant("done")]).await;
@@ -193,4 +193,30 @@ async fn the_parts_of_a_snapshot_add_up() {
     let after = stage.snapshot().await;
     assert!(after.breakdown.summary > 0);
     assert_eq!(sum(after.breakdown), after.tokens);
+}
+
+#[tokio::test]
+async fn a_compaction_for_the_end_of_the_turn_waits_for_it() {
+    let stage = Stage::set(small()).await;
+    stage.talk(20).await;
+    stage.append(vec![user("read it"), calls(&["one"])]).await;
+    let ask = || CompactRequest { at_turn_end: true, ..CompactRequest::default() };
+    let status = async |id| {
+        stage.work().await;
+        stage.service.compaction(stage.tenant, id).await.unwrap().status
+    };
+    let asked = stage.compact(ask()).await;
+    assert_eq!(asked.status, Status::Queued);
+    stage.append(vec![result("one", "text")]).await;
+    assert_eq!(status(asked.id).await, Status::Queued);
+    stage.append(vec![assistant("it says text")]).await;
+    assert_eq!(status(asked.id).await, Status::Succeeded);
+
+    stage.append(vec![user("more"), assistant(&"and more of it ".repeat(100))]).await;
+    assert_eq!(stage.compact(ask()).await.status, Status::Succeeded, "the turn is closed already");
+    stage.append(vec![user(&"a question ".repeat(300)), user("and one more")]).await;
+    let asked = stage.compact(ask()).await;
+    let hurried = stage.compact(CompactRequest::default()).await;
+    assert_eq!((asked.status, hurried.id == asked.id), (Status::Queued, true));
+    assert_ne!(hurried.status, Status::Queued, "a call for now does not wait");
 }

@@ -324,7 +324,10 @@ impl<'a> Planner<'a> {
         let state = &mut self.planned.state;
         state.account.path_tokens = entry.head.path_tokens;
         state.account.path_result_tokens = entry.path_result_tokens;
-        state.messages += u64::from(entry.head.kind.holds_message() && entry.head.role.is_some());
+        state.messages += u64::from(entry.head.is_visible());
+        if entry.head.is_visible() {
+            state.answered = entry.head.role == Some(Role::Assistant);
+        }
         if let Some(usage) = entry.head.usage {
             state.account.report(u64::from(usage), self.settings.estimator);
         }

@@ -35,6 +35,12 @@ pub const ENQUEUE: &str = "
                   run_at = CASE jobs.attempts WHEN 0 THEN least(jobs.run_at, excluded.run_at) ELSE jobs.run_at END
     RETURNING id, rerun";
 
+/// `$2` session.
+pub const HURRY: &str = "
+    UPDATE jobs SET run_at = now()
+     WHERE tenant_id = $1 AND session_id = $2 AND kind = 'compact' AND status = 'pending' AND attempts = 0
+       AND run_at > now()";
+
 /// `$1` first tenant, `$2` most tenants and most jobs of each looked at, `$3` limit, `$4` kinds, `$5` lease in
 /// seconds. The first part steps from tenant to tenant through the index, so that a tenant with a million jobs
 /// costs no more than one with a single job.
