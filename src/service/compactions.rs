@@ -1,6 +1,9 @@
 //! Compactions: asked for, watched, cancelled.
 
+mod begin;
 mod commit;
+mod entry;
+mod report;
 mod revert;
 
 use std::time::Duration;

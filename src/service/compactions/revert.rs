@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::commit::{advance, entry_of, hold_off, new_branch};
+use super::entry::{advance, entry_of, hold_off, new_branch};
 use super::{Compaction, Status, show};
 use crate::domain::compaction::CompactionRecord;
 use crate::domain::entry::EntryType;
