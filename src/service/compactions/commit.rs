@@ -4,34 +4,23 @@
 //! still holds, and writes all or nothing.
 
 use anyhow::Context as _;
-use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::entry::{advance, compaction_entry, draft, hold_off, new_branch, rebase};
 use super::report::{Measured, blank, count_end, elapsed, observe, result};
 use super::{Status, Trigger, word};
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{
-    CompactionRecord, CompactionResult, Fallback, FileLists, IdentifierReport, NetReport, Reason, UpstreamReport,
-};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::Format;
-use crate::domain::guard::savings_pct;
-use crate::domain::identifiers;
-use crate::domain::message::{Message, Role};
+use crate::domain::compaction::Reason;
 use crate::domain::settings::{Settings, Strategy};
-use crate::domain::shape::Shape;
-use crate::domain::summary::{Allowance, framing};
-use crate::domain::{tokens, verify};
+use crate::domain::verify;
 use crate::service::clock;
-use crate::service::error::{Result, ServiceError};
-use crate::service::head::{Head, Newest, SessionState};
+use crate::service::error::Result;
+use crate::service::head::{Head, Newest};
 use crate::service::state::{Service, Tenant};
-use crate::service::view::{self, Read, Standpoint};
-use crate::service::work::{Basis, Begin, Decision, Material, Outline, SummaryOutcome, Work, build};
+use crate::service::view::{self};
+use crate::service::work::{SummaryOutcome, Work};
 use crate::store::compactions::{self, CompactionRow, Ending};
-use crate::store::entries::{self, NewBranch, NewEntry, Write};
+use crate::store::entries::{self, Write};
 use crate::store::path;
 use crate::store::queue::{self, Completed, LeaseProof};
 use crate::store::sessions;
@@ -205,7 +194,7 @@ impl Service {
         Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
     }
 
-    async fn skip_unplanned(
+    pub(super) async fn skip_unplanned(
         &self,
         tenant: Tenant,
         compaction: &CompactionRow,
