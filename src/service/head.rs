@@ -39,6 +39,10 @@ pub struct SessionState {
     pub auto_retry_at: Option<u64>,
     /// A change of estimator waits to be counted.
     pub recounting: bool,
+    /// The newest message on the path is the agent's.
+    pub answered: bool,
+    /// A compaction waits for the end of the turn.
+    pub awaits_turn_end: bool,
 }
 
 /// The newest compaction on the leaf's path and where its view lies, so that only the view is ever read.
@@ -85,6 +89,18 @@ impl SessionState {
         self.account.snapshot(settings, &self.guard, self.messages, self.recounting)
     }
 
+    /// No call is open, and the agent spoke last.
+    pub fn turn_is_closed(&self) -> bool {
+        self.open_calls.is_empty() && self.answered
+    }
+
+    /// Whether a compaction has waited for a turn that has now ended; it waits no more.
+    pub fn end_wait(&mut self) -> bool {
+        let ends = self.awaits_turn_end && self.turn_is_closed();
+        self.awaits_turn_end &= !ends;
+        ends
+    }
+
     /// The columns that repeat what the state says, for filters and gauges.
     pub fn write_to(&self, row: &mut HeadRow, settings: &Settings) -> Result<Snapshot> {
         let snapshot = self.snapshot(settings);
@@ -117,14 +133,16 @@ pub struct HeadCache {
     settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
 }
 
-impl HeadCache {
-    pub fn new() -> HeadCache {
+impl Default for HeadCache {
+    fn default() -> HeadCache {
         HeadCache {
             slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
             settings: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
         }
     }
+}
 
+impl HeadCache {
     pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
         self.slots.get_with((tenant, session_id), Slot::default)
     }
