@@ -53,7 +53,7 @@ fn server_wide_settings_are_checked_like_a_sessions() {
 
 #[test]
 fn the_environment_describes_the_default_upstream() {
-    let file = "[[upstreams]]\nname = \"big\"\nkind = \"anthropic\"\nmodel = \"m\"\nfallback = \"default\"\n";
+    let file = "[[upstreams]]\nname = \"big\"\nkind = \"anthropic\"\nmodel = \"m\"\n";
     let env = [
         ("CONTEXTD_UPSTREAM_KIND", "openai_responses"),
         ("CONTEXTD_UPSTREAM_MODEL", "gpt-x"),
@@ -103,9 +103,7 @@ fn a_lease_outlives_the_slowest_upstream() {
 #[test]
 fn upstreams_are_checked_together() {
     let two = |a: &str, b: &str| format!("[[upstreams]]\nname = \"a\"\n{a}\n[[upstreams]]\nname = \"b\"\n{b}\n");
-    assert!(load(&two("fallback = \"b\"", ""), &[], Overrides::default()).is_ok());
-    assert!(refusal(&two("fallback = \"b\"", "fallback = \"a\""), &[], Overrides::default()).contains("comes back"));
-    assert!(refusal(&two("fallback = \"c\"", ""), &[], Overrides::default()).contains("no upstream `c`"));
+    assert!(load(&two("", ""), &[], Overrides::default()).is_ok());
     assert!(refusal(&two("", "name = \"a\""), &[], Overrides::default()).contains("duplicate"));
     let twice = "[[upstreams]]\nname = \"a\"\n[[upstreams]]\nname = \"a\"\n";
     assert!(refusal(twice, &[], Overrides::default()).contains("twice"));

@@ -1,6 +1,6 @@
 //! Upstreams in the configuration: who writes summaries, at what price, within which limits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -38,11 +38,10 @@ pub struct UpstreamSection {
     pub max_output_tokens: Option<u32>,
     pub price_input_per_mtok: f64,
     pub price_output_per_mtok: f64,
-    pub price_cached_per_mtok: f64,
+    /// Unset: cached input costs as much as other input.
+    pub price_cached_per_mtok: Option<f64>,
     /// Sent with every call.
     pub headers: BTreeMap<String, String>,
-    /// The upstream that is asked when this one fails, before the built-in summariser.
-    pub fallback: Option<String>,
 }
 
 impl Default for UpstreamSection {
@@ -62,9 +61,8 @@ impl Default for UpstreamSection {
             max_output_tokens: None,
             price_input_per_mtok: 0.0,
             price_output_per_mtok: 0.0,
-            price_cached_per_mtok: 0.0,
+            price_cached_per_mtok: None,
             headers: BTreeMap::new(),
-            fallback: None,
         }
     }
 }
@@ -93,7 +91,7 @@ impl UpstreamSection {
         if self.context_window == Some(0) || self.max_output_tokens == Some(0) {
             return Err(("context_window, max_output_tokens", "must be at least 1".into()));
         }
-        let prices = [self.price_input_per_mtok, self.price_output_per_mtok, self.price_cached_per_mtok];
+        let prices = [self.price_input_per_mtok, self.price_output_per_mtok, self.price_cached_per_mtok.unwrap_or(0.0)];
         if prices.iter().any(|price| !price.is_finite() || *price < 0.0) {
             return Err(("price", "must be 0 or more".into()));
         }
@@ -101,28 +99,14 @@ impl UpstreamSection {
     }
 }
 
-/// Each one by itself, unique names, and fallbacks that exist and end.
+/// Each one by itself, and unique names.
 pub(super) fn check(upstreams: &[UpstreamSection]) -> Result<(), ConfigError> {
-    let mut fallbacks: HashMap<&str, Option<&str>> = HashMap::new();
+    let mut names: HashSet<&str> = HashSet::new();
     for upstream in upstreams {
         let at = |field: &str| format!("upstreams.{}.{field}", upstream.name);
         upstream.check().map_err(|(field, detail)| ConfigError::value(at(field), detail))?;
-        if fallbacks.insert(&upstream.name, upstream.fallback.as_deref()).is_some() {
+        if !names.insert(&upstream.name) {
             return Err(ConfigError::value(at("name"), "is used twice"));
-        }
-    }
-    for upstream in upstreams {
-        let at = format!("upstreams.{}.fallback", upstream.name);
-        let mut seen = HashSet::from([upstream.name.as_str()]);
-        let mut next = upstream.fallback.as_deref();
-        while let Some(name) = next {
-            let Some(after) = fallbacks.get(name) else {
-                return Err(ConfigError::value(at, format!("there is no upstream `{name}`")));
-            };
-            if !seen.insert(name) {
-                return Err(ConfigError::value(at, format!("comes back to `{name}`")));
-            }
-            next = *after;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 pub mod anthropic;
 #[cfg(test)]
-mod corpus;
+pub(in crate::domain) mod corpus;
 pub mod field;
 mod keys;
 pub mod native;

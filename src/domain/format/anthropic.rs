@@ -8,7 +8,7 @@ mod write;
 mod write_block;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::domain) mod tests;
 
 pub use read::read;
 pub use write::write;

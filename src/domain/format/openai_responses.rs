@@ -7,7 +7,7 @@ mod write;
 mod write_item;
 
 #[cfg(test)]
-mod tests;
+pub(in crate::domain) mod tests;
 
 use serde_json::Value;
 

@@ -13,6 +13,7 @@ use crate::domain::shape::OpenCalls;
 use crate::domain::view::plan_view;
 
 mod corpus;
+mod providers;
 
 /// Entries as an append makes them.
 pub fn appended(format: Format, items: &[Value]) -> Vec<Entry> {

@@ -9,7 +9,7 @@ use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop
 mod checker;
 mod reading;
 
-pub(in crate::domain::format) use checker::violations;
+pub(in crate::domain) use checker::violations;
 
 fn message(value: Value) -> Message {
     read(&value).unwrap().message.unwrap()

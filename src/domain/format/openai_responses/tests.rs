@@ -11,7 +11,7 @@ use crate::domain::message::{Block, CallKind, Media, Message, Role, ToolCall, To
 mod checker;
 mod reading;
 
-use checker::violations;
+pub(in crate::domain) use checker::violations;
 
 fn message(value: Value) -> Message {
     read(&value).unwrap().message.unwrap()

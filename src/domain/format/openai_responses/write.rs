@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::write_item::{self, CallTypes, call_type};
+use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::outgoing::Notes;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::message::CallKind;
 
 /// The items, in order, each as JSON text. Reasoning that has lost the item it led to is left out.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
-    let types = call_types(pieces);
+    let mut types = OutputTypes::new();
     let mut noted = Notes::new(notes);
     let mut sent: Vec<Outgoing> = Vec::with_capacity(pieces.len());
     for piece in pieces {
+        learn_calls(piece, &mut types);
         match piece {
             Piece::Verbatim { entry, item } => {
                 sent.push(Outgoing { entry: Some(*entry), kind: Kind::of(&head(item)), text: (*item).to_owned() });
@@ -101,25 +102,17 @@ fn drop_lone_reasoning(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<String
     kept
 }
 
-fn call_types(pieces: &[Piece<'_>]) -> CallTypes {
-    let mut types = CallTypes::new();
-    let mut add = |id: &str, kind: &str| {
-        if kind.ends_with("_call") && kind != "function_call" {
-            types.insert(id.to_owned(), kind.to_owned());
+/// Takes down how the calls of a piece are to be answered. A later call under the same id replaces the earlier one.
+fn learn_calls(piece: &Piece<'_>, types: &mut OutputTypes) {
+    match piece {
+        Piece::Verbatim { item, .. } => {
+            if let Head { kind: Some(kind), call_id: Some(id), .. } = head(item) {
+                types.extend(output_type(&kind).map(|output| (id.into_owned(), output)));
+            }
         }
-    };
-    for piece in pieces {
-        match piece {
-            Piece::Verbatim { item, .. } => {
-                if let Head { kind: Some(kind), call_id: Some(id), .. } = head(item) {
-                    add(&id, &kind);
-                }
-            }
-            Piece::Message { message, .. } => {
-                let calls = message.tool_calls().filter(|call| call.kind != CallKind::Server);
-                calls.for_each(|call| add(&call.id, call_type(call)));
-            }
+        Piece::Message { message, .. } => {
+            let calls = message.tool_calls().filter(|call| call.kind != CallKind::Server);
+            types.extend(calls.filter_map(|call| Some((call.id.clone(), output_type(call_type(call))?))));
         }
     }
-    types
 }

@@ -9,12 +9,21 @@ use super::{MAX_ID, MAX_NAME, parts};
 use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
-use crate::domain::message::{Block, CallKind, Message, Opaque, Role, ToolCall, ToolResult};
+use crate::domain::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 
 const FORMAT: Format = Format::OpenaiResponses;
 
-/// The item types of the calls in a context that are no plain function calls, by call id.
-pub type CallTypes = HashMap<String, String>;
+/// The types of the output items that the calls so far are answered with, by call id.
+pub type OutputTypes = HashMap<String, &'static str>;
+
+/// The type of the output item that answers a call item; `None` where it is no call of the agent's.
+pub fn output_type(call_type: &str) -> Option<&'static str> {
+    match call_type {
+        "function_call" => Some("function_call_output"),
+        "custom_tool_call" => Some("custom_tool_call_output"),
+        other => AgentTool::by_call(other).map(|tool| tool.output),
+    }
+}
 
 /// The type of the item that a call is written as.
 pub fn call_type(call: &ToolCall) -> &str {
@@ -23,7 +32,7 @@ pub fn call_type(call: &ToolCall) -> &str {
 }
 
 /// Writes the items of one message, in the order of its blocks; neighbouring parts share a message item.
-pub fn write(message: &Message, types: &CallTypes, notes: &mut Notes<'_>) -> Vec<Value> {
+pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> Vec<Value> {
     let mut writer = Writer { message, items: Vec::new(), parts: Vec::new(), hosted: None };
     for block in &message.content {
         writer.block(block, types, notes);
@@ -45,7 +54,7 @@ struct Writer<'m> {
 }
 
 impl<'m> Writer<'m> {
-    fn block(&mut self, block: &'m Block, types: &CallTypes, notes: &mut Notes<'_>) {
+    fn block(&mut self, block: &'m Block, types: &OutputTypes, notes: &mut Notes<'_>) {
         match block {
             Block::Text { text, .. } if text.is_empty() => {}
             Block::Thinking { opaque, .. } => match own(opaque.as_ref(), FORMAT) {
@@ -111,7 +120,7 @@ impl<'m> Writer<'m> {
         let parts = std::mem::take(&mut self.parts);
         let first = !self.items.iter().any(|item| item.get("content").is_some());
         let around = own(self.message.opaque.as_ref(), FORMAT).and_then(Value::as_object).filter(|_| first);
-        let mut item = around.cloned().unwrap_or_else(|| Object::from_iter([("type".into(), "message".into())]));
+        let mut item = around.cloned().unwrap_or_else(|| typed("message"));
         item.insert("role".into(), self.role().as_str().into());
         let as_string = item.get("content").is_some_and(Value::is_string);
         let content = plain_text(&parts).filter(|_| as_string).map_or(Value::Array(parts), Value::String);
@@ -131,11 +140,8 @@ fn plain_text(parts: &[Value]) -> Option<String> {
     }
 }
 
-fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
-    match own(opaque, FORMAT) {
-        Some(Value::Object(around)) => around.clone(),
-        _ => Object::from_iter([("type".to_owned(), Value::from(kind))]),
-    }
+fn typed(kind: &str) -> Object {
+    Object::from_iter([("type".to_owned(), Value::from(kind))])
 }
 
 fn call_id(id: &str) -> String {
@@ -167,7 +173,8 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     if name != call.name {
         notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
     }
-    let mut item = around(call.opaque.as_ref(), kind);
+    let around = own(call.opaque.as_ref(), FORMAT).and_then(Value::as_object);
+    let mut item = around.cloned().unwrap_or_else(|| typed(kind));
     item.insert("call_id".into(), id.into());
     item.insert("name".into(), name.into());
     let key = if kind == "custom_tool_call" { "input" } else { "arguments" };
@@ -183,25 +190,19 @@ fn arguments_text(call: &ToolCall) -> String {
     }
 }
 
-/// The output item that fits the call: its type follows the call's, which a made-up result does not know.
-fn write_result(result: &ToolResult, types: &CallTypes, notes: &mut Notes<'_>) -> Value {
+/// The output item that fits the call: its type follows the call's. A made-up result does not know that type, and
+/// one whose id was used twice can have been given to another call.
+fn write_result(result: &ToolResult, types: &OutputTypes, notes: &mut Notes<'_>) -> Value {
     let known = own(result.opaque.as_ref(), FORMAT).and_then(Value::as_object);
     let known_type = known.and_then(|item| item.get("type")?.as_str());
-    if let Some(tool) = known_type.and_then(AgentTool::by_output) {
-        return match known {
-            Some(item) if tool.content(item) == result.content => {
-                with_id(Value::Object(item.clone()), &result.tool_call_id)
-            }
-            known => with_id(tool.output(result, known), &result.tool_call_id),
-        };
+    let by_kind = if result.kind == CallKind::Custom { "custom_tool_call_output" } else { "function_call_output" };
+    let kind = types.get(&result.tool_call_id).copied().or(known_type).unwrap_or(by_kind);
+    let known = known.filter(|_| known_type == Some(kind));
+    if let Some(tool) = AgentTool::by_output(kind) {
+        let whole = known.filter(|item| tool.content(item) == result.content).cloned().map(Value::Object);
+        return with_id(whole.unwrap_or_else(|| tool.output(result, known)), &result.tool_call_id);
     }
-    let called = types.get(&result.tool_call_id).map(String::as_str);
-    if let Some(tool) = called.and_then(AgentTool::by_call) {
-        return tool.output(result, None);
-    }
-    let custom = result.kind == CallKind::Custom || called == Some("custom_tool_call");
-    let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
-    let mut item = around(result.opaque.as_ref(), kind);
+    let mut item = known.cloned().unwrap_or_else(|| typed(kind));
     let was_list = item.get("output").is_some();
     let says = |block: &&Block| !matches!(block, Block::Text { text, .. } if text.is_empty());
     let output: Vec<Value> =

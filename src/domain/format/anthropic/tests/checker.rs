@@ -15,8 +15,8 @@ pub fn violations(messages: &[Value]) -> Vec<String> {
     let mut open: HashSet<&str> = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         let mut report = |what: &str| found.push(format!("{index}: {what}"));
-        let fields: Vec<&String> = message.as_object().unwrap().keys().collect();
-        if fields != ["role", "content"] {
+        let fields: HashSet<&str> = message.as_object().unwrap().keys().map(String::as_str).collect();
+        if fields != HashSet::from(["role", "content"]) {
             report(&format!("fields {fields:?}"));
         }
         let blocks: &[Value] = match &message["content"] {
