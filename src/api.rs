@@ -66,6 +66,12 @@ pub fn router(state: AppState) -> Router {
         .with_state(state)
 }
 
+/// Health, readiness and metrics alone: what a process that only works in the background answers.
+pub fn service_router(state: AppState) -> Router {
+    let (router, _) = described().merge(service_face::routes()).split_for_parts();
+    router.fallback(|| async { Problem::not_found("route") }).layer(from_fn(observe::observe)).with_state(state)
+}
+
 /// The OpenAPI document of [`router`].
 pub fn openapi() -> utoipa::openapi::OpenApi {
     docs::complete(described().merge(service_face::routes()).merge(resources()).into_openapi())

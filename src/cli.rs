@@ -1,13 +1,18 @@
 //! The command line.
 
+mod transcripts;
+
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use uuid::Uuid;
 
 use crate::config::{Config, Overrides, Role};
 use crate::lifecycle::{self, Database};
+use crate::service::state::Service;
 use crate::telemetry;
 
 /// Manages the context of LLM agents.
@@ -127,11 +132,48 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
             database.close().await;
             outcome
         }
-        Command::Openapi => anyhow::bail!("openapi is not wired yet"),
-        Command::Keys(keys) => anyhow::bail!("{keys:?} is not wired yet"),
-        Command::Import(import) => anyhow::bail!("{import:?} is not wired yet"),
-        Command::Export(export) => anyhow::bail!("{export:?} is not wired yet"),
+        Command::Openapi => print(&(crate::api::openapi().to_pretty_json()? + "\n")),
+        Command::Keys(command) => with_service(&config, async |service| keys(&service, command).await).await,
+        Command::Import(import) => {
+            with_service(&config, async |service| transcripts::import(&service, import).await).await
+        }
+        Command::Export(export) => {
+            with_service(&config, async |service| transcripts::export(&service, export).await).await
+        }
     }
+}
+
+/// Runs a command on the database, which is opened and closed around it.
+async fn with_service(config: &Config, command: impl AsyncFnOnce(Service) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let database = Database::open(config).await?;
+    let outcome = async {
+        if database.is_embedded() {
+            database.migrate().await?;
+        }
+        command(lifecycle::service(config, &database)).await
+    }
+    .await;
+    database.close().await;
+    outcome
+}
+
+async fn keys(service: &Service, command: Keys) -> anyhow::Result<()> {
+    match command {
+        Keys::Create { tenant, name } => print(&(service.create_key(&tenant, &name).await? + "\n")),
+        Keys::List => {
+            let rows = service.keys().await?;
+            let line = |key: &crate::service::keys::KeyRow| {
+                let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_rfc3339());
+                format!("{}\t{}\t{}\t{}\t{revoked}\n", key.id, key.tenant, key.name, key.created_at.to_rfc3339())
+            };
+            print(&rows.iter().map(line).collect::<String>())
+        }
+        Keys::Revoke { id } => Ok(service.revoke_key(id).await?),
+    }
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("writing to standard output")
 }
 
 /// An address with its port; `localhost` is the loopback address.

@@ -2,19 +2,31 @@
 
 mod database;
 pub mod embedded_postgres;
+mod upstreams;
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use database::Database;
 
+use crate::api::{self, AppState};
 use crate::config::Config;
+use crate::service::state::{Options, Service};
+use crate::worker::{Jobs, Worker, WorkerOptions};
+
+/// What giving unfinished jobs back may take after the drain.
+const RELEASE_MARGIN: Duration = Duration::from_secs(6);
+/// Idempotency keys are kept this long, and looked through this often.
+const KEEP_KEYS: Duration = Duration::from_secs(24 * 3600);
+const PURGE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Runs the service until SIGTERM or SIGINT, then drains: not ready, finish what runs within `shutdown_ms`, stop the database.
 ///
@@ -37,23 +49,97 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
     } else {
         database.require_current_schema().await?;
     }
+    let service = service(config, database);
+    let ready = Arc::new(AtomicBool::new(false));
+    let state = app_state(config, &service, &ready).await?;
+    let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
+    let background = Background::start(config, &service, &stop)?;
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
     if config.dev {
         tracing::warn!(%address, "--dev: no key is needed, so this is for one user on one machine; loopback only");
     }
     announce(&format!("listening on http://{address}"))?;
-    let server = axum::serve(listener, router()).with_graceful_shutdown(stop.clone().cancelled_owned());
+    ready.store(true, Ordering::Release);
+    let server = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let mut server = std::pin::pin!(server.into_future());
     tokio::select! {
         outcome = &mut server => return outcome.context("the listener failed"),
         () = stop.cancelled() => tracing::info!("stopping: finishing what runs"),
     }
-    match tokio::time::timeout(Duration::from_millis(config.shutdown_ms), server).await {
-        Ok(outcome) => outcome.context("the listener failed"),
+    ready.store(false, Ordering::Release);
+    let drained = async { tokio::join!(server, background.finished()) };
+    match tokio::time::timeout(Duration::from_millis(config.shutdown_ms) + RELEASE_MARGIN, drained).await {
+        Ok((outcome, ())) => outcome.context("the listener failed"),
         Err(_) => {
             tracing::warn!(shutdown_ms = config.shutdown_ms, "some requests did not end in time");
             Ok(())
+        }
+    }
+}
+
+/// The service's use cases as this configuration wants them.
+pub(crate) fn service(config: &Config, database: &Database) -> Service {
+    let options = Options {
+        settings: config.settings.clone(),
+        max_items: config.limits.max_items,
+        max_depth: config.limits.max_depth,
+        ..Options::default()
+    };
+    Service::new(database.pool().clone(), options)
+}
+
+async fn app_state(config: &Config, service: &Service, ready: &Arc<AtomicBool>) -> anyhow::Result<AppState> {
+    let dev_tenant = if config.dev { Some(service.dev_tenant().await?) } else { None };
+    Ok(AppState {
+        service: service.clone(),
+        dev: config.dev,
+        dev_tenant,
+        ready: Arc::clone(ready),
+        max_body: config.limits.max_body_bytes,
+        metrics: api::install_metrics().context("metrics")?,
+    })
+}
+
+/// The worker and the housekeeping of this process.
+struct Background {
+    tasks: JoinSet<()>,
+}
+
+impl Background {
+    fn start(config: &Config, service: &Service, stop: &CancellationToken) -> anyhow::Result<Background> {
+        let mut tasks = JoinSet::new();
+        if config.role.works() {
+            let upstreams = upstreams::upstreams(&config.upstreams)?;
+            let options = WorkerOptions {
+                concurrency: config.worker.concurrency as usize,
+                lease: config.lease(),
+                poll: Duration::from_millis(config.worker.poll_ms),
+                shutdown: Duration::from_millis(config.shutdown_ms),
+                ..WorkerOptions::default()
+            };
+            let jobs = Jobs { service: service.clone(), upstreams };
+            let worker = Worker::new(service.pool().clone(), jobs, options);
+            tasks.spawn(worker.run(stop.clone()));
+            tasks.spawn(forget_keys(service.clone(), stop.clone()));
+        }
+        Ok(Background { tasks })
+    }
+
+    async fn finished(mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Forgets idempotency keys that nobody will send again.
+async fn forget_keys(service: Service, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PURGE_EVERY) => {}
+        }
+        if let Err(error) = service.purge_idempotency_keys(KEEP_KEYS).await {
+            tracing::warn!(%error, "old idempotency keys were not removed");
         }
     }
 }
@@ -62,10 +148,6 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
 fn announce(line: &str) -> anyhow::Result<()> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}").and_then(|()| output.flush()).context("writing to standard output")
-}
-
-fn router() -> Router {
-    Router::new().route("/healthz", axum::routing::get(|| async { "ok" }))
 }
 
 /// Cancelled by the first SIGTERM or SIGINT; the second one ends the process at once.

@@ -12,6 +12,7 @@ pub mod idempotency;
 pub mod keys;
 pub mod plan;
 pub mod readiness;
+pub mod recount;
 pub mod sessions;
 pub mod state;
 pub mod tool_calls;

@@ -3,9 +3,12 @@
 //! A notification wakes the worker early; jittered polling finds every job. No database connection is held while
 //! a job runs, and none is held while a model works.
 
+mod compaction;
+mod jobs;
 mod pause;
 mod reaper;
 mod runner;
+mod summarise;
 mod wake;
 
 use std::future::Future;
@@ -20,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::queue::{self, Job};
+pub use jobs::Jobs;
 use pause::{Outage, jittered};
 
 /// For giving unfinished jobs back at the end of a shutdown.

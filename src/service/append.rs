@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::compactions::{CompactionRef, Trigger};
 use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
+use super::idempotency::{self, Outcome, seal};
 use super::state::{Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
@@ -130,25 +131,28 @@ impl Service {
             now: planned.now,
         };
         let trigger = trigger(&head.state, &snapshot, append);
-        let compaction = match trigger {
-            None => {
-                if !entries::write(self.pool(), tenant.0, &write).await? {
-                    return Ok(None);
-                }
-                None
+        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
+        let appended = if trigger.is_none() && !idempotency::is_keyed() {
+            if !entries::write(self.pool(), tenant.0, &write).await? {
+                return Ok(None);
             }
-            Some(trigger) => {
-                let mut transaction = self.pool().begin().await?;
-                if !entries::write(&mut *transaction, tenant.0, &write).await? {
-                    return Ok(None);
-                }
-                let started = self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?;
-                transaction.commit().await?;
-                started
+            appended
+        } else {
+            let mut transaction = self.pool().begin().await?;
+            if !entries::write(&mut *transaction, tenant.0, &write).await? {
+                return Ok(None);
             }
+            let compaction = match trigger {
+                Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
+                None => None,
+            };
+            let appended = Appended { compaction, ..appended };
+            seal(&mut transaction, Outcome::Created, &appended).await?;
+            transaction.commit().await?;
+            appended
         };
+        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
         head.row.version = version + 1;
-        let appended = answer(&planned.entries, &head, snapshot, compaction, planned.warnings);
         Ok(Some((appended, head)))
     }
 
@@ -199,8 +203,11 @@ impl Service {
             Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
             None => None,
         };
+        let appended = Appended { compaction, ..answer(&planned.entries, &head, snapshot, planned.warnings) };
+        seal(&mut transaction, Outcome::Created, &appended).await?;
         transaction.commit().await?;
-        Ok(answer(&planned.entries, &head, snapshot, compaction, planned.warnings))
+        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
+        Ok(appended)
     }
 }
 
@@ -221,13 +228,7 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, append: &Append) -> Option
     due.then_some(Trigger::Auto)
 }
 
-fn answer(
-    entries: &[entries::NewEntry],
-    head: &Head,
-    snapshot: Snapshot,
-    compaction: Option<CompactionRef>,
-    warnings: Vec<Warning>,
-) -> Appended {
+fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnings: Vec<Warning>) -> Appended {
     let shown = |entry: &entries::NewEntry| AppendedEntry {
         id: entry.head.id,
         source_id: entry.source_id.clone(),
@@ -236,5 +237,6 @@ fn answer(
         tokens: entry.head.tokens,
     };
     metrics::counter!("contextd_appended_entries_total").increment(entries.len() as u64);
-    Appended { entries: entries.iter().map(shown).collect(), leaf_id: head.row.leaf_id, snapshot, compaction, warnings }
+    let entries = entries.iter().map(shown).collect();
+    Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings }
 }

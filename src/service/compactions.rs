@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::Head;
+use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use crate::domain::compaction::CompactionResult;
 use crate::domain::cut::pairs;
@@ -152,10 +153,14 @@ impl Service {
                 }
             },
         };
+        let queued =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let queued = show(queued)?;
+        seal(&mut transaction, Outcome::Accepted, &queued).await?;
         transaction.commit().await?;
         match wait {
             Some(wait) => self.wait_for(tenant, id, wait).await,
-            None => self.compaction(tenant, id).await,
+            None => Ok(queued),
         }
     }
 
@@ -188,8 +193,12 @@ impl Service {
         // The job goes first, as in a commit: whoever holds it decides how the compaction ends.
         queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
         compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        let ended =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let ended = show(ended)?;
+        seal(&mut transaction, Outcome::Done, &ended).await?;
         transaction.commit().await?;
-        self.compaction(tenant, id).await
+        Ok(ended)
     }
 
     async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::SessionState;
+use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
@@ -167,11 +168,14 @@ impl Service {
         entry_id: Uuid,
         label: Option<String>,
     ) -> Result<EntryView> {
-        let mut connection = self.pool().acquire().await?;
-        self.head_on(&mut connection, tenant, session_id).await?;
-        let place = view::place(&mut connection, tenant, session_id, entry_id).await?;
-        entries::set_label(&mut *connection, tenant.0, place.session_id, place.seq, label.as_deref()).await?;
-        show(&load_entry(&mut connection, tenant, session_id, entry_id).await?)
+        let mut transaction = self.pool().begin().await?;
+        self.head_on(&mut transaction, tenant, session_id).await?;
+        let place = view::place(&mut transaction, tenant, session_id, entry_id).await?;
+        entries::set_label(&mut *transaction, tenant.0, place.session_id, place.seq, label.as_deref()).await?;
+        let entry = show(&load_entry(&mut transaction, tenant, session_id, entry_id).await?)?;
+        seal(&mut transaction, Outcome::Done, &entry).await?;
+        transaction.commit().await?;
+        Ok(entry)
     }
 
     /// Moves the leaf. Onto a user message: the leaf is its parent and its text comes back.
@@ -206,8 +210,10 @@ impl Service {
         let state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..head.state });
         let snapshot = state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        let navigated = Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot };
+        seal(&mut transaction, Outcome::Done, &navigated).await?;
         transaction.commit().await?;
-        Ok(Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot })
+        Ok(navigated)
     }
 
     /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.

@@ -95,6 +95,11 @@ pub async fn under<F: Future>(keyed: Arc<Keyed>, request: F) -> F::Output {
     CURRENT.scope(keyed, request).await
 }
 
+/// Whether the current request came with a key, so that its effect needs a transaction to be sealed in.
+pub fn is_keyed() -> bool {
+    CURRENT.try_with(|_| ()).is_ok()
+}
+
 /// To be called by every use case that changes something, as the last statement before its commit, with what it
 /// will return. Does nothing for a request without a key. An error means that an equal request was faster: the
 /// transaction must be rolled back.

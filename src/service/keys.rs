@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::clock;
@@ -30,18 +31,17 @@ impl Service {
     pub async fn create_key(&self, tenant_name: &str, key_name: &str) -> Result<String> {
         let now = clock::now();
         let mut transaction = self.pool().begin().await?;
-        let tenant = match keys::tenant_by_name(&mut *transaction, tenant_name).await? {
-            Some(tenant) => tenant,
-            None => {
-                let tenant = clock::new_id();
-                keys::insert_tenant(&mut *transaction, tenant, tenant_name, now).await?;
-                tenant
-            }
-        };
+        let tenant = tenant_named(&mut transaction, tenant_name, now).await?;
         let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
         keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;
         transaction.commit().await?;
         Ok(text)
+    }
+
+    /// The tenant of that name, made when new: for the operator's command line only.
+    pub async fn tenant_named(&self, name: &str) -> Result<Uuid> {
+        let mut connection = self.pool().acquire().await?;
+        tenant_named(&mut connection, name, clock::now()).await
     }
 
     /// Every key of every tenant, without the secrets.
@@ -81,6 +81,15 @@ impl Service {
         keys::insert_tenant(self.pool(), DEV_TENANT, "dev", clock::now()).await?;
         Ok(Tenant(DEV_TENANT))
     }
+}
+
+async fn tenant_named(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> Result<Uuid> {
+    if let Some(tenant) = keys::tenant_by_name(&mut *connection, name).await? {
+        return Ok(tenant);
+    }
+    let tenant = clock::new_id();
+    keys::insert_tenant(&mut *connection, tenant, name, now).await?;
+    Ok(tenant)
 }
 
 fn digest(key: &str) -> [u8; 32] {

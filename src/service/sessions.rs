@@ -11,10 +11,11 @@ use uuid::Uuid;
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
+use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::guard::ResetReason;
+use crate::domain::guard::{AntiThrash, ResetReason};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
@@ -80,7 +81,8 @@ impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
         let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
         let now = clock::now();
-        let mut state = SessionState { leaf_is_tip: true, ..SessionState::default() };
+        let guard = AntiThrash::new(&settings);
+        let mut state = SessionState { leaf_is_tip: true, guard, ..SessionState::default() };
         let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
         let mut row = SessionRow {
             id: clock::new_id(),
@@ -109,8 +111,12 @@ impl Service {
         };
         count_fixed(&mut state, &row, settings.estimator).await?;
         state.write_to(&mut row.head, &settings)?;
-        sessions::insert(self.pool(), tenant.0, &row).await?;
-        self.show(row)
+        let mut transaction = self.pool().begin().await?;
+        sessions::insert(&mut *transaction, tenant.0, &row).await?;
+        let session = self.show(row)?;
+        seal(&mut transaction, Outcome::Created, &session).await?;
+        transaction.commit().await?;
+        Ok(session)
     }
 
     pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
@@ -156,8 +162,10 @@ impl Service {
         state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
+        let session = self.show(row)?;
+        seal(&mut transaction, Outcome::Done, &session).await?;
         transaction.commit().await?;
-        self.show(row)
+        Ok(session)
     }
 
     pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
@@ -187,7 +195,7 @@ impl Service {
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
         let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
-        let fresh = SessionState { leaf_is_tip: true, guard: Default::default(), ..before };
+        let fresh = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..before };
         let state = view::state_of_path(&loaded, fixed, fresh);
         let now = clock::now();
         let mut fork = SessionRow {
@@ -211,8 +219,10 @@ impl Service {
         state.write_to(&mut fork.head, &settings)?;
         sessions::insert(&mut *transaction, tenant.0, &fork).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
+        let session = self.show(fork)?;
+        seal(&mut transaction, Outcome::Created, &session).await?;
         transaction.commit().await?;
-        self.show(fork)
+        Ok(session)
     }
 
     pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
@@ -229,6 +239,7 @@ impl Service {
         state.auto_retry_at = None;
         let snapshot = state.write_to(&mut row.head, &settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        seal(&mut transaction, Outcome::Done, &snapshot).await?;
         transaction.commit().await?;
         Ok(snapshot)
     }

@@ -348,6 +348,44 @@ pub async fn set_label(
     Ok(done.rows_affected() == 1)
 }
 
+/// New counts of one entry.
+#[derive(Debug, Clone)]
+pub struct Recount {
+    pub seq: i64,
+    pub tokens: u32,
+    pub path_tokens: i64,
+    pub path_result_tokens: i64,
+    pub shape: Shape,
+    pub record: Option<CompactionRecord>,
+}
+
+/// Replaces what was counted; what was said stays as it is.
+pub async fn recount(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    counted: &[Recount],
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE entries e SET tokens = c.tokens, path_tokens = c.path_tokens, path_result_tokens = c.path_result_tokens,
+            shape = c.shape, record = c.record
+         FROM unnest($3::bigint[], $4::int[], $5::bigint[], $6::bigint[], $7::text[], $8::text[])
+            c(seq, tokens, path_tokens, path_result_tokens, shape, record)
+         WHERE e.tenant_id = $1 AND e.session_id = $2 AND e.seq = c.seq",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(counted.iter().map(|c| c.seq).collect::<Vec<_>>())
+    .bind(counted.iter().map(|c| i32::try_from(c.tokens).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+    .bind(counted.iter().map(|c| c.path_tokens).collect::<Vec<_>>())
+    .bind(counted.iter().map(|c| c.path_result_tokens).collect::<Vec<_>>())
+    .bind(counted.iter().map(|c| shape_text(&c.shape)).collect::<Vec<_>>())
+    .bind(counted.iter().map(|c| c.record.as_ref().map(record_text)).collect::<Vec<_>>())
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
 fn stored(row: &sqlx::postgres::PgRow) -> sqlx::Result<StoredEntry> {
     let shape: Option<&str> = row.try_get("shape")?;
     let record: Option<&str> = row.try_get("record")?;

@@ -25,8 +25,7 @@ pub async fn run<H: Handler>(context: Arc<Context<H>>, job: Job) {
     let span = tracing::info_span!(
         "job", kind = job.kind.as_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
         compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts,
-        status = Empty, trigger = Empty, strategy = Empty, upstream = Empty, fallback = Empty,
-        tokens_before = Empty, tokens_after = Empty,
+        trigger = Empty, upstream = Empty, fallback = Empty, replaced_tokens = Empty, summaries = Empty,
     );
     async {
         let started = Instant::now();

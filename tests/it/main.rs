@@ -3,4 +3,9 @@
 mod embedded_postgres;
 mod layers;
 mod pg;
+mod queue_claim;
+mod queue_compaction;
+mod queue_lease;
+mod queue_support;
+mod queue_worker;
 mod serve;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use contextd::service::clock::new_id;
 use contextd::store::queue::{self, Enqueued};
 use uuid::Uuid;
 
@@ -29,14 +30,14 @@ async fn a_session_has_one_live_job_of_a_kind() {
     let pool = database().await;
     let tenant = tenant(&pool).await;
     let first = compaction(&pool, tenant, 3).await;
-    let again = queue::NewJob { id: Uuid::now_v7(), ..first.clone() };
+    let again = queue::NewJob { id: new_id(), ..first.clone() };
     assert_eq!(enqueue(&pool, tenant, &again).await, Enqueued::Existing { rerun: false });
     assert_eq!(enqueue(&pool, tenant, &recount(first.session_id)).await, Enqueued::New);
     assert_eq!(claim(&pool, 10).await.len(), 2);
     assert_eq!(enqueue(&pool, tenant, &again).await, Enqueued::Existing { rerun: true });
     assert_eq!(counts(&pool).await, (0, 2, 0));
     assert_eq!(queue::live(&pool, tenant).await.unwrap(), 2);
-    assert_eq!(queue::live(&pool, Uuid::now_v7()).await.unwrap(), 0);
+    assert_eq!(queue::live(&pool, new_id()).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contextd::service::clock::new_id;
 use contextd::store::queue::{self, Enqueued, Job, Kind, NewJob};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -9,13 +10,13 @@ use uuid::Uuid;
 pub const LEASE: Duration = Duration::from_secs(60);
 
 pub async fn tenant(pool: &PgPool) -> Uuid {
-    let id = Uuid::now_v7();
+    let id = new_id();
     sqlx::query("INSERT INTO tenants VALUES ($1, 'test', now())").bind(id).execute(pool).await.unwrap();
     id
 }
 
 pub async fn session(pool: &PgPool, tenant: Uuid) -> Uuid {
-    let id = Uuid::now_v7();
+    let id = new_id();
     sqlx::query(
         "INSERT INTO sessions (tenant_id, id, metadata, settings, version, next_seq, next_branch, entry_count,
                                leaf_branch, leaf_depth, state, fill_state, tokens, created_at, updated_at)
@@ -31,7 +32,7 @@ pub async fn session(pool: &PgPool, tenant: Uuid) -> Uuid {
 
 pub fn recount(session_id: Uuid) -> NewJob {
     NewJob {
-        id: Uuid::now_v7(),
+        id: new_id(),
         session_id,
         kind: Kind::Recount,
         compaction_id: None,
@@ -61,7 +62,7 @@ pub async fn fill(pool: &PgPool, tenant: Uuid, jobs: usize) -> Vec<Uuid> {
 /// A queued compaction and its job.
 pub async fn compaction(pool: &PgPool, tenant: Uuid, max_attempts: i32) -> NewJob {
     let session_id = session(pool, tenant).await;
-    let id = Uuid::now_v7();
+    let id = new_id();
     sqlx::query(
         "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, created_at)
          VALUES ($1, $2, $3, 'queued', 'manual', 'auto', '{}', now())",

@@ -100,7 +100,7 @@ fn tool_result(id: &str, text: &str, is_error: bool) -> ToolResult {
     ToolResult {
         tool_call_id: id.into(),
         name: None,
-        content: vec![Block::text(text.into())],
+        content: vec![Block::text(text)],
         is_error,
         kind: CallKind::Function,
         opaque: None,
@@ -159,7 +159,7 @@ fn read(item: &Value) -> Option<Message> {
 
 fn block(value: &Value) -> Option<Block> {
     Some(match value["type"].as_str()? {
-        "text" => Block::text(value["text"].as_str()?.into()),
+        "text" => Block::text(value["text"].as_str()?),
         "thinking" => Block::Thinking { text: value["thinking"].as_str()?.into(), opaque: None },
         "tool_use" => {
             Block::ToolCall(tool_call(value["id"].as_str()?, value["name"].as_str()?, value["input"].clone()))

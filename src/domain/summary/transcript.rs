@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn labels_each_part() {
         let mut answer = call("c", "edit", json!({"path": "a.rs", "n": [1, 2]}));
-        answer.content.push(Block::text("Editing.".into()));
+        answer.content.push(Block::text("Editing."));
         answer.content.push(Block::Thinking { text: "Hm.".into(), opaque: None });
         let messages = [user("Fix it"), answer, failed("c", "no such file"), assistant(""), assistant("Done")];
         assert_eq!(

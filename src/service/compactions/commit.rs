@@ -20,7 +20,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::shape::Shape;
-use crate::domain::summary::framing;
+use crate::domain::summary::{Allowance, framing};
 use crate::domain::{tokens, verify};
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
@@ -34,9 +34,6 @@ use crate::store::path;
 use crate::store::queue::{self, Completed, LeaseProof};
 use crate::store::sessions;
 
-/// The tool ledger and the restored identifiers each get this share of the reserve, and at most so many tokens.
-const APPENDIX_SHARE: u32 = 8;
-const APPENDIX_TOKENS: u32 = 2_000;
 /// After a compaction that could do nothing, the context must grow by this before the next starts by itself.
 const RETRY_GROWTH: f64 = 1.1;
 
@@ -436,7 +433,7 @@ fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
         (None, None) => String::new(),
     };
-    let appendix = (work.settings.reserve_tokens / APPENDIX_SHARE).min(APPENDIX_TOKENS);
+    let appendix = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).appendix;
     let (missing, mut report) = identifiers::check(&body, &outline.identifiers);
     let restored = identifiers::restore(&missing, appendix);
     report.restored = restored.as_ref().map_or(0, |restored| restored.count);
@@ -632,6 +629,6 @@ fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
 
 fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
     count_end(status, result.strategy_used, trigger);
-    metrics::histogram!("contextd_compaction_savings_pct").record(result.savings_pct);
+    metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);
     metrics::histogram!("contextd_compaction_duration_seconds").record(result.duration_ms as f64 / 1_000.0);
 }

@@ -8,6 +8,7 @@ use crate::domain::compaction::CompactionRecord;
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::SessionState;
+use crate::service::idempotency::{Outcome, seal};
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self, Loaded, Read, newest_from, newest_of, state_of_path};
 use crate::store::compactions;
@@ -61,8 +62,12 @@ impl Service {
             now,
         };
         entries::write(&mut *transaction, tenant.0, &write).await?;
+        let reverted =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let reverted = show(reverted)?;
+        seal(&mut transaction, Outcome::Done, &reverted).await?;
         transaction.commit().await?;
-        self.compaction(tenant, id).await
+        Ok(reverted)
     }
 }
 

@@ -1,0 +1,75 @@
+//! The compaction job: what is to be done, the summary, the commit. The database is used before and after the
+//! summary, never during it.
+
+use super::jobs::Jobs;
+use super::summarise::{Request, summarise};
+use crate::domain::compaction::Reason;
+use crate::domain::settings::Strategy;
+use crate::service::compactions::Committed;
+use crate::service::error::Result;
+use crate::service::state::Tenant;
+use crate::service::work::{Begin, SummaryOutcome, Work};
+use crate::store::queue::{self, Completed, Job};
+
+/// A plan that no longer holds is made anew once.
+const PLANS: u32 = 2;
+
+/// Carries out the compaction of a job.
+///
+/// # Errors
+/// The database's; the queue tries again.
+pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
+    let Some(compaction_id) = job.compaction_id else { return end(jobs, job).await };
+    for plan in 1..=PLANS {
+        let work = match jobs.service.begin_compaction(Tenant(job.tenant), compaction_id).await? {
+            Begin::Ended => return end(jobs, job).await,
+            Begin::Work(work) => work,
+        };
+        let committed = match summarise(&jobs.upstreams, &request(&work)).await {
+            Ok(outcome) => {
+                note(&work, &outcome);
+                jobs.service.commit_compaction(&work, outcome, job.proof()).await?
+            }
+            Err(failure) => jobs.service.fail_compaction(&work, &failure.to_string(), job.proof()).await?,
+        };
+        match committed {
+            Committed::Replan if plan == PLANS => {
+                return jobs.service.skip_compaction(&work, Reason::Superseded, job.proof()).await;
+            }
+            Committed::Replan => {}
+            Committed::Done | Committed::LeaseLost => return Ok(committed),
+        }
+    }
+    Ok(Committed::Replan)
+}
+
+/// The compaction needs nothing any more; neither does the job.
+async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
+    let mut transaction = jobs.service.pool().begin().await?;
+    let completed = queue::complete(&mut transaction, job.tenant, job.proof()).await?;
+    transaction.commit().await?;
+    Ok(match completed {
+        Completed::Done | Completed::Rerun => Committed::Done,
+        Completed::LeaseLost => Committed::LeaseLost,
+    })
+}
+
+fn request(work: &Work) -> Request<'_> {
+    Request {
+        tasks: &work.summary_tasks,
+        settings: &work.settings,
+        builtin: work.strategy == Strategy::Summarize,
+        upstream: work.upstream.as_deref(),
+        replaced_tokens: work.replaced_tokens,
+    }
+}
+
+/// Adds to the job's log line what it was about. Nothing of the transcript.
+fn note(work: &Work, outcome: &SummaryOutcome) {
+    let span = tracing::Span::current();
+    span.record("trigger", work.trigger.as_str());
+    span.record("upstream", outcome.upstream.name.as_deref());
+    span.record("fallback", outcome.fallback.reason.as_deref());
+    span.record("replaced_tokens", work.replaced_tokens);
+    span.record("summaries", work.summary_tasks.len());
+}

@@ -1,0 +1,40 @@
+//! What each kind of job does.
+
+use crate::llm::Upstreams;
+use crate::service::compactions::Committed;
+use crate::service::error::{Result, ServiceError};
+use crate::service::state::Service;
+use crate::store::queue::{Job, Kind};
+
+use super::{Handler, Outcome, compaction};
+
+/// The service's own jobs. A new kind of job gets a variant of [`Kind`] and an arm here.
+pub struct Jobs {
+    pub service: Service,
+    pub upstreams: Upstreams,
+}
+
+impl Handler for Jobs {
+    async fn run(&self, job: &Job) -> Outcome {
+        match job.kind {
+            Kind::Compact => outcome(compaction::run(self, job).await),
+            Kind::Recount => Outcome::Retry("this version cannot count a session again".to_owned()),
+        }
+    }
+}
+
+fn outcome(ended: Result<Committed>) -> Outcome {
+    match ended {
+        Ok(Committed::Done) => Outcome::Done,
+        Ok(Committed::LeaseLost) => Outcome::LeaseLost,
+        Ok(Committed::Replan) => Outcome::Retry("the session changed meanwhile".to_owned()),
+        Err(error) => retry(&error),
+    }
+}
+
+/// The client's sentence goes to the job, the cause to the log.
+fn retry(error: &ServiceError) -> Outcome {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    tracing::error!(%error, cause, "a job failed");
+    Outcome::Retry(error.to_string())
+}
