@@ -117,14 +117,16 @@ pub struct HeadCache {
     settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
 }
 
-impl HeadCache {
-    pub fn new() -> HeadCache {
+impl Default for HeadCache {
+    fn default() -> HeadCache {
         HeadCache {
             slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
             settings: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
         }
     }
+}
 
+impl HeadCache {
     pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
         self.slots.get_with((tenant, session_id), Slot::default)
     }

@@ -101,7 +101,7 @@ impl Default for Options {
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
         let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
-        let (heads, digests) = (super::head::HeadCache::new(), super::context::DigestCache::new());
+        let (heads, digests) = (super::head::HeadCache::default(), super::context::DigestCache::default());
         Service { inner: Arc::new(Inner { pool, options, heads, digests, known_keys }) }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::llm::Upstreams;
 use crate::service::compactions::Committed;
-use crate::service::error::{Result, ServiceError};
-use crate::service::state::Service;
+use crate::service::error::ServiceError;
+use crate::service::state::{Service, Tenant};
 use crate::store::queue::{Job, Kind};
 
 use super::{Handler, Outcome, compaction};
@@ -16,19 +16,16 @@ pub struct Jobs {
 
 impl Handler for Jobs {
     async fn run(&self, job: &Job) -> Outcome {
-        match job.kind {
-            Kind::Compact => outcome(compaction::run(self, job).await),
-            Kind::Recount => Outcome::Retry("this version cannot count a session again".to_owned()),
+        let ended = match job.kind {
+            Kind::Compact => compaction::run(self, job).await,
+            Kind::Recount => self.service.recount(Tenant(job.tenant), job.session_id, job.proof()).await,
+        };
+        match ended {
+            Ok(Committed::Done) => Outcome::Done,
+            Ok(Committed::LeaseLost) => Outcome::LeaseLost,
+            Ok(Committed::Replan) => Outcome::Retry("the session changed meanwhile".to_owned()),
+            Err(error) => retry(&error),
         }
-    }
-}
-
-fn outcome(ended: Result<Committed>) -> Outcome {
-    match ended {
-        Ok(Committed::Done) => Outcome::Done,
-        Ok(Committed::LeaseLost) => Outcome::LeaseLost,
-        Ok(Committed::Replan) => Outcome::Retry("the session changed meanwhile".to_owned()),
-        Err(error) => retry(&error),
     }
 }
 

@@ -36,9 +36,19 @@ async fn refused_bodies_store_nothing() {
         (with(r#","nope":1"#), 422, "validation_failed", Some("/nope")),
         (with(r#","usage":3"#), 422, "validation_failed", Some("/usage")),
         (with(r#","parent_id":"x""#), 422, "validation_failed", Some("/parent_id")),
-        (format!(r#"{{"format":"native","items":[{good},7]}}"#).into_bytes(), 422, "validation_failed", Some("/items/1")),
+        (
+            format!(r#"{{"format":"native","items":[{good},7]}}"#).into_bytes(),
+            422,
+            "validation_failed",
+            Some("/items/1"),
+        ),
         (format!(r#"{{"format":"x","items":[{good}]}}"#).into_bytes(), 422, "validation_failed", Some("/format")),
-        (format!(r#"{{"format":"native","items":[{}]}}"#, vec![good; 1_001].join(",")).into_bytes(), 422, "too_many_items", None),
+        (
+            format!(r#"{{"format":"native","items":[{}]}}"#, vec![good; 1_001].join(",")).into_bytes(),
+            422,
+            "too_many_items",
+            None,
+        ),
     ];
     for (body, status, code, pointer) in cases {
         let answer = app.send(Method::POST, &path, &[], body).await;

@@ -80,7 +80,8 @@ async fn keys_outlive_kill_9_and_no_key_stays_locked() {
         let cut = tokio::spawn(async move {
             let client = reqwest::Client::new();
             let request = client.post(url).header("content-type", "application/json");
-            let _ = request.header("idempotency-key", format!("cut-{round}")).body(turn("cut").to_string()).send().await;
+            let _ =
+                request.header("idempotency-key", format!("cut-{round}")).body(turn("cut").to_string()).send().await;
         });
         tokio::time::sleep(std::time::Duration::from_millis(round * 2)).await;
         app = app.kill_and_restart();

@@ -27,7 +27,11 @@ async fn work(pool: &PgPool, answer: &str, hold: Duration, commit: bool) -> Resu
     let mut tx = pool.begin().await?;
     seal(&mut tx, Outcome::Created, &answer).await?;
     tokio::time::sleep(hold).await;
-    if commit { tx.commit().await? } else { tx.rollback().await? }
+    if commit {
+        tx.commit().await?
+    } else {
+        tx.rollback().await?
+    }
     Ok(())
 }
 

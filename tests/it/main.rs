@@ -1,6 +1,10 @@
 //! Integration tests: one binary, so that they share one database server.
 
+mod api_bad_input;
+mod api_idempotency;
+mod app;
 mod embedded_postgres;
+mod idempotency;
 mod layers;
 mod pg;
 mod queue_claim;

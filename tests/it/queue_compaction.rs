@@ -7,7 +7,7 @@ use contextd::domain::settings::Strategy;
 use contextd::llm::Upstreams;
 use contextd::service::append::Append;
 use contextd::service::compactions::{CompactRequest, Compaction, Status};
-use contextd::service::sessions::NewSession;
+use contextd::service::sessions::{NewSession, SessionPatch};
 use contextd::service::state::{Options, Service, Tenant};
 use contextd::worker::{Jobs, Worker, WorkerOptions};
 use serde_json::json;
@@ -98,4 +98,20 @@ async fn a_job_whose_compaction_has_ended_just_ends() {
     worker.await.unwrap();
     let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM entries").fetch_one(&pool).await.unwrap();
     assert_eq!(entries, 40);
+}
+
+#[tokio::test]
+async fn a_new_estimator_has_the_session_counted_again() {
+    let pool = database().await;
+    let (service, tenant, session, _worker) = playing(&pool).await;
+    let settings = json!({"estimator": "pi"}).as_object().unwrap().clone();
+    let patch = SessionPatch { settings: Some(settings), ..SessionPatch::default() };
+    let patched = service.patch_session(tenant, session, patch).await.unwrap();
+    assert!(patched.snapshot.recounting);
+    while counts(&pool).await != (0, 0, 0) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let counted = service.snapshot(tenant, session).await.unwrap();
+    assert!(!counted.recounting);
+    assert_ne!(counted.breakdown, patched.snapshot.breakdown);
 }

@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 
-use chrono::Utc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -34,7 +33,14 @@ pub fn appended(format: Format, items: &[Value]) -> Vec<Entry> {
             usage: None,
             shape,
         };
-        Entry { head, parent_id: None, source_id: None, source_format: format, item: raw, created_at: Utc::now() }
+        Entry {
+            head,
+            parent_id: None,
+            source_id: None,
+            source_format: format,
+            item: raw,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+        }
     };
     (0..).zip(items).map(entry).collect()
 }

@@ -21,11 +21,13 @@ pub struct DigestCache {
     last: moka::sync::Cache<(Tenant, Uuid, Format), Arc<Vec<u64>>>,
 }
 
-impl DigestCache {
-    pub fn new() -> DigestCache {
+impl Default for DigestCache {
+    fn default() -> DigestCache {
         DigestCache { last: moka::sync::Cache::builder().max_capacity(CACHED).time_to_idle(CACHED_FOR).build() }
     }
+}
 
+impl DigestCache {
     /// The number of leading messages equal to those of the previous call, which these now replace.
     pub async fn compare(
         &self,
