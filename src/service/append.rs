@@ -4,6 +4,7 @@
 //! a tree of their own (pi files) and appends elsewhere than at the leaf go through a transaction that works the
 //! leaf's state out again from its path.
 
+mod group;
 mod items;
 mod rows;
 
@@ -28,6 +29,8 @@ use crate::domain::overflow::is_context_overflow;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::sessions;
+pub(crate) use group::GroupCommit;
+use group::OneWrite;
 use items::ReadItem;
 use rows::{Planned, Planner};
 
@@ -110,7 +113,7 @@ impl Service {
         Err(ServiceError::Internal(anyhow::anyhow!("append tries exhausted")))
     }
 
-    /// One guarded statement; with a compaction to start, one transaction. `None`: the head was stale.
+    /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction. `None`: the head was stale.
     async fn write_linear(
         &self,
         tenant: Tenant,
@@ -122,24 +125,26 @@ impl Service {
         head.row = planned.row;
         head.state = planned.state;
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
-        let write = Write {
+        let trigger = trigger(&head.state, &snapshot, append);
+        let count = planned.entries.len() as u64;
+        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
+        let write = OneWrite {
+            tenant,
             session_id: head.session_id,
             version,
-            head: &head.row,
-            entries: &planned.entries,
-            branches: &planned.branches,
+            head: head.row.clone(),
+            entries: planned.entries,
+            branches: planned.branches,
             now: planned.now,
         };
-        let trigger = trigger(&head.state, &snapshot, append);
-        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
         let appended = if trigger.is_none() && !idempotency::is_keyed() {
-            if !entries::write(self.pool(), tenant.0, &write).await? {
+            if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
             }
             appended
         } else {
             let mut transaction = self.pool().begin().await?;
-            if !entries::write(&mut *transaction, tenant.0, &write).await? {
+            if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
                 return Ok(None);
             }
             let compaction = match trigger {
@@ -151,7 +156,7 @@ impl Service {
             transaction.commit().await?;
             appended
         };
-        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
+        metrics::counter!("contextd_appended_entries_total").increment(count);
         head.row.version = version + 1;
         Ok(Some((appended, head)))
     }
@@ -236,7 +241,6 @@ fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnin
         role: entry.head.role.map(|role| role.as_str()),
         tokens: entry.head.tokens,
     };
-    metrics::counter!("contextd_appended_entries_total").increment(entries.len() as u64);
     let entries = entries.iter().map(shown).collect();
     Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings }
 }

@@ -1,5 +1,7 @@
 //! Taking a compaction back. Nothing is deleted: a further entry says that the view is what it was before.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use super::commit::{advance, entry_of, new_branch};
@@ -44,7 +46,7 @@ impl Service {
         let entry = entry_of(&head, record_before(&loaded, entry_id));
         let branches = new_branch(&head, entry.branch);
         loaded.heads.push(entry.head.clone());
-        loaded.stored.push(entries::StoredEntry::unsaved(&entry, head.session_id));
+        loaded.stored.push(Arc::new(entries::StoredEntry::unsaved(&entry, head.session_id)));
         let place = loaded.stored.len() - 1;
         if let Some(record) = &entry.record {
             loaded.newest = Some(newest_from(&entry.head, record, &loaded.stored[..place]));
