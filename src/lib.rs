@@ -1,6 +1,5 @@
 //! contextd manages the context of LLM agents: a lossless tree of entries, background compaction,
 //! and a rebuilt context that is valid for its provider. `docs/ARCHITECTURE.md` is the map.
-#![deny(unsafe_code)]
 
 pub mod api;
 pub mod cli;

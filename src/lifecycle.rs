@@ -49,6 +49,7 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
     } else {
         database.require_current_schema().await?;
     }
+    database.take_jobs_back().await?;
     let service = service(config, database);
     let ready = Arc::new(AtomicBool::new(false));
     let state = app_state(config, &service, &ready).await?;

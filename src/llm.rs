@@ -157,4 +157,7 @@ fn outcome<T>(result: &Result<T, UpstreamError>) -> &'static str {
 }
 
 #[cfg(test)]
+#[path = "../tests/support/played_upstream.rs"]
+pub(crate) mod played_upstream;
+#[cfg(test)]
 mod tests;

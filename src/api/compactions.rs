@@ -98,9 +98,6 @@ impl CompactSession {
         faults.text("/instructions", self.instructions.as_deref(), MAX_PROSE_CHARS);
         faults.text("/summary", self.summary.as_deref(), MAX_SUMMARY_CHARS);
         faults.range("/wait", self.wait, 0.0..=MAX_WAIT_SECONDS);
-        if self.when == When::TurnEnd {
-            faults.add("/when", "turn_end is not available in this version; send now");
-        }
         if self.summary.as_ref().is_some_and(|summary| summary.trim().is_empty()) {
             faults.add("/summary", "must not be empty");
         }
@@ -144,6 +141,7 @@ async fn compact_session(
         focus_topic: body.focus_topic,
         instructions: body.instructions,
         force: body.force,
+        at_turn_end: body.when == When::TurnEnd,
         expected_leaf_id: body.expected_leaf_id,
         summary: body.summary,
         first_kept_entry_id: body.first_kept_entry_id,

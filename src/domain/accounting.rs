@@ -79,7 +79,7 @@ pub enum Source {
     Usage,
 }
 
-/// Estimated tokens by part.
+/// Tokens by part; together they are the snapshot's `tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Breakdown {
     pub system: u64,
@@ -145,26 +145,44 @@ impl Account {
 
     /// The size of the context and what it rests on.
     pub fn tokens(&self, estimator: Estimator) -> (u64, Source) {
-        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
-        let scale = |tokens: i64| (tokens.max(0) as f64 * ratio).round() as i64;
         let (tokens, source) = match self.usage {
-            Some(mark) => (mark.tokens.saturating_add(scale(self.path_tokens - mark.path_tokens)), Source::Usage),
-            None => (scale(self.estimated()), Source::Estimate),
+            Some(mark) => {
+                let newer = self.scaled(self.path_tokens - mark.path_tokens, estimator);
+                (mark.tokens.saturating_add(newer), Source::Usage)
+            }
+            None => (self.scaled(self.estimated(), estimator), Source::Estimate),
         };
         (tokens.max(0) as u64, source)
     }
 
-    fn breakdown(&self) -> Breakdown {
+    /// The size that a compaction would leave that frees this many estimated tokens: it makes reported usage stale.
+    pub fn tokens_without(&self, freed: u64, estimator: Estimator) -> u64 {
+        let freed = i64::try_from(freed).unwrap_or(i64::MAX);
+        self.scaled(self.estimated().saturating_sub(freed), estimator).max(0) as u64
+    }
+
+    fn scaled(&self, tokens: i64, estimator: Estimator) -> i64 {
+        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
+        (tokens.max(0) as f64 * ratio).round() as i64
+    }
+
+    /// The estimates of the parts, brought to scale so that they add up to `tokens`.
+    fn breakdown(&self, tokens: u64) -> Breakdown {
         let new_results = self.path_result_tokens - self.base.path_result_tokens;
-        let new_messages = self.path_tokens - self.base.path_tokens - new_results;
-        let whole = |tokens: i64| tokens.max(0) as u64;
-        Breakdown {
-            system: u64::from(self.system),
-            tools: u64::from(self.tools),
-            summary: whole(self.base.summary),
-            messages: whole(self.base.messages + new_messages),
-            tool_results: whole(self.base.tool_results + new_results),
-        }
+        let scale = match self.estimated() {
+            estimated if estimated > 0 => tokens as f64 / estimated as f64,
+            _ => 1.0,
+        };
+        let mut left = tokens;
+        let mut part = |estimate: i64| {
+            let part = ((estimate.max(0) as f64 * scale) as u64).min(left);
+            left -= part;
+            part
+        };
+        let (system, tools) = (part(i64::from(self.system)), part(i64::from(self.tools)));
+        let summary = part(self.base.summary);
+        let tool_results = part(self.base.tool_results + new_results);
+        Breakdown { system, tools, summary, tool_results, messages: left }
     }
 
     /// The snapshot of this account under these settings. `messages` counts the messages on the path.
@@ -174,6 +192,9 @@ impl Account {
         let utilization = tokens as f64 / f64::from(usable);
         let state = fill_state(tokens, settings);
         let trigger = red_threshold(settings);
+        // As the next compaction will find it: re-armed where its reset rule says so.
+        let mut guard = guard.clone();
+        let admitted = guard.admit(tokens, messages, settings);
         Snapshot {
             tokens,
             window: settings.context_window,
@@ -181,16 +202,14 @@ impl Account {
             available: u64::from(usable).saturating_sub(tokens),
             utilization,
             state,
-            should_compact: state == FillState::Red
-                && settings.enabled
-                && guard.clone().admit(tokens, messages, settings),
+            should_compact: state == FillState::Red && settings.enabled && admitted,
             source,
-            breakdown: self.breakdown(),
+            breakdown: self.breakdown(tokens),
             percent_until_compaction: ((1.0 - tokens as f64 / trigger) * 100.0).clamp(0.0, 100.0),
             chapter_task: ChapterTask {
                 pending: settings.chaptering_trigger.is_some_and(|trigger| tokens > u64::from(trigger)),
             },
-            anti_thrash: guard.clone(),
+            anti_thrash: guard,
             calibration: if calibrates(settings.estimator) { self.calibration } else { 1.0 },
             recounting,
         }

@@ -3,9 +3,11 @@
 /// The window of a model that is not in the table.
 pub const UNKNOWN_MODEL_WINDOW: u32 = 128_000;
 
-/// As published by the providers in their model pages, read on 2026-11-21; total tokens of prompt and answer where a provider
-/// states one figure, and the window that needs no special request header. Keyed by the beginning of the model's name:
-/// dated snapshots and variants fall under their family, and the longest beginning wins.
+/// Collected from public documentation, without warranty: total tokens of prompt and answer, and the window that needs no
+/// special request header. Where sources differ or a family has grown, the smaller figure stands: compacting early costs
+/// less than a prompt that overflows. A session's `context_window` and an upstream's go before this table.
+/// Keyed by the beginning of the model's name: dated snapshots and variants fall under their family, and the longest
+/// beginning wins.
 const WINDOWS: &[(&str, u32)] = &[
     // OpenAI
     ("gpt-3.5-turbo", 16_385),

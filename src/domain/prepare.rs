@@ -40,6 +40,28 @@ pub struct Plan {
 /// # Errors
 /// `EmptySession`, `AlreadyCompacted` (nothing came after the last one), `NoValidCutPoint`, `NothingToCompact`.
 pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> Result<Plan, Reason> {
+    plan(path, newest, settings, |boundary_start| cut(path, boundary_start, settings.keep_recent_tokens))
+}
+
+/// As [`prepare`], with the cut given: `first_kept` is an index into the path.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_at(
+    path: &[EntryHead],
+    newest: Option<NewestCompaction<'_>>,
+    settings: &Settings,
+    first_kept: usize,
+) -> Result<Plan, Reason> {
+    plan(path, newest, settings, |_| Some(Cut { first_kept, turn_start: None }))
+}
+
+fn plan(
+    path: &[EntryHead],
+    newest: Option<NewestCompaction<'_>>,
+    settings: &Settings,
+    cut: impl FnOnce(usize) -> Option<Cut>,
+) -> Result<Plan, Reason> {
     if path.last().is_some_and(|last| last.kind == EntryType::Compaction) {
         return Err(Reason::AlreadyCompacted);
     }
@@ -47,7 +69,7 @@ pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, setting
         return Err(Reason::EmptySession);
     }
     let boundary_start = newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1));
-    let cut = cut(path, boundary_start, settings.keep_recent_tokens).ok_or(Reason::NoValidCutPoint)?;
+    let cut = cut(boundary_start).ok_or(Reason::NoValidCutPoint)?;
     let anchors = anchors(path, newest, cut.first_kept, settings);
     let between = |start: usize, end: usize| -> Vec<usize> {
         let visible = visible_indexes(path, start..end).map(|(index, _)| index);

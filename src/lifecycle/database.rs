@@ -10,7 +10,7 @@ use sqlx::{Connection, PgPool};
 
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::Config;
-use crate::store::MIGRATIONS;
+use crate::store::{MIGRATIONS, queue};
 
 /// A connection idle for longer is asked whether it still lives before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
@@ -63,6 +63,21 @@ impl Database {
     /// Whether the server is this service's own, so that nobody else looks after its schema.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
+    }
+
+    /// Gives the jobs that a killed run left behind back to the queue, instead of waiting for their leases: whoever
+    /// has just started the embedded server has it for himself.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn take_jobs_back(&self) -> anyhow::Result<()> {
+        if self.embedded.as_ref().is_some_and(EmbeddedPostgres::owned) {
+            let jobs = queue::take_back(&self.pool).await.context("taking jobs back")?;
+            if jobs > 0 {
+                tracing::info!(jobs, "jobs of an earlier run are done again");
+            }
+        }
+        Ok(())
     }
 
     /// Brings the schema up to date. Processes that do so at the same time wait for each other.

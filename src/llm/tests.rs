@@ -4,16 +4,13 @@ mod behaviours;
 mod pure;
 mod retries;
 
-#[path = "../../tests/support/played_upstream.rs"]
-mod played_upstream;
-
 use std::time::Duration;
 
 use super::*;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Template;
 use crate::domain::summary::SummaryPart;
-use played_upstream::{Behaviour, PlayedUpstream};
+use crate::llm::played_upstream::{Behaviour, PlayedUpstream};
 
 const KEY: &str = "sk-test-0123456789";
 const SAID: &str = "Please move the parser into its own module and keep every test green while you do it.";

@@ -26,8 +26,10 @@ use crate::domain::accounting::Snapshot;
 use crate::domain::compaction::FillState;
 use crate::domain::format::Format;
 use crate::domain::overflow::is_context_overflow;
+use crate::domain::settings::Settings;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
+use crate::store::queue;
 use crate::store::sessions;
 pub(crate) use group::GroupCommit;
 use group::OneWrite;
@@ -95,15 +97,16 @@ impl Service {
         let append = Arc::new(append);
         for attempt in 0..=OPTIMISTIC_TRIES {
             let head = match cached.take() {
-                Some(head) => head,
-                None => self.inner.load_head(self.pool(), tenant, session_id).await?,
+                // A compaction, a move of the leaf or another process may have been there since.
+                Some(head) if check_expected(&head, &append).is_ok() => head,
+                _ => self.inner.load_head(self.pool(), tenant, session_id).await?,
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
             let plan = Planner::new(&head, &append, &items);
             let planned = match plan.linear(&items) {
                 Some(planned) if attempt < OPTIMISTIC_TRIES => planned,
-                _ => return self.append_locked(tenant, session_id, &append, &items).await,
+                _ => return self.append_locked(tenant, session_id, &append, items, &head.settings).await,
             };
             if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
                 *cached = Some(head);
@@ -113,7 +116,8 @@ impl Service {
         Err(ServiceError::Internal(anyhow::anyhow!("append tries exhausted")))
     }
 
-    /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction. `None`: the head was stale.
+    /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction.
+    /// `None`: the head was stale.
     async fn write_linear(
         &self,
         tenant: Tenant,
@@ -124,9 +128,9 @@ impl Service {
         let version = head.row.version;
         head.row = planned.row;
         head.state = planned.state;
+        let turn_ends = head.state.end_wait();
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let trigger = trigger(&head.state, &snapshot, append);
-        let count = planned.entries.len() as u64;
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
         let write = OneWrite {
             tenant,
@@ -137,7 +141,7 @@ impl Service {
             branches: planned.branches,
             now: planned.now,
         };
-        let appended = if trigger.is_none() && !idempotency::is_keyed() {
+        let appended = if trigger.is_none() && !turn_ends && !idempotency::is_keyed() {
             if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
             }
@@ -151,12 +155,14 @@ impl Service {
                 Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
                 None => None,
             };
+            if turn_ends {
+                queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
+            }
             let appended = Appended { compaction, ..appended };
             seal(&mut transaction, Outcome::Created, &appended).await?;
             transaction.commit().await?;
             appended
         };
-        metrics::counter!("contextd_appended_entries_total").increment(count);
         head.row.version = version + 1;
         Ok(Some((appended, head)))
     }
@@ -166,8 +172,9 @@ impl Service {
         &self,
         tenant: Tenant,
         session_id: Uuid,
-        append: &Append,
-        items: &[ReadItem],
+        append: &Arc<Append>,
+        items: Vec<ReadItem>,
+        read_with: &Settings,
     ) -> Result<Appended> {
         let mut transaction = self.pool().begin().await?;
         let row =
@@ -180,7 +187,12 @@ impl Service {
             row: row.head,
         };
         check_expected(&head, append)?;
-        let planned = Planner::new(&head, append, items).tree(&mut transaction, tenant, items).await?;
+        let items = if head.settings.estimator == read_with.estimator {
+            items
+        } else {
+            items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
+        };
+        let planned = Planner::new(&head, append, &items).tree(&mut transaction, tenant, &items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         head.row = planned.row;
@@ -199,7 +211,13 @@ impl Service {
         .await?;
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
-        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip: true, ..before });
+        let auto_retry_at = before.auto_retry_at;
+        let leaf_is_tip = planned.state.leaf_is_tip;
+        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
+        head.state.auto_retry_at = auto_retry_at;
+        if head.state.end_wait() {
+            queue::hurry(&mut transaction, tenant.0, session_id).await?;
+        }
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
@@ -211,7 +229,6 @@ impl Service {
         let appended = Appended { compaction, ..answer(&planned.entries, &head, snapshot, planned.warnings) };
         seal(&mut transaction, Outcome::Created, &appended).await?;
         transaction.commit().await?;
-        metrics::counter!("contextd_appended_entries_total").increment(planned.entries.len() as u64);
         Ok(appended)
     }
 }

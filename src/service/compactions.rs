@@ -1,6 +1,9 @@
 //! Compactions: asked for, watched, cancelled.
 
+mod begin;
 mod commit;
+mod entry;
+mod report;
 mod revert;
 
 use std::time::Duration;
@@ -24,12 +27,19 @@ use crate::domain::entry::EntryHead;
 use crate::domain::settings::Strategy;
 use crate::store::compactions::{self, CompactionRow, NewCompaction};
 use crate::store::queue::{self, Kind, NewJob};
+use crate::store::sessions;
 
 pub use commit::Committed;
 
 /// How long those who wait look again after.
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
+
+/// A compaction that waits for the end of a turn waits no longer than this.
+const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long nothing starts by itself after a compaction whose attempts were all spent.
+const REST_AFTER_DEATH: Duration = Duration::from_secs(60);
 
 /// A job just started, in an append's answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -94,6 +104,8 @@ pub struct CompactRequest {
     pub instructions: Option<String>,
     /// Passes the anti-thrash guard.
     pub force: bool,
+    /// Wait until no call is open and an answer is the newest message.
+    pub at_turn_end: bool,
     /// Bind to a prepared plan: 409 unless this is the leaf.
     pub expected_leaf_id: Option<Uuid>,
     /// The caller's own summary: no model is asked.
@@ -140,10 +152,18 @@ impl Service {
             self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
         }
         let strategy = request.strategy.unwrap_or(settings.strategy);
-        let id = match self.enqueue(&mut transaction, tenant, session_id, Trigger::Manual, strategy, &request).await? {
+        let waits = request.at_turn_end && self.await_turn_end(&mut transaction, tenant, session_id).await?;
+        let new =
+            Asked { trigger: Trigger::Manual, strategy, delay: if waits { LONGEST_TURN } else { Duration::ZERO } };
+        let id = match self.enqueue(&mut transaction, tenant, session_id, new, &request).await? {
             Some(id) => id,
             None => match compactions::live(&mut *transaction, tenant.0, session_id).await? {
-                Some(live) => live.id,
+                Some(live) => {
+                    if !waits {
+                        queue::hurry(&mut transaction, tenant.0, session_id).await?;
+                    }
+                    live.id
+                }
                 // It ended between the two looks: the caller's next try starts a new one.
                 None => {
                     return Err(ServiceError::Conflict {
@@ -215,7 +235,8 @@ impl Service {
         }
     }
 
-    /// Starts a compaction that an append found due. A full queue does not hold up an append.
+    /// Starts a compaction that an append found due. A full queue does not hold up an append, and one that just died
+    /// in the queue is not followed by the next at once.
     pub(crate) async fn enqueue_compaction(
         &self,
         connection: &mut PgConnection,
@@ -223,10 +244,20 @@ impl Service {
         head: &Head,
         trigger: Trigger,
     ) -> Result<Option<CompactionRef>> {
+        if trigger == Trigger::Auto {
+            let (most, since) = (self.options().max_attempts, clock::now() - REST_AFTER_DEATH);
+            if compactions::died_lately(&mut *connection, tenant.0, head.session_id, most, since).await? {
+                return Ok(None);
+            }
+        }
         let request = CompactRequest::default();
-        let strategy = head.settings.strategy;
-        let queued = self.enqueue(connection, tenant, head.session_id, trigger, strategy, &request).await;
+        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO };
+        let queued = self.enqueue(&mut *connection, tenant, head.session_id, new, &request).await;
         match queued {
+            Ok(None) => {
+                queue::hurry(connection, tenant.0, head.session_id).await?;
+                Ok(None)
+            }
             Ok(id) => Ok(id.map(|id| CompactionRef { id, status: Status::Queued, trigger })),
             Err(ServiceError::QueueFull { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -239,8 +270,7 @@ impl Service {
         connection: &mut PgConnection,
         tenant: Tenant,
         session_id: Uuid,
-        trigger: Trigger,
-        strategy: Strategy,
+        asked: Asked,
         request: &CompactRequest,
     ) -> Result<Option<Uuid>> {
         if queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
@@ -250,8 +280,8 @@ impl Service {
         let new = NewCompaction {
             id,
             session_id,
-            trigger: trigger.as_str(),
-            strategy: word(&strategy)?,
+            trigger: asked.trigger.as_str(),
+            strategy: word(&asked.strategy)?,
             request: serde_json::to_string(request).context("a compact request as JSON")?,
             now: clock::now(),
         };
@@ -263,11 +293,25 @@ impl Service {
             session_id,
             kind: Kind::Compact,
             compaction_id: Some(id),
-            delay: Duration::ZERO,
+            delay: asked.delay,
             max_attempts: self.options().max_attempts,
         };
         queue::enqueue(connection, tenant.0, &job).await?;
         Ok(Some(id))
+    }
+
+    /// Whether the running turn is still open; then the append that closes it makes the compaction due.
+    async fn await_turn_end(&self, connection: &mut PgConnection, tenant: Tenant, session_id: Uuid) -> Result<bool> {
+        let mut row =
+            sessions::lock(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let mut head = self.head_of(&row)?;
+        if head.state.turn_is_closed() {
+            return Ok(false);
+        }
+        head.state.awaits_turn_end = true;
+        head.state.write_to(&mut row.head, &head.settings)?;
+        sessions::update(connection, tenant.0, &row, clock::now()).await?;
+        Ok(true)
     }
 
     /// Has the session's tokens counted again in the background.
@@ -311,6 +355,13 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// What is queued, why and for when.
+struct Asked {
+    trigger: Trigger,
+    strategy: Strategy,
+    delay: Duration,
 }
 
 /// Strategies that this version can't carry out are refused where they are asked for.

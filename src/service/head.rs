@@ -39,6 +39,10 @@ pub struct SessionState {
     pub auto_retry_at: Option<u64>,
     /// A change of estimator waits to be counted.
     pub recounting: bool,
+    /// The newest message on the path is the agent's.
+    pub answered: bool,
+    /// A compaction waits for the end of the turn.
+    pub awaits_turn_end: bool,
 }
 
 /// The newest compaction on the leaf's path and where its view lies, so that only the view is ever read.
@@ -83,6 +87,18 @@ impl Head {
 impl SessionState {
     pub fn snapshot(&self, settings: &Settings) -> Snapshot {
         self.account.snapshot(settings, &self.guard, self.messages, self.recounting)
+    }
+
+    /// No call is open, and the agent spoke last.
+    pub fn turn_is_closed(&self) -> bool {
+        self.open_calls.is_empty() && self.answered
+    }
+
+    /// Whether a compaction has waited for a turn that has now ended; it waits no more.
+    pub fn end_wait(&mut self) -> bool {
+        let ends = self.awaits_turn_end && self.turn_is_closed();
+        self.awaits_turn_end &= !ends;
+        ends
     }
 
     /// The columns that repeat what the state says, for filters and gauges.

@@ -14,13 +14,14 @@ use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read};
 use crate::domain::accounting::fill_state;
 use crate::domain::compaction::{FileLists, FillState, Reason};
-use crate::domain::entry::EntryType;
+use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::files::{FileOps, FileTable};
 use crate::domain::json;
 use crate::domain::mask;
 use crate::domain::message::Message;
-use crate::domain::prepare::{Plan, prepare};
+use crate::domain::prepare::{Plan, prepare, prepare_at};
 use crate::domain::settings::{Settings, merge_patch};
+use crate::domain::view::NewestCompaction;
 use crate::store::compactions;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::Segment;
@@ -113,7 +114,7 @@ impl Service {
         let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some();
-        let plan = plan_on(&loaded, &settings);
+        let plan = plan_on(&loaded, &settings, None);
         let reason = if live {
             Some(Reason::InProgress)
         } else if !settings.enabled {
@@ -154,22 +155,33 @@ fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
     (!admitted).then_some(Reason::AntiThrash)
 }
 
-/// The plan of a loaded view. A compaction that was taken back does not count as one just done.
-pub(crate) fn plan_on(loaded: &Loaded, settings: &Settings) -> std::result::Result<Plan, Reason> {
+/// The plan of a loaded view, with the caller's own cut where there is one. A compaction that was taken back does not
+/// count as one just done.
+pub(crate) fn plan_on(
+    loaded: &Loaded,
+    settings: &Settings,
+    first_kept: Option<Uuid>,
+) -> std::result::Result<Plan, Reason> {
+    let plan = |heads: &[EntryHead], newest: Option<NewestCompaction<'_>>| match first_kept {
+        None => prepare(heads, newest, settings),
+        Some(id) => {
+            let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;
+            prepare_at(heads, newest, settings, place)
+        }
+    };
     let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
     if !reverted {
-        return prepare(&loaded.heads, loaded.compaction(), settings);
+        return plan(&loaded.heads, loaded.compaction());
     }
     // The record stays in force; only the entry at the end must not read as "already compacted".
     let mut heads = loaded.heads.clone();
     while heads.last().is_some_and(|head| head.kind == EntryType::Compaction) {
         heads.pop();
     }
-    let compaction = loaded.compaction().map(|compaction| crate::domain::view::NewestCompaction {
-        index: compaction.index.min(heads.len()),
-        ..compaction
-    });
-    prepare(&heads, compaction, settings)
+    let compaction = loaded
+        .compaction()
+        .map(|compaction| NewestCompaction { index: compaction.index.min(heads.len()), ..compaction });
+    plan(&heads, compaction)
 }
 
 /// What the files of earlier summaries and of these messages come to.
@@ -244,7 +256,7 @@ impl Forecast<'_> {
                 written: ops.written.into_iter().collect(),
                 edited: ops.edited.into_iter().collect(),
             },
-            mask: self.mask(tokens_before),
+            mask: self.mask(),
             estimate: self.estimate(tokens_before),
             settings: self.settings.clone(),
         })
@@ -265,9 +277,9 @@ impl Forecast<'_> {
         Ok(entries::whole(connection, tenant.0, &segments).await?)
     }
 
-    fn mask(&self, tokens_before: u64) -> MaskForecast {
+    fn mask(&self) -> MaskForecast {
         let plan = mask::plan(&self.loaded.view(), &self.loaded.heads, self.settings);
-        let left = tokens_before.saturating_sub(plan.tokens_freed);
+        let left = self.state.account.tokens_without(plan.tokens_freed, self.settings.estimator);
         MaskForecast {
             tool_results: plan.results,
             tokens_freed: plan.tokens_freed,

@@ -45,7 +45,7 @@ impl Service {
         entries::recount(&mut *transaction, tenant.0, session_id, &counted).await?;
         let loaded = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
         let fixed = (head.state.account.system, head.state.account.tools);
-        let mut before = SessionState { leaf_is_tip: head.state.leaf_is_tip, ..head.state.clone() };
+        let mut before = SessionState { recounting: false, ..head.state.clone() };
         before.account.calibration = 1.0;
         let state = view::state_of_path(&loaded, fixed, before);
         state.write_to(&mut row.head, &head.settings)?;

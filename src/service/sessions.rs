@@ -195,7 +195,13 @@ impl Service {
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
         let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
-        let fresh = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..before };
+        let fresh = SessionState {
+            leaf_is_tip: true,
+            recounting: false,
+            awaits_turn_end: false,
+            guard: AntiThrash::new(&settings),
+            ..before
+        };
         let state = view::state_of_path(&loaded, fixed, fresh);
         let now = clock::now();
         let mut fork = SessionRow {

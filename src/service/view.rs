@@ -11,6 +11,7 @@ use super::state::Tenant;
 use crate::domain::accounting::{Account, UsageMark};
 use crate::domain::compaction::{CompactionRecord, Elision};
 use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::message::Role;
 use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
 use crate::store::entries::{self, Place, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
@@ -166,24 +167,41 @@ pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[Arc<St
     Newest { id: head.id, depth: head.depth, first_kept_depth, anchor_depths, is_revert: record.reverts.is_some() }
 }
 
-/// Where an entry of this session's tree (shared history included) sits.
+/// Where an entry of this session's tree (shared history included) sits. What the session that it was forked from
+/// holds besides is no part of it.
 pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Uuid) -> Result<Place> {
     let sessions = path::sessions(connection, tenant.0, session_id).await?;
-    entries::place(connection, tenant.0, &sessions, super::clock::seq_of(id), id)
+    let place = entries::place(&mut *connection, tenant.0, &sessions, super::clock::seq_of(id), id)
         .await?
-        .ok_or(ServiceError::NotFound("entry"))
+        .ok_or(ServiceError::NotFound("entry"))?;
+    if place.session_id != session_id {
+        let shared = path::shared_history(connection, tenant.0, session_id).await?;
+        if !path::holds(&shared, place.session_id, place.branch, place.depth) {
+            return Err(ServiceError::NotFound("entry"));
+        }
+    }
+    Ok(place)
 }
 
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
 pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) -> SessionState {
-    let mut state = SessionState { leaf_is_tip: guard.leaf_is_tip, guard: guard.guard, ..SessionState::default() };
+    let mut state = SessionState {
+        leaf_is_tip: guard.leaf_is_tip,
+        guard: guard.guard,
+        recounting: guard.recounting,
+        awaits_turn_end: guard.awaits_turn_end,
+        ..SessionState::default()
+    };
     state.account =
         Account { system: fixed.0, tools: fixed.1, calibration: guard.account.calibration, ..Account::default() };
     for stored in &loaded.stored {
         let head = &stored.entry.head;
         state.account.path_tokens = head.path_tokens;
         state.account.path_result_tokens = stored.path_result_tokens;
-        state.messages += u64::from(head.kind.holds_message() && head.role.is_some());
+        state.messages += u64::from(head.is_visible());
+        if head.is_visible() {
+            state.answered = head.role == Some(Role::Assistant);
+        }
         state.open_calls.apply(head.seq, &head.shape);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {
@@ -211,7 +229,8 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
     let shown = loaded.heads[..compaction.index]
         .iter()
         .enumerate()
-        .filter(|(index, head)| kept.contains(index) || anchors.contains(&head.id))
+        // An older compaction between kept entries has tokens of its own and shows nothing.
+        .filter(|(index, head)| head.is_visible() && (kept.contains(index) || anchors.contains(&head.id)))
         .map(|(_, head)| head);
     size_of(shown, &record.elisions)
 }

@@ -143,12 +143,9 @@ struct Elided {
 /// Decides what a compaction of this material does. The inner error is the reason to do nothing.
 pub(crate) fn build(material: &Material<'_>) -> Result<std::result::Result<Decision, Reason>> {
     let messages = read_messages(material.loaded)?;
-    let mut plan = plan_on(material.loaded, material.settings);
+    let plan = plan_on(material.loaded, material.settings, material.request.first_kept_entry_id);
     if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
         return Ok(Err(reason));
-    }
-    if let Some(first_kept) = material.request.first_kept_entry_id {
-        plan = plan.map(|plan| recut(material.loaded, plan, first_kept));
     }
     let elided = elide(material, &messages, plan.as_ref().ok());
     if elides_only(material, plan.as_ref().ok(), &elided) {
@@ -170,29 +167,6 @@ fn read_messages(loaded: &Loaded) -> Result<HashMap<usize, Message>> {
         }
     }
     Ok(messages)
-}
-
-/// The plan with the caller's own cut.
-fn recut(loaded: &Loaded, plan: Plan, first_kept: Uuid) -> Plan {
-    let Some(cut) = loaded.heads.iter().position(|head| head.id == first_kept) else { return plan };
-    let anchors: Vec<usize> = plan.anchors.iter().copied().filter(|index| *index < cut).collect();
-    let visible = |range: std::ops::Range<usize>| -> Vec<usize> {
-        range.filter(|index| loaded.heads[*index].is_visible() && !anchors.contains(index)).collect()
-    };
-    let tokens = |indexes: &[usize]| indexes.iter().map(|index| u64::from(loaded.heads[*index].tokens)).sum();
-    let history = visible(plan.boundary_start.min(cut)..cut);
-    let kept = visible(cut..loaded.heads.len());
-    Plan {
-        first_kept: cut,
-        tokens_to_summarize: tokens(&history),
-        tokens_kept: tokens(&kept),
-        history,
-        kept,
-        anchors,
-        turn_prefix: Vec::new(),
-        is_split_turn: false,
-        ..plan
-    }
 }
 
 fn elide(material: &Material<'_>, messages: &HashMap<usize, Message>, plan: Option<&Plan>) -> Elided {
@@ -263,7 +237,7 @@ fn elides_only(material: &Material<'_>, plan: Option<&Plan>, elided: &Elided) ->
         Strategy::Auto if material.trigger == Trigger::Manual => false,
         Strategy::Auto => {
             let (before, _) = material.state.account.tokens(material.settings.estimator);
-            let after = before.saturating_sub(elided.freed);
+            let after = material.state.account.tokens_without(elided.freed, material.settings.estimator);
             elided.freed > 0
                 && fill_state(after, material.settings) != FillState::Red
                 && savings_pct(before, after) >= material.settings.min_savings_pct

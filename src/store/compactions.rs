@@ -123,21 +123,42 @@ pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, endin
     Ok(done.rows_affected() == 1)
 }
 
-/// False when it was reverted before.
+/// Notes when a compaction was last taken back.
 pub async fn mark_reverted(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,
     id: Uuid,
     now: DateTime<Utc>,
+) -> sqlx::Result<()> {
+    sqlx::query("UPDATE compactions SET reverted_at = $3 WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .bind(now)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
+
+/// Whether the session's last compaction failed after this time with all its attempts spent.
+pub async fn died_lately(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    max_attempts: i32,
+    since: DateTime<Utc>,
 ) -> sqlx::Result<bool> {
-    let done =
-        sqlx::query("UPDATE compactions SET reverted_at = $3 WHERE tenant_id = $1 AND id = $2 AND reverted_at IS NULL")
-            .bind(tenant)
-            .bind(id)
-            .bind(now)
-            .execute(executor)
-            .await?;
-    Ok(done.rows_affected() == 1)
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM (
+            SELECT status, attempts, finished_at FROM compactions WHERE tenant_id = $1 AND session_id = $2
+            ORDER BY id DESC LIMIT 1) last
+         WHERE status = 'failed' AND attempts >= $3 AND finished_at > $4)",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(max_attempts)
+    .bind(since)
+    .fetch_one(executor)
+    .await
 }
 
 /// The statuses of one tenant's compaction, polled by those who wait.

@@ -89,7 +89,7 @@ async fn load(
     segments: &[Segment],
     item: &str,
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    let rows = match segments {
+    match segments {
         [] => return Ok(Vec::new()),
         [one] => {
             // One range is the common case, and the index gives it in order.
@@ -102,8 +102,9 @@ async fn load(
             .bind(one.branch)
             .bind(one.from)
             .bind(one.to)
+            .try_map(|row| stored(&row))
             .fetch_all(executor)
-            .await?
+            .await
         }
         many => {
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -118,11 +119,11 @@ async fn load(
             .bind(many.iter().map(|s| s.branch).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.from).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.to).collect::<Vec<_>>())
+            .try_map(|row| stored(&row))
             .fetch_all(executor)
-            .await?
+            .await
         }
-    };
-    rows.iter().map(stored).collect()
+    }
 }
 
 /// Every entry of the session itself by `seq`, all branches; `after` is exclusive. Shared history of a fork is not among them.

@@ -75,6 +75,13 @@ pub fn clip(path: &[Segment], wanted: &[(i64, i64)]) -> Vec<Segment> {
     parts
 }
 
+/// Whether a place lies on a path.
+pub fn holds(path: &[Segment], session_id: Uuid, branch: i32, depth: i64) -> bool {
+    path.iter().any(|segment| {
+        (segment.session_id, segment.branch) == (session_id, branch) && (segment.from..=segment.to).contains(&depth)
+    })
+}
+
 /// The sessions whose entries a path shows, the leaf's first.
 pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(

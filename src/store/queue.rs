@@ -148,6 +148,15 @@ pub async fn enqueue(connection: &mut PgConnection, tenant: Uuid, job: &NewJob) 
     Ok(if id == job.id { Enqueued::New } else { Enqueued::Existing { rerun } })
 }
 
+/// Makes a session's compaction due that was queued for later. A job between two attempts keeps its pause.
+pub async fn hurry(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> Result<()> {
+    let hurried = sqlx::query(sql::HURRY).bind(tenant).bind(session_id).execute(&mut *connection).await?;
+    if hurried.rows_affected() > 0 {
+        sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
+    }
+    Ok(())
+}
+
 /// Claims up to `limit` due jobs, one tenant after the other in the order of their ids, beginning with `from` and
 /// wrapping around; within a tenant the longest due first. No tenant gets a second job before each has its first.
 pub async fn claim(pool: &PgPool, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
@@ -247,6 +256,13 @@ pub async fn cancel(
 /// Returns jobs whose lease has ended to the queue, their attempt spent. Gives how many.
 pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
     let moved: Vec<String> = sqlx::query_scalar(sql::REAP).fetch_all(executor).await?;
+    Ok(moved.len() as u64)
+}
+
+/// Returns every running job, whatever its lease: for a start that finds no other worker alive. One that lives all
+/// the same loses its lease and writes nothing.
+pub async fn take_back(executor: impl PgExecutor<'_>) -> Result<u64> {
+    let moved: Vec<String> = sqlx::query_scalar(sql::TAKE_BACK).fetch_all(executor).await?;
     Ok(moved.len() as u64)
 }
 

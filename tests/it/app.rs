@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -93,6 +93,19 @@ impl App {
         let empty = tempfile::tempdir().unwrap();
         let data = std::mem::replace(&mut self.data, empty);
         App::start(data, std::mem::take(&mut self.envs))
+    }
+
+    /// Ends it with SIGTERM and starts it again on the same data.
+    pub fn stop_and_restart(mut self) -> (ExitStatus, App) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        let status = self.child.wait().unwrap();
+        let data = std::mem::replace(&mut self.data, tempfile::tempdir().unwrap());
+        (status, App::start(data, std::mem::take(&mut self.envs)))
+    }
+
+    pub fn data_dir(&self) -> &Path {
+        self.data.path()
     }
 
     pub fn url(&self, path: &str) -> String {

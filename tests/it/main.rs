@@ -1,8 +1,27 @@
 //! Integration tests: one binary, so that they share one database server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail in any line")]
+
+#[path = "../support/played_upstream.rs"]
+mod played_upstream;
 
 mod api_bad_input;
 mod api_idempotency;
+mod api_sessions;
 mod app;
+mod corpus;
+mod drill_appends;
+mod drill_auto;
+mod drill_context;
+mod drill_crash;
+mod drill_curl;
+mod drill_guard;
+mod drill_input;
+mod drill_mutations;
+mod drill_races;
+mod drill_rounds;
+mod drill_support;
+mod drill_upstream;
+mod drill_valid;
 mod embedded_postgres;
 mod idempotency;
 mod layers;
@@ -13,3 +32,6 @@ mod queue_lease;
 mod queue_support;
 mod queue_worker;
 mod serve;
+mod service_append;
+mod service_compactions;
+mod service_support;

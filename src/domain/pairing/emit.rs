@@ -171,6 +171,9 @@ where
             self.sent[step] = true;
             self.entry(step, read);
         }
+        let mut steps = answers.single.iter().map(|call| self.matching.calls[*call].answer.map(|place| place.step));
+        let first = steps.next();
+        let joined = steps.any(|step| Some(step) != first);
         let mut previous = None;
         for call in answers.single {
             let Some(place) = self.matching.calls[call].answer else {
@@ -178,7 +181,7 @@ where
                 continue;
             };
             if previous != Some(place.step) {
-                self.note_rearranged(place.step, &answers.block, previous.is_some());
+                self.note_rearranged(place.step, &answers.block, joined);
             }
             previous = Some(place.step);
             match self.take_result(place) {
@@ -266,13 +269,15 @@ where
     fn merge(&mut self, group: Range<usize>) {
         let first = group.start;
         let mut merged = self.take_rest(first);
-        for at in group.skip(1) {
+        for at in group.clone().skip(1) {
             let next = self.take_rest(at);
             merged.content.extend(next.content);
             merged.stop = next.stop;
+        }
+        for at in group {
             // Responses items are parts of a message to begin with.
             if (self.sources)(self.steps[at].index).format != Format::OpenaiResponses {
-                self.note("messages_merged", at, "parallel calls go in one message with those before them");
+                self.note("messages_merged", at, "parallel calls go in one message");
             }
         }
         self.pieces.push(Piece::Message { entry: Some(self.steps[first].index), message: merged });

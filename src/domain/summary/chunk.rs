@@ -55,10 +55,11 @@ pub fn input_tokens(task: &SummaryTask, estimator: Estimator) -> u32 {
 
 fn group(messages: Vec<Message>, room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
     let mut groups: Vec<Vec<Message>> = Vec::new();
-    let mut used = room;
+    let mut used = 0u32;
     for message in messages.into_iter().flat_map(|message| fitting(message, room, estimator)) {
         let tokens = size(&message, estimator);
-        if used.saturating_add(tokens) > room {
+        // A blank message takes no room, so the first one needs its group said.
+        if groups.is_empty() || used.saturating_add(tokens) > room {
             groups.push(Vec::new());
             used = 0;
         }

@@ -1,8 +1,8 @@
 use secrecy::SecretString;
 
-use super::played_upstream::{SUMMARY, USAGE};
 use super::*;
 use crate::llm::http::MAX_ANSWER;
+use crate::llm::played_upstream::{SUMMARY, USAGE};
 
 #[tokio::test]
 async fn good_answers_of_every_kind() {

@@ -26,6 +26,8 @@ pub struct ReadItem {
     pub raw: String,
     pub source_id: Option<String>,
     pub parent: Parent,
+    /// The head of a pi file: the entries that have no parent in the file go under it.
+    pub is_header: bool,
     /// The context size that the provider reported with it.
     pub usage: Option<u64>,
     /// What an imported compaction says; its first kept entry is still a source id.
@@ -88,6 +90,7 @@ fn read_one(item: Item, raw: &str, estimator: Estimator) -> ReadItem {
     ReadItem {
         source_id: item.source_id.clone(),
         parent: Parent::Previous,
+        is_header: false,
         usage,
         record: None,
         raw: raw.to_owned(),
@@ -109,7 +112,9 @@ fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
     })?;
     for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
         item.source_id = link.source_id;
+        item.is_header = value.get("type").and_then(Value::as_str) == Some("session");
         item.parent = match link.parent {
+            _ if item.is_header => Parent::Root,
             None => Parent::Previous,
             Some(None) => Parent::Root,
             Some(Some(id)) => Parent::Source(id),
@@ -134,7 +139,7 @@ fn report_usage(append: &Append, items: &mut [ReadItem]) -> Result<()> {
         .rev()
         .find(|item| item.item.message.as_ref().is_some_and(|message| message.role == Role::Assistant));
     if let Some(answer) = answer.filter(|answer| answer.item.stop.is_none_or(|stop| !stop.spoils_usage())) {
-        answer.usage = Some(usage.context_tokens());
+        answer.usage = Some(usage.context_tokens()).filter(|tokens| *tokens > 0);
     }
     Ok(())
 }

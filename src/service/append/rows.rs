@@ -17,9 +17,9 @@ use crate::service::clock;
 use crate::service::error::{FieldError, Result, ServiceError};
 use crate::service::head::{Head, SessionState};
 use crate::service::state::Tenant;
-use crate::service::view;
+use crate::service::view::{self, Read};
 use crate::store::entries::{self, NewBranch, NewEntry};
-use crate::store::path;
+use crate::store::path::{self, Leaf};
 use crate::store::sessions::HeadRow;
 
 /// Rows to write and the head as it is afterwards.
@@ -52,6 +52,10 @@ pub struct Planner<'a> {
     tips: HashMap<i32, i64>,
     /// Where the items planned so far sit, by source id.
     here: HashMap<String, Cursor>,
+    /// The entry that the first item goes under where it names no other.
+    origin: Option<Uuid>,
+    /// An item went under another entry than the one before it: the calls open there are not known here.
+    strayed: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -74,6 +78,8 @@ impl<'a> Planner<'a> {
             },
             tips,
             here: HashMap::new(),
+            origin: head.row.leaf_id,
+            strayed: false,
         }
     }
 
@@ -96,10 +102,15 @@ impl<'a> Planner<'a> {
     pub async fn tree(mut self, connection: &mut PgConnection, tenant: Tenant, items: &[ReadItem]) -> Result<Planned> {
         let known = self.known_sources(connection, tenant, items).await?;
         let mut cursor = self.start(connection, tenant).await?;
+        if cursor.id != self.origin {
+            self.origin = cursor.id;
+            self.planned.state.open_calls = open_calls(connection, tenant, cursor).await?;
+        }
         let mut file_root: Option<Cursor> = None;
         for (n, item) in items.iter().enumerate() {
             let parent = match &item.parent {
                 Parent::Previous => cursor,
+                Parent::Root if item.is_header => self.root(),
                 Parent::Root => file_root.unwrap_or(self.root()),
                 Parent::Source(id) => {
                     let place = self.here.get(id).or_else(|| known.get(id)).copied();
@@ -113,11 +124,12 @@ impl<'a> Planner<'a> {
             };
             self.note_tip(connection, tenant, parent).await?;
             cursor = self.push(n, item, parent);
-            if item.item.kind == EntryType::SessionInfo && item.parent == Parent::Root {
+            if item.is_header {
                 file_root = Some(cursor);
             }
         }
-        self.settle(cursor);
+        // Nothing to append moves nothing, wherever it was to go.
+        self.settle(if items.is_empty() { self.leaf() } else { cursor });
         Ok(self.planned)
     }
 
@@ -139,8 +151,13 @@ impl<'a> Planner<'a> {
         }
         let sessions = path::sessions(connection, tenant.0, self.head.session_id).await?;
         let rows = entries::places_by_source(&mut *connection, tenant.0, &sessions, &wanted).await?;
+        let shared = path::shared_history(connection, tenant.0, self.head.session_id).await?;
         let mut known = HashMap::new();
         for (source_id, place) in rows {
+            let own = place.session_id == self.head.session_id;
+            if !own && !path::holds(&shared, place.session_id, place.branch, place.depth) {
+                continue;
+            }
             known.entry(source_id).or_insert(Cursor {
                 session_id: place.session_id,
                 branch: place.branch,
@@ -255,15 +272,13 @@ impl<'a> Planner<'a> {
     }
 
     fn entry(&mut self, n: usize, item: &ReadItem, parent: Cursor, branch: i32, seq: i64) -> NewEntry {
-        let follows_leaf =
-            self.planned.entries.last().map_or(self.head.row.leaf_id, |last| Some(last.head.id)) == parent.id;
-        if !follows_leaf {
-            // Another path: which calls are open there is worked out afterwards.
+        if self.planned.entries.last().map_or(self.origin, |last| Some(last.head.id)) != parent.id {
+            self.strayed = true;
             self.planned.state.open_calls = OpenCalls::default();
         }
         let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
         let orphans = self.planned.state.open_calls.apply(seq, &shape);
-        if follows_leaf {
+        if !self.strayed {
             self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(n, &id)));
         }
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
@@ -309,7 +324,10 @@ impl<'a> Planner<'a> {
         let state = &mut self.planned.state;
         state.account.path_tokens = entry.head.path_tokens;
         state.account.path_result_tokens = entry.path_result_tokens;
-        state.messages += u64::from(entry.head.kind.holds_message() && entry.head.role.is_some());
+        state.messages += u64::from(entry.head.is_visible());
+        if entry.head.is_visible() {
+            state.answered = entry.head.role == Some(Role::Assistant);
+        }
         if let Some(usage) = entry.head.usage {
             state.account.report(u64::from(usage), self.settings.estimator);
         }
@@ -322,7 +340,7 @@ impl<'a> Planner<'a> {
         if own {
             (row.leaf_branch, row.leaf_depth, row.leaf_id) = (leaf.branch, leaf.depth, leaf.id);
         }
-        self.planned.state.leaf_is_tip = true;
+        self.planned.state.leaf_is_tip |= !self.planned.entries.is_empty();
         let no_answer = !self.planned.entries.iter().any(|entry| entry.head.role == Some(Role::Assistant));
         if self.append.usage.is_some() && no_answer {
             self.planned.warnings.push(Warning {
@@ -332,6 +350,17 @@ impl<'a> Planner<'a> {
             });
         }
     }
+}
+
+/// The calls that wait for a result at a place.
+async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: Cursor) -> Result<OpenCalls> {
+    let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
+    let path = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let mut open = OpenCalls::default();
+    for head in &path.heads {
+        open.apply(head.seq, &head.shape);
+    }
+    Ok(open)
 }
 
 fn orphan_warning(n: usize, id: &str) -> Warning {

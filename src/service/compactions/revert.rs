@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::commit::{advance, entry_of, new_branch};
+use super::entry::{advance, entry_of, hold_off, new_branch};
 use super::{Compaction, Status, show};
 use crate::domain::compaction::CompactionRecord;
+use crate::domain::entry::EntryType;
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
-use crate::service::head::SessionState;
 use crate::service::idempotency::{Outcome, seal};
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self, Loaded, Read, newest_from, newest_of, state_of_path};
 use crate::store::compactions;
-use crate::store::entries::{self, Write};
+use crate::store::entries::{self, StoredEntry, Write};
 use crate::store::sessions;
 
 impl Service {
-    /// Takes back the newest compaction of the leaf's path.
+    /// Takes back the compaction that is in force on the leaf's path.
     ///
     /// # Errors
     /// `NotFound`; `Conflict`: it did not succeed, was reverted before, or is not the newest on the path.
@@ -35,14 +35,17 @@ impl Service {
             .await?
             .ok_or(ServiceError::NotFound("session"))?;
         let mut head = self.head_of(&session)?;
-        if head.state.newest.as_ref().is_none_or(|newest| newest.id != entry_id) {
-            return Err(conflict("not_newest", "another compaction is the newest on the current path"));
+        let mut loaded = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        match in_force(&loaded.stored) {
+            // Reverted before, but on another branch: here it is in force.
+            Some(newest) if newest == entry_id => {}
+            _ if compaction.reverted_at.is_some() => {
+                return Err(conflict("already_reverted", "this compaction was reverted before"));
+            }
+            _ => return Err(conflict("not_newest", "another compaction is the newest on the current path")),
         }
         let now = clock::now();
-        if !compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await? {
-            return Err(conflict("already_reverted", "this compaction was reverted before"));
-        }
-        let mut loaded = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await?;
         let entry = entry_of(&head, record_before(&loaded, entry_id));
         let branches = new_branch(&head, entry.branch);
         loaded.heads.push(entry.head.clone());
@@ -52,7 +55,9 @@ impl Service {
             loaded.newest = Some(newest_from(&entry.head, record, &loaded.stored[..place]));
         }
         let fixed = (head.state.account.system, head.state.account.tools);
-        let state = state_of_path(&loaded, fixed, SessionState { ..head.state.clone() });
+        let mut state = state_of_path(&loaded, fixed, head.state.clone());
+        // Else the next append would do again what was just taken back.
+        hold_off(&mut state, &head.settings);
         advance(&mut head, state, &entry)?;
         session.head = head.row;
         let write = Write {
@@ -70,6 +75,20 @@ impl Service {
         seal(&mut transaction, Outcome::Done, &reverted).await?;
         transaction.commit().await?;
         Ok(reverted)
+    }
+}
+
+/// The compaction whose view is shown. A revert shows again what was in force before the one that it takes back.
+fn in_force(path: &[StoredEntry]) -> Option<Uuid> {
+    let mut path = path;
+    loop {
+        let place = path.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
+        let (before, newest) = (path.get(..place)?, path.get(place)?);
+        let Some(reverted) = newest.record.as_ref().and_then(|record| record.reverts) else {
+            return Some(newest.entry.head.id);
+        };
+        let place = before.iter().rposition(|stored| stored.entry.head.id == reverted)?;
+        path = before.get(..place)?;
     }
 }
 

@@ -18,20 +18,28 @@ macro_rules! move_jobs {
                          attempts = moved.attempts,
                          error = moved.last_error
                     FROM moved
-                   WHERE c.tenant_id = moved.tenant_id AND c.id = moved.compaction_id AND c.status = 'running')
+                   WHERE c.tenant_id = moved.tenant_id AND c.id = moved.compaction_id
+                     AND c.status IN ('queued', 'running'))
               SELECT status FROM moved"
         )
     };
 }
 
-/// `$2..$7`: id, session, kind, compaction, delay in seconds, most attempts.
+/// `$2..$7`: id, session, kind, compaction, delay in seconds, most attempts. A session has one live compaction, so a
+/// job that is still there with another one's id has nothing left to do but to run for this one.
 pub const ENQUEUE: &str = "
     INSERT INTO jobs (tenant_id, id, session_id, kind, compaction_id, status, run_at, max_attempts, created_at)
     VALUES ($1, $2, $3, $4, $5, 'pending', now() + make_interval(secs => $6), $7, now())
     ON CONFLICT (tenant_id, session_id, kind) WHERE status IN ('pending', 'running')
-    DO UPDATE SET rerun = jobs.status = 'running',
+    DO UPDATE SET rerun = jobs.status = 'running', compaction_id = excluded.compaction_id,
                   run_at = CASE jobs.attempts WHEN 0 THEN least(jobs.run_at, excluded.run_at) ELSE jobs.run_at END
     RETURNING id, rerun";
+
+/// `$2` session.
+pub const HURRY: &str = "
+    UPDATE jobs SET run_at = now()
+     WHERE tenant_id = $1 AND session_id = $2 AND kind = 'compact' AND status = 'pending' AND attempts = 0
+       AND run_at > now()";
 
 /// `$1` first tenant, `$2` most tenants and most jobs of each looked at, `$3` limit, `$4` kinds, `$5` lease in
 /// seconds. The first part steps from tenant to tenant through the index, so that a tenant with a million jobs
@@ -96,6 +104,12 @@ pub const REAP: &str = move_jobs!(
     "status = CASE WHEN attempts >= max_attempts THEN 'dead' ELSE 'pending' END,
      run_at = now(), last_error = 'the worker stopped before the job was done'
       WHERE status = 'running' AND lease_until < now()"
+);
+
+pub const TAKE_BACK: &str = move_jobs!(
+    "status = CASE WHEN attempts >= max_attempts THEN 'dead' ELSE 'pending' END,
+     run_at = now(), last_error = 'the service stopped before the job was done'
+      WHERE status = 'running'"
 );
 
 pub const LOCK: &str = "

@@ -8,10 +8,7 @@ use super::*;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::{self, Template};
 use crate::llm::UpstreamConfig;
-use played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
-
-#[path = "../../../tests/support/played_upstream.rs"]
-mod played_upstream;
+use crate::llm::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
 fn settings(on_failure: OnUpstreamFailure) -> Settings {
     let mut settings = settings::resolve(&Map::new(), &Map::new(), None).expect("the defaults");

@@ -222,7 +222,8 @@ fn writes_images_and_documents_of_others() {
     assert_eq!(notes, ["media_dropped"]);
 }
 
-/// The item as the API takes it: what only answers have is gone, empty text too, results stand first.
+/// The item as the API takes it: what only answers have is gone, empty text and thinking at the end too, results
+/// stand first.
 fn repaired(item: &Value) -> Option<Value> {
     let mut content = item["content"].clone();
     if let Value::Array(blocks) = &mut content {
@@ -231,6 +232,9 @@ fn repaired(item: &Value) -> Option<Value> {
             |block: &Value| block["type"] == "thinking" && block["signature"].as_str().is_none_or(str::is_empty);
         blocks.retain(|block| !blank(block) && !unsigned(block));
         blocks.sort_by_key(|block| item["role"] == "user" && block["type"] != "tool_result");
+        while blocks.last().is_some_and(|block| block["type"] == "thinking" || block["type"] == "redacted_thinking") {
+            blocks.pop();
+        }
     }
     let empty = content.as_array().is_some_and(Vec::is_empty) || content.is_null() || content == "";
     (!empty).then(|| json!({"role": item["role"], "content": content}))
@@ -304,4 +308,28 @@ fn sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
             assert_eq!(calls, expected, "{}", session.name);
         }
     }
+}
+
+#[test]
+fn no_turn_ends_with_thinking() {
+    let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let say = |role: &str, blocks: Value| json!({"role": role, "content": blocks}).to_string();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let items = [
+        say("user", json!([text("a")])),
+        say("assistant", json!([thought])),
+        say("assistant", json!([text("b"), thought, thought])),
+        say("user", json!([text("thinking")])),
+        say("assistant", json!([thought])),
+        say("assistant", json!([thought])),
+    ];
+    let pieces: Vec<Piece<'_>> =
+        items.iter().enumerate().map(|(entry, item)| Piece::Verbatim { entry, item }).collect();
+    let mut notes = Vec::new();
+    let written = write(&pieces, &mut notes);
+    let kept = [&items[0], &items[1], &say("assistant", json!([text("b")])), &items[3]];
+    let parse = |text: &String| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(written.iter().map(parse).collect::<Vec<_>>(), kept.map(parse));
+    let noted: Vec<_> = notes.iter().map(|note| (note.code, note.entry)).collect();
+    assert_eq!(noted, [5, 4, 2].map(|entry| ("thinking_dropped", Some(entry))));
 }

@@ -12,6 +12,7 @@ use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{Notes, own};
 use crate::domain::format::write::{Note, Piece};
+use crate::domain::json as domain_json;
 use crate::domain::message::{Block, Message, Role};
 
 /// Said by the user where a context would start with the assistant.
@@ -24,13 +25,14 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let mut sent: Vec<Outgoing<'_>> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match piece {
-            Piece::Verbatim { item, .. } => sent.push(Outgoing::Verbatim(item)),
+            Piece::Verbatim { entry, item } => sent.push(Outgoing::Verbatim { entry: *entry, item }),
             Piece::Message { entry, message } => {
                 notes.entry = *entry;
                 write_message(message, &sendable, &mut sent, &mut notes);
             }
         }
     }
+    drop_last_thoughts(&mut sent, &mut notes);
     if sent.first().is_some_and(Outgoing::is_assistant) {
         notes.entry = None;
         notes.add("user_message_inserted", "the first message has to be the user's");
@@ -39,12 +41,41 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     sent.into_iter().map(Outgoing::into_text).collect()
 }
 
+/// The API refuses a turn of the assistant whose last block is thinking, as an interrupted answer leaves it.
+fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
+    let mut next: Option<usize> = None;
+    let mut emptied = HashSet::new();
+    for at in (0..sent.len()).rev() {
+        let thought = sent[at].content_ending_in_thought();
+        if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_assistant())) {
+            notes.entry = sent[at].entry();
+            notes.add("thinking_dropped", "an answer can't end with thinking");
+            while content.last().is_some_and(is_thought) {
+                content.pop();
+            }
+            if content.is_empty() {
+                emptied.insert(at);
+                continue;
+            }
+            sent[at] = Outgoing::Built(Built::new("assistant", content));
+        }
+        next = Some(at);
+    }
+    let mut at = 0..;
+    sent.retain(|_| at.next().is_none_or(|at| !emptied.contains(&at)));
+}
+
+fn is_thought(block: &Value) -> bool {
+    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+}
+
 enum Outgoing<'a> {
-    Verbatim(&'a str),
+    Verbatim { entry: usize, item: &'a str },
     Built(Built),
 }
 
 struct Built {
+    entry: Option<usize>,
     role: &'static str,
     content: Vec<Value>,
     /// Written as a plain string where the content is one text block.
@@ -55,7 +86,7 @@ struct Built {
 
 impl Built {
     fn new(role: &'static str, content: Vec<Value>) -> Built {
-        Built { role, content, as_string: false, results_only: false }
+        Built { entry: None, role, content, as_string: false, results_only: false }
     }
 }
 
@@ -68,13 +99,36 @@ impl Outgoing<'_> {
         }
         match self {
             Outgoing::Built(built) => built.role == "assistant",
-            Outgoing::Verbatim(item) => serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == "assistant"),
+            Outgoing::Verbatim { item, .. } => {
+                serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == "assistant")
+            }
         }
+    }
+
+    fn entry(&self) -> Option<usize> {
+        match self {
+            Outgoing::Built(built) => built.entry,
+            Outgoing::Verbatim { entry, .. } => Some(*entry),
+        }
+    }
+
+    /// The blocks of an assistant's message whose last one is thinking.
+    fn content_ending_in_thought(&self) -> Option<Vec<Value>> {
+        let content = match self {
+            Outgoing::Built(built) if built.role == "assistant" && built.content.last().is_some_and(is_thought) => {
+                built.content.clone()
+            }
+            Outgoing::Verbatim { item, .. } if item.contains("thinking") && self.is_assistant() => {
+                domain_json::parse_lenient(item).ok()?.get("content")?.as_array()?.clone()
+            }
+            _ => return None,
+        };
+        content.last().is_some_and(is_thought).then_some(content)
     }
 
     fn into_text(self) -> String {
         match self {
-            Outgoing::Verbatim(item) => item.to_owned(),
+            Outgoing::Verbatim { item, .. } => item.to_owned(),
             Outgoing::Built(Built { role, content, as_string, .. }) => {
                 let text = write_block::string_form(&content).filter(|_| as_string);
                 let content = text.map_or(Value::Array(content), Value::String);
@@ -115,7 +169,12 @@ fn write_message<'p>(
     }
     content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
     let as_string = around.is_some_and(|around| around.get("content").is_some());
-    sent.push(Outgoing::Built(Built { as_string, results_only: is_tool, ..Built::new(role, content) }));
+    sent.push(Outgoing::Built(Built {
+        entry: notes.entry,
+        as_string,
+        results_only: is_tool,
+        ..Built::new(role, content)
+    }));
 }
 
 /// System messages stand among the others only where they came from this API.

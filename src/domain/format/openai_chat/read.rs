@@ -135,7 +135,8 @@ impl Reader {
             Some(Value::Array(parts)) => parts.is_empty(),
             Some(_) => false,
         };
-        self.needs_repair |= silent || (given.is_empty() && !legacy);
+        let nameless = field::string(fields, "name", "")?.is_none_or(str::is_empty);
+        self.needs_repair |= silent || (given.is_empty() && (!legacy || nameless));
         Ok(ToolResult {
             tool_call_id: if given.is_empty() { only_listed_id(fields) } else { given }.to_owned(),
             name: field::string(fields, "name", "")?.map(str::to_owned),

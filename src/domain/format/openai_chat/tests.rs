@@ -199,3 +199,34 @@ fn what_chat_can_not_say_is_noted() {
     ];
     assert_eq!(notes, expected);
 }
+
+#[test]
+fn names_that_the_api_refuses_are_replaced() {
+    let call = |name: &str| {
+        Block::ToolCall(ToolCall {
+            id: "a".to_owned(),
+            name: name.to_owned(),
+            arguments: json!({}),
+            arguments_text: None,
+            kind: CallKind::Function,
+            opaque: None,
+        })
+    };
+    let long = "n".repeat(65);
+    let (out, notes) = written(&[of(Role::Assistant, vec![call("a.b"), call(""), call(&long), call("fine-1_")])]);
+    let names: Vec<&str> = out[0]["tool_calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| call["function"]["name"].as_str().unwrap())
+        .collect();
+    assert!(names.iter().all(|name| crate::domain::format::outgoing::is_word(name, 64)), "{names:?}");
+    assert_eq!(names[3], "fine-1_");
+    assert_eq!(notes, ["tool_name_renamed"]);
+}
+
+#[test]
+fn a_legacy_result_without_a_name_is_repaired() {
+    assert!(message(&json!({ "role": "function", "content": "x" })).1);
+    assert!(!message(&json!({ "role": "function", "name": "f", "content": "x" })).1);
+}

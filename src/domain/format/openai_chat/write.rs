@@ -2,8 +2,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::format::Format;
+use crate::domain::format::outgoing;
 use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
+
+/// The longest name of a tool that the API takes.
+const MAX_NAME: usize = 64;
 
 /// Writes Chat Completions messages.
 ///
@@ -154,7 +158,12 @@ impl Said {
                 self.lose("server_tool_as_text", "a tool run by another provider is described in words");
                 self.parts.push(text_part(&server_call_text(call)));
             }
-            Block::ToolCall(call) => self.calls.push(call_value(call)),
+            Block::ToolCall(call) => {
+                if call.opaque.is_none() && !outgoing::is_word(&call.name, MAX_NAME) {
+                    self.lose("tool_name_renamed", "the provider takes no such name of a tool");
+                }
+                self.calls.push(call_value(call));
+            }
             Block::ToolResult(result) => self.parts.push(text_part(&server_result_text(result))),
             Block::Raw(Opaque { format: Format::OpenaiChat, value }) if value.get("type").is_none() => {
                 self.fields(value);
@@ -211,19 +220,20 @@ fn call_value(call: &ToolCall) -> Value {
         fields.insert("id".to_owned(), call.id.as_str().into());
         return Value::Object(fields);
     }
+    let name = outgoing::word(&call.name, MAX_NAME);
     if call.kind == CallKind::Custom {
         let input = match (&call.arguments_text, &call.arguments) {
             (Some(text), _) | (None, Value::String(text)) => text.clone(),
             (None, arguments) => arguments.to_string(),
         };
-        return json!({ "id": call.id, "type": "custom", "custom": { "name": call.name, "input": input } });
+        return json!({ "id": call.id, "type": "custom", "custom": { "name": name, "input": input } });
     }
     let arguments = match &call.arguments_text {
         Some(text) if !text.trim().is_empty() => text.clone(),
         Some(_) => "{}".to_owned(),
         None => call.arguments.to_string(),
     };
-    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+    json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } })
 }
 
 /// The message's `content`: a plain string where there is one text alone.

@@ -51,6 +51,12 @@ fn folding_keeps_the_order_and_the_previous_summary() {
 }
 
 #[test]
+fn a_blank_message_at_the_beginning_is_not_lost() {
+    let long = "word ".repeat(2000);
+    assert_eq!(said(&split(&task(vec![assistant(" "), user(&long)]), 1500, PI)), format!(" {long}"));
+}
+
+#[test]
 fn a_tiny_window_still_ends() {
     let tasks = split(&task(vec![user(&"word ".repeat(500))]), 1, PI);
     assert_eq!(said(&tasks), "word ".repeat(500));

@@ -37,7 +37,8 @@ fn every_kind_of_block_comes_back_whole() {
     ];
     for (role, blocks) in [("user", &user[..]), ("assistant", &assistant[..])] {
         for block in blocks {
-            let raw = json!({"role": role, "content": [block]});
+            // Thinking can't be the last block.
+            let raw = json!({"role": role, "content": [block, {"type": "text", "text": "end"}]});
             let item = read(&raw).unwrap();
             assert!(!item.needs_repair, "{block}");
             let (back, _) = write_one(write, &item.message.unwrap());

@@ -1,0 +1,126 @@
+//! Beginning a claimed compaction: whether it may run, and what is to be done.
+
+use anyhow::Context as _;
+
+use super::{CompactRequest, Status, Trigger};
+use crate::domain::compaction::Reason;
+use crate::domain::settings::{Settings, Strategy};
+use crate::service::error::{Result, ServiceError};
+use crate::service::head::Head;
+use crate::service::state::{Service, Tenant};
+use crate::service::view::{self, Read, Standpoint};
+use crate::service::work::{Basis, Begin, Decision, Material, Work, build};
+use crate::store::compactions::{self, CompactionRow};
+use uuid::Uuid;
+
+impl Service {
+    /// Looks at a claimed compaction and says what is to be done. What can't be done is skipped here.
+    pub async fn begin_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Begin> {
+        let mut connection = self.pool().acquire().await?;
+        let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(Begin::Ended) };
+        if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
+            return Ok(Begin::Ended);
+        }
+        let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
+        let trigger = Trigger::parse(&row.trigger).context("a stored trigger")?;
+        let head = match self.head_on(&mut connection, tenant, row.session_id).await {
+            Err(ServiceError::NotFound(_)) => return Ok(Begin::Ended),
+            head => head?,
+        };
+        let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
+        if let Some(reason) = held_back(&head, &settings, &request, trigger) {
+            drop(connection);
+            self.skip_unplanned(tenant, &row, &settings, reason).await?;
+            return Ok(Begin::Ended);
+        }
+        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
+        let afresh = !settings.iterative && loaded.newest.is_some();
+        let originals = if afresh {
+            Some(view::load_path(&mut connection, tenant, from.leaf, from.plain, Read::Items).await?)
+        } else {
+            None
+        };
+        drop(connection);
+        let requested = request.strategy.unwrap_or(settings.strategy);
+        let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
+        let job = move || {
+            let material = Material {
+                loaded: &loaded,
+                originals: originals.as_ref(),
+                state: &head.state,
+                settings: &settings,
+                request: &request,
+                trigger,
+                strategy: carried_out(requested),
+            };
+            build(&material).map(|decision| (decision, settings, request))
+        };
+        let (decision, settings, request) =
+            tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
+        match decision {
+            Ok(decision) => {
+                Ok(Begin::Work(Box::new(work(tenant, &row, trigger, settings, requested, request, basis, decision))))
+            }
+            Err(reason) => {
+                self.skip_unplanned(tenant, &row, &settings, reason).await?;
+                Ok(Begin::Ended)
+            }
+        }
+    }
+}
+
+/// Why this compaction may not even be planned.
+fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
+    let account = &head.state.account;
+    let (tokens, _) = account.tokens(settings.estimator);
+    if u64::from(account.system) + u64::from(account.tools) >= u64::from(settings.usable()) {
+        return Some(Reason::FixedOverhead);
+    }
+    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) {
+        if !settings.enabled {
+            return Some(Reason::Disabled);
+        }
+        if crate::domain::accounting::fill_state(tokens, settings) != crate::domain::compaction::FillState::Red {
+            return Some(Reason::BelowThreshold);
+        }
+    }
+    let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
+    (!admitted).then_some(Reason::AntiThrash)
+}
+
+/// Strategies of the settings that this version can't carry out are done as `auto`.
+fn carried_out(requested: Strategy) -> Strategy {
+    match requested {
+        Strategy::Truncate | Strategy::Sliding | Strategy::Smart => Strategy::Auto,
+        other => other,
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one value, put together once")]
+fn work(
+    tenant: Tenant,
+    row: &CompactionRow,
+    trigger: Trigger,
+    settings: Settings,
+    requested: Strategy,
+    request: CompactRequest,
+    basis: Basis,
+    decision: Decision,
+) -> Work {
+    Work {
+        tenant,
+        session_id: row.session_id,
+        compaction_id: row.id,
+        trigger,
+        strategy: decision.strategy,
+        requested,
+        summary_tasks: decision.tasks,
+        upstream: settings.upstream.clone(),
+        given_summary: request.summary,
+        replaced_tokens: decision.replaced_tokens,
+        settings,
+        basis,
+        outline: decision.outline,
+    }
+}

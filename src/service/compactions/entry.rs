@@ -1,0 +1,165 @@
+//! The entry that a compaction leaves, and the head behind it.
+
+use uuid::Uuid;
+
+use crate::domain::accounting::Snapshot;
+use crate::domain::compaction::{CompactionRecord, IdentifierReport};
+use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::format::Format;
+use crate::domain::identifiers;
+use crate::domain::message::{Message, Role};
+use crate::domain::settings::Settings;
+use crate::domain::shape::Shape;
+use crate::domain::summary::{Allowance, framing};
+use crate::domain::tokens;
+use crate::service::clock;
+use crate::service::error::Result;
+use crate::service::head::{Head, SessionState};
+use crate::service::view;
+use crate::service::work::{Outline, SummaryOutcome, Work};
+use crate::store::entries::{NewBranch, NewEntry};
+
+/// After a compaction that could do nothing, the context must grow by this before the next starts by itself.
+const RETRY_GROWTH: f64 = 1.1;
+
+/// A summary, framed, and what was measured on it.
+pub(super) struct Draft {
+    pub record: CompactionRecord,
+    pub identifiers: IdentifierReport,
+}
+
+/// Puts the summary message together: body, restored identifiers, file lists, tool ledger, framing.
+pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
+    let outline = &work.outline;
+    let previous = outline.previous.as_ref();
+    if outline.elides_only {
+        let mut record = previous.cloned().unwrap_or_default();
+        record.elisions = outline.elisions.clone();
+        return Draft { record, identifiers: IdentifierReport::default() };
+    }
+    let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
+    let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);
+    let body = match (history, &outcome.turn_prefix) {
+        (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
+        (Some(history), None) => history,
+        (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
+        (None, None) => String::new(),
+    };
+    let appendix = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).appendix;
+    let (missing, mut report) = identifiers::check(&body, &outline.identifiers);
+    let restored = identifiers::restore(&missing, appendix);
+    report.restored = restored.as_ref().map_or(0, |restored| restored.count);
+    let block = restored.map(|restored| restored.block);
+    let ledger = outline.ledger.render(appendix);
+    let summary = framing::frame(&work.settings, &body, block.as_deref(), &outline.files, &ledger);
+    let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
+    let record = CompactionRecord {
+        anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),
+        summary: Some(summary),
+        summary_body: Some(body),
+        elisions: outline.elisions.clone(),
+        summary_tokens: counted.total,
+        details: outline.files.clone(),
+        from_hook: outline.from_caller,
+        identifiers: outline.identifiers.clone(),
+        ledger: outline.ledger.clone(),
+        ..CompactionRecord::default()
+    };
+    Draft { record, identifiers: report }
+}
+
+/// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
+pub(super) fn compaction_entry(head: &Head, work: &Work, draft: &mut Draft, before: u64) -> NewEntry {
+    let record = &mut draft.record;
+    record.anchors = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
+    record.first_kept_entry_id = work.outline.first_kept.id.to_string();
+    record.strategy = Some(work.strategy);
+    record.tokens_before = before;
+    record.reverts = None;
+    let mut state = head.state.clone();
+    rebase(&mut state, &work.outline, record);
+    record.tokens_after = state.snapshot(&head.settings).tokens;
+    entry_of(head, record.clone())
+}
+
+/// A compaction entry with this record, behind the leaf.
+pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
+    let now = clock::now();
+    let seq = head.row.next_seq;
+    let branch = if head.state.leaf_is_tip { head.row.leaf_branch } else { head.row.next_branch };
+    let mut item = serde_json::to_value(&record).unwrap_or_default();
+    if let Some(fields) = item.as_object_mut() {
+        fields.insert("type".to_owned(), "compaction".into());
+    }
+    NewEntry {
+        head: EntryHead {
+            id: clock::entry_id(now, seq),
+            seq,
+            depth: head.row.leaf_depth + 1,
+            kind: EntryType::Compaction,
+            role: None,
+            tokens: record.summary_tokens,
+            path_tokens: head.state.account.path_tokens,
+            usage: None,
+            shape: Shape::default(),
+        },
+        branch,
+        parent_id: head.row.leaf_id,
+        path_result_tokens: head.state.account.path_result_tokens,
+        source_format: Format::Native,
+        source_id: None,
+        item: item.to_string(),
+        record: Some(record),
+        created_at: now,
+    }
+}
+
+pub(super) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
+    if head.state.leaf_is_tip {
+        return Vec::new();
+    }
+    vec![NewBranch {
+        branch,
+        parent_session: head.session_id,
+        parent_branch: head.row.leaf_branch,
+        fork_depth: head.row.leaf_depth,
+    }]
+}
+
+/// Moves the head behind the entry. The version is moved on by the write.
+pub(super) fn advance(head: &mut Head, mut state: SessionState, entry: &NewEntry) -> Result<Snapshot> {
+    if !state.leaf_is_tip {
+        head.row.next_branch += 1;
+        state.leaf_is_tip = true;
+    }
+    head.row.next_seq += 1;
+    head.row.entry_count += 1;
+    head.row.leaf_branch = entry.branch;
+    head.row.leaf_depth = entry.head.depth;
+    head.row.leaf_id = Some(entry.head.id);
+    head.state = state;
+    head.state.write_to(&mut head.row, &head.settings)
+}
+
+/// The account of the new view: anchors and kept entries with their elisions, and the summary.
+pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &CompactionRecord) {
+    let kept = outline.first_kept;
+    let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
+    let freed: i64 = record
+        .elisions
+        .iter()
+        .filter(|elision| !anchors.contains(&elision.entry_id))
+        .map(|elision| i64::from(elision.tokens_before) - i64::from(elision.tokens_after))
+        .sum();
+    let all = state.account.path_tokens - kept.path_tokens_before;
+    let results = state.account.path_result_tokens - kept.path_result_tokens_before;
+    let summary = if record.summary.is_some() { i64::from(record.summary_tokens) } else { 0 };
+    state.account.rebase(summary, anchored.messages + all - results, anchored.tool_results + results - freed);
+}
+
+/// Keeps appends from starting the next compaction until the context has grown.
+pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
+    let (tokens, _) = state.account.tokens(settings.estimator);
+    state.auto_retry_at = Some((tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1);
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# What an operator looks at.
+source "$(dirname "$0")/lib.sh"
+
+call 200 GET /healthz
+call 200 GET /readyz
+call 200 GET /openapi.json
+has '"openapi":"3.1' '/v1/sessions/{sid}/compact' '/v1/sessions/{sid}/rebuild'
+new_session '{"external_id":"curl-30"}'
+call 201 POST "$session/entries" '{"format":"anthropic","items":[{"role":"user","content":"a secret word: xyzzy"}]}'
+call 200 GET /metrics
+has contextd_
+lacks xyzzy
+call 200 GET '/v1/sessions?external_id=curl-30'
+has "${session##*/}"
+call 200 POST /v1/count '{"format":"openai_chat","items":[{"role":"user","content":"hello there"}]}'
+has '"tokens":' '"per_item":['
+call 204 DELETE "$session"
+call 404 GET "$session"

@@ -1,0 +1,117 @@
+//! Ten compactions in a row on the longest recordings: what must survive all of them.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::drill_support::*;
+use crate::drill_valid::{FORMATS, violations};
+
+const ROUNDS: usize = 10;
+
+/// The items of the recording with the most of them in a file of the corpus.
+fn longest(file: &str) -> Option<Vec<Value>> {
+    let path = shared(&format!("corpus/{file}"))?;
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    let sessions = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let longest = sessions.max_by_key(|session| session["messages"].as_array().unwrap().len())?;
+    longest["messages"].as_array().cloned()
+}
+
+fn call_ids(format: &str, items: &[Value]) -> Vec<String> {
+    let (content, kind) = match format {
+        "pi" => ("/message/content", "toolCall"),
+        _ => ("/content", "tool_use"),
+    };
+    let blocks = items.iter().filter_map(|item| item.pointer(content)?.as_array()).flatten();
+    blocks.filter(|block| block["type"] == kind).map(|block| block["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// How many calls the ledger inside a summary message stands for.
+fn ledger_calls(summary: &str) -> u64 {
+    let Some((_, rest)) = summary.split_once("<tool-calls>\n") else { return 0 };
+    let (ledger, _) = rest.split_once("\n</tool-calls>").expect("the ledger's end");
+    let count = |part: &str| -> u64 {
+        let times = part.rsplit_once('×').map(|(_, times)| times);
+        times.map_or(1, |times| times.split(' ').next().unwrap().parse().expect(part))
+    };
+    let line = |line: &str| -> u64 {
+        match line.split_once("calls: ") {
+            Some((_, totals)) if !line.starts_with("- ") => totals.split(", ").map(count).sum(),
+            _ if line.contains(" → ") => 1,
+            _ => count(line),
+        }
+    };
+    ledger.lines().map(line).sum()
+}
+
+async fn ten_rounds(format: &str, items: Vec<Value>, first: &str) {
+    let app = App::shared();
+    let settings =
+        json!({"enabled": false, "context_window": 48_000, "reserve_tokens": 8_000, "keep_recent_tokens": 6_000});
+    let session = app.session(json!({"settings": settings})).await;
+    let mut appended = Vec::new();
+    for (round, slice) in items.chunks(items.len().div_ceil(ROUNDS)).enumerate() {
+        app.append(&session, format, json!(slice)).await;
+        appended.extend_from_slice(slice);
+        let done = compact(app, &session, json!({"force": true})).await;
+        let result = &done["result"];
+        assert_eq!(done["status"], "succeeded", "{format}, round {round}: {done}");
+        let (before, after) = (result["tokens_before"].as_u64().unwrap(), result["tokens_after"].as_u64().unwrap());
+        println!(
+            "{format}, round {round}: {before} → {after} tokens, {} calls, identifiers {}",
+            call_ids(format, &appended).len(),
+            result["identifiers"]
+        );
+        assert!(after < before, "{done}");
+        check_round(app, &session, format, &appended, first).await;
+    }
+}
+
+async fn check_round(app: &App, session: &str, format: &str, appended: &[Value], first: &str) {
+    let rows = all(app, &format!("{session}/tool-calls")).await;
+    let ids: Vec<&str> = rows.iter().map(|row| row["tool_call_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, call_ids(format, appended));
+    let shown = context(app, session, format).await;
+    let entries = shown["entry_ids"].as_array().unwrap();
+    let replaced = rows.iter().filter(|row| !entries.contains(&row["entry_id"])).count() as u64;
+    for format in FORMATS {
+        let shown = context(app, session, format).await;
+        assert_eq!(violations(format, messages(&shown), false), Vec::<String>::new(), "{format}");
+        let texts = texts_of(&shown["messages"]);
+        assert!(texts.iter().any(|text| text == first), "the first message of the user, verbatim in {format}");
+        let summary = texts.iter().find(|text| text.contains("<context-summary>")).expect("a summary");
+        assert_eq!(ledger_calls(summary), replaced, "{summary}");
+    }
+}
+
+fn texts_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(values) => values.iter().flat_map(texts_of).collect(),
+        Value::Object(values) => values.values().flat_map(texts_of).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_rounds_on_the_longest_pi_session() {
+    let Some(items) = longest("pi-mono.jsonl.gz") else { return };
+    let first = items.iter().find(|item| item["message"]["role"] == "user").unwrap()["message"]["content"].clone();
+    let first = texts_of(&first[0]["text"]).pop().unwrap();
+    ten_rounds("pi", items, &first).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_rounds_on_the_longest_messages_session() {
+    let Some(items) = longest("entireio-cli.jsonl.gz") else { return };
+    let first = items.iter().find(|item| item["role"] == "user").unwrap()["content"].clone();
+    let first = match &first {
+        Value::String(text) => text.clone(),
+        blocks => blocks[0]["text"].as_str().unwrap().to_owned(),
+    };
+    ten_rounds("anthropic", items, &first).await;
+}
