@@ -6,6 +6,7 @@
 mod append;
 mod client;
 mod long;
+#[expect(clippy::expect_used, clippy::panic, reason = "test support")]
 #[path = "../../tests/support/played_upstream.rs"]
 mod played_upstream;
 mod raw;

@@ -90,7 +90,7 @@ async fn load(
     item: &str,
 ) -> sqlx::Result<Vec<StoredEntry>> {
     match segments {
-        [] => return Ok(Vec::new()),
+        [] => Ok(Vec::new()),
         [one] => {
             // One range is the common case, and the index gives it in order.
             sqlx::query(sqlx::AssertSqlSafe(format!(

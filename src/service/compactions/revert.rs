@@ -79,7 +79,7 @@ impl Service {
 }
 
 /// The compaction whose view is shown. A revert shows again what was in force before the one that it takes back.
-fn in_force(path: &[StoredEntry]) -> Option<Uuid> {
+fn in_force(path: &[Arc<StoredEntry>]) -> Option<Uuid> {
     let mut path = path;
     loop {
         let place = path.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;

@@ -112,7 +112,8 @@ pub async fn write_all(executor: impl PgExecutor<'_>, tenant: Uuid, writes: &[Wr
         .await
 }
 
-/// What follows from a head is inserted only where the head was updated.
+/// What follows from a head is inserted only where the head was updated. `ANY($2)` says nothing new, but the planner
+/// takes it to the primary key whatever it believes about the number of sessions.
 const WRITE: &str = "WITH head AS (
     UPDATE sessions s SET version = s.version + 1, next_seq = h.next_seq, next_branch = h.next_branch,
         entry_count = h.entry_count, leaf_branch = h.leaf_branch, leaf_depth = h.leaf_depth, leaf_id = h.leaf_id,
@@ -121,7 +122,7 @@ const WRITE: &str = "WITH head AS (
             $10::text[], $11::text[], $12::bigint[], $13::timestamptz[])
         h(id, version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens,
             updated_at)
-    WHERE s.tenant_id = $1 AND s.id = h.id AND s.version = h.version AND s.deleted_at IS NULL
+    WHERE s.tenant_id = $1 AND s.id = ANY($2) AND s.id = h.id AND s.version = h.version AND s.deleted_at IS NULL
     RETURNING s.id
  ), new_entries AS (
     INSERT INTO entries (tenant_id, session_id, seq, branch, depth, id, parent_id, kind, role, tokens, path_tokens,

@@ -58,7 +58,7 @@ fn take(queue: &mut Queue) -> Vec<(u128, u128)> {
 fn a_group_is_of_one_tenant_and_keeps_the_order_of_arrival() {
     let writes = [(1, 1), (2, 2), (1, 3), (2, 4), (1, 5)];
     let waiting = writes.into_iter().map(|(tenant, session)| write(tenant, session, 1)).collect();
-    let mut queue = Queue { waiting, writers: 1 };
+    let mut queue = Queue { waiting, ..Queue::default() };
     assert_eq!(take(&mut queue), [(1, 1), (1, 3), (1, 5)]);
     assert_eq!(take(&mut queue), [(2, 2), (2, 4)]);
     assert!(take(&mut queue).is_empty());
@@ -66,7 +66,8 @@ fn a_group_is_of_one_tenant_and_keeps_the_order_of_arrival() {
 
 #[test]
 fn two_writes_to_one_session_never_share_a_statement() {
-    let mut queue = Queue { waiting: VecDeque::from([write(1, 1, 1), write(1, 1, 0), write(1, 2, 1)]), writers: 1 };
+    let mut queue =
+        Queue { waiting: VecDeque::from([write(1, 1, 1), write(1, 1, 0), write(1, 2, 1)]), ..Queue::default() };
     assert_eq!(take(&mut queue), [(1, 1), (1, 2)]);
     assert_eq!(take(&mut queue), [(1, 1)]);
 }
@@ -75,7 +76,7 @@ fn two_writes_to_one_session_never_share_a_statement() {
 fn a_large_append_goes_alone_and_holds_up_no_small_one() {
     let large = GROUP_ENTRIES * 2;
     let waiting = VecDeque::from([write(1, 1, 1), write(1, 2, large), write(1, 3, 1)]);
-    let mut queue = Queue { waiting, writers: 1 };
+    let mut queue = Queue { waiting, ..Queue::default() };
     assert_eq!(take(&mut queue), [(1, 1), (1, 3)]);
     assert_eq!(take(&mut queue), [(1, 2)]);
 }
