@@ -16,14 +16,10 @@ const REBUILD: &str = r#"{"format":"openai_chat"}"#;
 pub async fn measure(server: &Server, effort: Effort, report: &mut Report) -> Outcome<()> {
     let mut client = server.client().await?;
     let whole = filled(&mut client, LONG).await?;
-    report.note(format!("MEM after fill {:?}", server.memory_mb()?));
     let whole_prepare = prepares(&mut client, &whole, effort).await?;
-    report.note(format!("MEM after fill+prepare {:?}", server.memory_mb()?));
     let (long, short) = (filled(&mut client, LONG).await?, filled(&mut client, SHORT).await?);
     for session in [&long, &short] {
-        report.note(format!("MEM {:?}", server.memory_mb()?));
         compact(&mut client, session).await?;
-        report.note(format!("MEM after compact {:?}", server.memory_mb()?));
         let context = client.post(&format!("{session}/rebuild"), REBUILD).await?;
         let (shown, tokens) = (context["messages"].as_array().map_or(0, Vec::len), &context["tokens"]);
         report.note(format!("{session}: {shown} messages, {tokens} tokens in view"));

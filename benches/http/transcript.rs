@@ -22,7 +22,7 @@ const WORDS: [&str; 16] = [
 
 /// The `n`th item: user and assistant take turns.
 pub fn item(n: u64) -> String {
-    let role = if n % 2 == 0 { "user" } else { "assistant" };
+    let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
     let mut item = format!(r#"{{"role":"{role}","content":"Step {n}:"#);
     let mut state = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     while item.len() < ITEM_BYTES - 16 {
