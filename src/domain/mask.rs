@@ -28,16 +28,17 @@ pub struct MaskPlan {
 
 /// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
 ///
-/// Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
+/// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
 /// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
 pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskPlan {
     let shown = shown_results(view, path);
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
+    let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
     let mut seen = HashSet::new();
     let mut plan = MaskPlan::default();
     for result in shown.iter().take(old) {
-        let excluded = result.name.is_some_and(|name| excluded.contains(name));
+        let excluded = pinned.contains(&result.entry_id) || result.name.is_some_and(|name| excluded.contains(name));
         if result.marked || excluded || !seen.insert((result.entry_id, result.call_id)) {
             continue;
         }

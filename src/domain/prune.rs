@@ -26,9 +26,14 @@ pub struct PruneItem<'a> {
 }
 
 /// The elisions that free tokens: duplicates first considered, then length. `max_tool_result_size` is in
-/// characters; a longer result keeps two thirds of that from its head and one third from its tail.
+/// characters; a longer result keeps two thirds of that from its head and one third from its tail. Pinned entries stay
+/// as they are.
 pub fn plan(items: &[PruneItem<'_>], settings: &Settings, estimator: Estimator) -> Vec<Elision> {
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
+    let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
+    let stays = |item: &PruneItem<'_>| {
+        item.already_elided || item.in_tail || excluded.contains(item.name) || pinned.contains(&item.entry_id)
+    };
     let mut newest: HashMap<&str, usize> = HashMap::new();
     for (at, item) in items.iter().enumerate().filter(|(_, item)| !item.already_elided) {
         newest.insert(item.text, at);
@@ -36,7 +41,7 @@ pub fn plan(items: &[PruneItem<'_>], settings: &Settings, estimator: Estimator) 
     items
         .iter()
         .enumerate()
-        .filter(|(_, item)| !item.already_elided && !item.in_tail && !excluded.contains(item.name))
+        .filter(|(_, item)| !stays(item))
         .filter_map(|(at, item)| {
             let copy = newest.get(item.text).filter(|&&last| last > at).and_then(|&last| items.get(last));
             copy.and_then(|copy| duplicate(item, copy.call_id, estimator))
