@@ -15,7 +15,7 @@ use crate::domain::format::write::{Note, Piece};
 use crate::domain::json as domain_json;
 use crate::domain::message::{Block, Message, Role};
 
-/// Said by the user where a context would start with the assistant.
+/// Said by the user where a context would start with somebody else.
 const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";
 
 /// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
@@ -33,7 +33,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         }
     }
     drop_last_thoughts(&mut sent, &mut notes);
-    if sent.first().is_some_and(Outgoing::is_assistant) {
+    if sent.first().is_some_and(|first| !first.is_from("user")) {
         notes.entry = None;
         notes.add("user_message_inserted", "the first message has to be the user's");
         sent.insert(0, Outgoing::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
@@ -47,7 +47,7 @@ fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
     let mut emptied = HashSet::new();
     for at in (0..sent.len()).rev() {
         let thought = sent[at].content_ending_in_thought();
-        if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_assistant())) {
+        if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_from("assistant"))) {
             notes.entry = sent[at].entry();
             notes.add("thinking_dropped", "an answer can't end with thinking");
             while content.last().is_some_and(is_thought) {
@@ -91,17 +91,15 @@ impl Built {
 }
 
 impl Outgoing<'_> {
-    fn is_assistant(&self) -> bool {
+    fn is_from(&self, role: &str) -> bool {
         #[derive(Deserialize)]
         struct Head<'h> {
             #[serde(borrow)]
             role: Cow<'h, str>,
         }
         match self {
-            Outgoing::Built(built) => built.role == "assistant",
-            Outgoing::Verbatim { item, .. } => {
-                serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == "assistant")
-            }
+            Outgoing::Built(built) => built.role == role,
+            Outgoing::Verbatim { item, .. } => serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == role),
         }
     }
 
@@ -118,7 +116,7 @@ impl Outgoing<'_> {
             Outgoing::Built(built) if built.role == "assistant" && built.content.last().is_some_and(is_thought) => {
                 built.content.clone()
             }
-            Outgoing::Verbatim { item, .. } if item.contains("thinking") && self.is_assistant() => {
+            Outgoing::Verbatim { item, .. } if item.contains("thinking") && self.is_from("assistant") => {
                 domain_json::parse_lenient(item).ok()?.get("content")?.as_array()?.clone()
             }
             _ => return None,
