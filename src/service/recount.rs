@@ -1,8 +1,9 @@
 //! Counting a session again under another estimator: every own entry once, in the background.
 //!
 //! Entries that a fork shares with its origin keep the counts of the origin's estimator; they are not this session's.
+//! Where they change, the fork's own totals, which go on from theirs, are worked out again too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Context as _;
 use uuid::Uuid;
@@ -14,8 +15,12 @@ use super::head::SessionState;
 use super::history::message_of;
 use super::state::{Service, Tenant};
 use super::view::{self, Read};
-use crate::domain::message::{Message, Role};
+use crate::domain::compaction::Elision;
+use crate::domain::entry::EntryHead;
+use crate::domain::mask;
+use crate::domain::message::{Block, Message, Role};
 use crate::domain::settings::Estimator;
+use crate::domain::shape::ResultRef;
 use crate::domain::tokens;
 use crate::store::entries::{self, Recount, StoredEntry};
 use crate::store::path;
@@ -36,7 +41,7 @@ impl Service {
         };
         let head = self.head_of(&row)?;
         let shared = path::shared_history(&mut transaction, tenant.0, session_id).await?;
-        let shared = entries::heads(&mut *transaction, tenant.0, &shared).await?;
+        let shared = entries::whole(&mut *transaction, tenant.0, &shared).await?;
         let own = entries::by_seq(&mut *transaction, tenant.0, session_id, -1, i64::MAX).await?;
         let estimator = head.settings.estimator;
         let counted = tokio::task::spawn_blocking(move || count(&shared, own, estimator))
@@ -50,6 +55,10 @@ impl Service {
         let state = view::state_of_path(&loaded, fixed, before);
         state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        // Their totals go on from those of the entries that they share with this session.
+        for fork in path::forks(&mut transaction, tenant.0, session_id).await? {
+            self.enqueue_recount(&mut transaction, tenant, fork).await?;
+        }
         transaction.commit().await?;
         Ok(Committed::Done)
     }
@@ -60,6 +69,10 @@ fn count(shared: &[StoredEntry], own: Vec<StoredEntry>, estimator: Estimator) ->
     let total =
         |stored: &StoredEntry| (stored.entry.head.id, (stored.entry.head.path_tokens, stored.path_result_tokens));
     let mut totals: HashMap<Uuid, (i64, i64)> = shared.iter().map(total).collect();
+    let mut elided = Elided::of(shared.iter().chain(&own), estimator);
+    for stored in shared {
+        elided.learn(&stored.entry.head, message_of(stored)?);
+    }
     let mut counted = Vec::with_capacity(own.len());
     for mut stored in own {
         let before = stored.entry.parent_id.and_then(|parent| totals.get(&parent).copied()).unwrap_or_default();
@@ -73,11 +86,14 @@ fn count(shared: &[StoredEntry], own: Vec<StoredEntry>, estimator: Estimator) ->
             }
             stored.entry.head.tokens = fresh.total;
             added = (i64::from(fresh.total), fresh.results.iter().map(|tokens| i64::from(*tokens)).sum());
+            elided.learn(&stored.entry.head, Some(message));
         }
         if let Some(record) = &mut stored.record {
-            let summary = Message::text(Role::User, record.summary.clone().unwrap_or_default());
-            record.summary_tokens = tokens::count_message(estimator, &summary).total;
+            let size =
+                |text: &String| tokens::count_message(estimator, &Message::text(Role::User, text.as_str())).total;
+            record.summary_tokens = record.summary.as_ref().map_or(0, size);
             stored.entry.head.tokens = record.summary_tokens;
+            elided.recount(&mut record.elisions);
         }
         let after = (before.0 + added.0, before.1 + added.1);
         totals.insert(stored.entry.head.id, after);
@@ -91,4 +107,40 @@ fn count(shared: &[StoredEntry], own: Vec<StoredEntry>, estimator: Estimator) ->
         });
     }
     Ok(counted)
+}
+
+/// The messages that compactions show shorter, with the new counts of their results.
+struct Elided {
+    estimator: Estimator,
+    wanted: HashSet<Uuid>,
+    known: HashMap<Uuid, (Message, Vec<ResultRef>)>,
+}
+
+impl Elided {
+    fn of<'a>(all: impl Iterator<Item = &'a StoredEntry>, estimator: Estimator) -> Elided {
+        let records = all.filter_map(|stored| stored.record.as_ref());
+        let wanted = records.flat_map(|record| &record.elisions).map(|elision| elision.entry_id).collect();
+        Elided { estimator, wanted, known: HashMap::new() }
+    }
+
+    fn learn(&mut self, head: &EntryHead, message: Option<Message>) {
+        if let Some(message) = message.filter(|_| self.wanted.contains(&head.id)) {
+            self.known.insert(head.id, (message, head.shape.results.clone()));
+        }
+    }
+
+    /// Counts each result anew, as it came and as it is shown. Elisions of one entry stand in any order.
+    fn recount(&self, elisions: &mut [Elision]) {
+        for elision in elisions.iter_mut() {
+            let Some((message, results)) = self.known.get(&elision.entry_id) else { continue };
+            let Some(slot) = results.iter().position(|result| result.call_id == elision.tool_call_id) else { continue };
+            elision.tokens_before = results[slot].tokens;
+            let Some(result) = message.tool_results().nth(slot) else { continue };
+            let mut shown = Message::new(Role::Tool, vec![Block::ToolResult(result.clone())]);
+            mask::apply(&mut shown, std::slice::from_ref(elision));
+            if let Some(tokens) = tokens::count_message(self.estimator, &shown).results.first() {
+                elision.tokens_after = *tokens;
+            }
+        }
+    }
 }

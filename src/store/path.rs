@@ -98,6 +98,17 @@ pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: U
     .await
 }
 
+/// The sessions with a branch that grows from an entry of this one.
+pub async fn forks(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar(
+        "SELECT DISTINCT session_id FROM branches WHERE tenant_id = $1 AND parent_session = $2 AND session_id <> $2",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .fetch_all(connection)
+    .await
+}
+
 /// Records that a session's branch 0 grows from a leaf of another session.
 pub async fn insert_fork(
     connection: &mut PgConnection,
