@@ -35,7 +35,7 @@ pub async fn init(log: &Log) -> anyhow::Result<Telemetry> {
         LogFormat::Text => false,
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let lines = if json { lines.json().flatten_event(true).boxed() } else { lines.boxed() };
+    let lines = if json { lines.json().flatten_event(true).with_span_list(false).boxed() } else { lines.boxed() };
     let spans = provider.as_ref().map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE)));
     tracing_subscriber::registry().with(filter).with(lines).with(spans).try_init()?;
     Ok(Telemetry { provider })

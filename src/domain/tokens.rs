@@ -28,8 +28,8 @@ pub struct Counted {
 /// What a message adds to a context. A message without content adds nothing.
 pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
     match estimator {
-        Estimator::O200k => bpe::message(bpe_openai::o200k_base(), message),
-        Estimator::Cl100k => bpe::message(bpe_openai::cl100k_base(), message),
+        Estimator::O200k => bpe::message(&bpe::O200K, message),
+        Estimator::Cl100k => bpe::message(&bpe::CL100K, message),
         Estimator::Pi => pi::message(message),
         Estimator::Praison => praison::message(message),
     }
@@ -38,8 +38,8 @@ pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
 /// The tokens of a text by itself, no message around it.
 pub fn count_text(estimator: Estimator, text: &str) -> u32 {
     match estimator {
-        Estimator::O200k => bpe::text(bpe_openai::o200k_base(), text),
-        Estimator::Cl100k => bpe::text(bpe_openai::cl100k_base(), text),
+        Estimator::O200k => bpe::text(&bpe::O200K, text),
+        Estimator::Cl100k => bpe::text(&bpe::CL100K, text),
         Estimator::Pi => pi::text(text),
         Estimator::Praison => praison::text(text),
     }

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use secrecy::ExposeSecret;
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
 
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::Config;
 use crate::store::{MIGRATIONS, queue};
+
+/// A connection idle for longer is asked whether it still lives before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_millis(500);
 
 /// An open pool, and the server behind it when that is the embedded one.
 #[derive(Debug)]
@@ -37,6 +40,16 @@ impl Database {
         let pool = PgPoolOptions::new()
             .max_connections(database.max_connections)
             .acquire_timeout(Duration::from_millis(database.acquire_timeout_ms))
+            // A connection in steady use needs no question before every statement.
+            .test_before_acquire(false)
+            .before_acquire(|connection, used| {
+                Box::pin(async move {
+                    if used.idle_for > TRUSTED_IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(options.application_name("contextd"))
             .await
             .context("connecting to the database")?;

@@ -4,6 +4,7 @@
 //! a tree of their own (pi files) and appends elsewhere than at the leaf go through a transaction that works the
 //! leaf's state out again from its path.
 
+mod group;
 mod items;
 mod rows;
 
@@ -30,6 +31,8 @@ use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
 use crate::store::sessions;
+pub(crate) use group::GroupCommit;
+use group::OneWrite;
 use items::ReadItem;
 use rows::{Planned, Planner};
 
@@ -113,7 +116,8 @@ impl Service {
         Err(ServiceError::Internal(anyhow::anyhow!("append tries exhausted")))
     }
 
-    /// One guarded statement; with a compaction to start, one transaction. `None`: the head was stale.
+    /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction.
+    /// `None`: the head was stale.
     async fn write_linear(
         &self,
         tenant: Tenant,
@@ -126,24 +130,25 @@ impl Service {
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
-        let write = Write {
-            session_id: head.session_id,
-            version,
-            head: &head.row,
-            entries: &planned.entries,
-            branches: &planned.branches,
-            now: planned.now,
-        };
         let trigger = trigger(&head.state, &snapshot, append);
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
+        let write = OneWrite {
+            tenant,
+            session_id: head.session_id,
+            version,
+            head: head.row.clone(),
+            entries: planned.entries,
+            branches: planned.branches,
+            now: planned.now,
+        };
         let appended = if trigger.is_none() && !turn_ends && !idempotency::is_keyed() {
-            if !entries::write(self.pool(), tenant.0, &write).await? {
+            if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
             }
             appended
         } else {
             let mut transaction = self.pool().begin().await?;
-            if !entries::write(&mut *transaction, tenant.0, &write).await? {
+            if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
                 return Ok(None);
             }
             let compaction = match trigger {

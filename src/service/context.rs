@@ -1,6 +1,7 @@
 //! Rebuilding: the context that a provider is sent.
 
 mod digests;
+mod paths;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -27,6 +28,7 @@ use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
 pub(crate) use digests::DigestCache;
+pub(crate) use paths::PathCache;
 
 /// Above this many messages, rendering leaves the async threads.
 const INLINE_MESSAGES: usize = 400;
@@ -103,7 +105,14 @@ impl Service {
             .ok_or(ServiceError::NotFound("session"))?;
         let head = self.head_of(&row)?;
         let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id).await?;
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
+        let loaded = if state.recounting {
+            view::load_view(&mut connection, tenant, &from, Read::Items).await?
+        } else {
+            let segments = view::visible_segments(&mut connection, tenant, &from).await?;
+            let estimator = head.settings.estimator;
+            let stored = self.inner.paths.load(&mut connection, tenant, estimator, &segments).await?;
+            Loaded::new(stored, from.newest)
+        };
         drop(connection);
         let snapshot = state.snapshot(&head.settings);
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;

@@ -28,7 +28,9 @@ pub(crate) struct Inner {
     pub pool: PgPool,
     pub options: Options,
     pub heads: super::head::HeadCache,
+    pub group_commit: super::append::GroupCommit,
     pub digests: super::context::DigestCache,
+    pub paths: super::context::PathCache,
     /// Digests of keys found valid lately; a revoked one works this much longer.
     pub known_keys: moka::sync::Cache<[u8; 32], ()>,
 }
@@ -101,8 +103,16 @@ impl Default for Options {
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
         let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
-        let (heads, digests) = (super::head::HeadCache::default(), super::context::DigestCache::default());
-        Service { inner: Arc::new(Inner { pool, options, heads, digests, known_keys }) }
+        let inner = Inner {
+            pool,
+            options,
+            heads: super::head::HeadCache::default(),
+            group_commit: super::append::GroupCommit::default(),
+            digests: super::context::DigestCache::default(),
+            paths: super::context::PathCache::default(),
+            known_keys,
+        };
+        Service { inner: Arc::new(inner) }
     }
 
     pub fn pool(&self) -> &PgPool {

@@ -1,5 +1,7 @@
 //! Loading a path, or only the part of it that the model sees.
 
+use std::sync::Arc;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -17,7 +19,7 @@ use crate::store::path::{self, Leaf, Segment};
 /// A stretch of a path in path order, and the newest compaction on it.
 #[derive(Debug)]
 pub struct Loaded {
-    pub stored: Vec<StoredEntry>,
+    pub stored: Vec<Arc<StoredEntry>>,
     pub heads: Vec<EntryHead>,
     pub newest: Option<Newest>,
 }
@@ -38,7 +40,7 @@ pub struct Standpoint {
 }
 
 impl Loaded {
-    fn new(stored: Vec<StoredEntry>, newest: Option<Newest>) -> Loaded {
+    pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> Loaded {
         let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
         Loaded { stored, heads, newest }
     }
@@ -85,13 +87,22 @@ impl Loaded {
 
 /// The view of a standpoint: anchors, the kept tail, the compaction and everything after it; nothing else is read.
 pub async fn load_view(connection: &mut PgConnection, tenant: Tenant, from: &Standpoint, read: Read) -> Result<Loaded> {
-    let path = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
-    let segments = match &from.newest {
-        None => path,
-        Some(newest) => path::clip(&path, &visible_depths(newest, from.leaf.depth)),
-    };
+    let segments = visible_segments(connection, tenant, from).await?;
     let stored = load(connection, tenant, &segments, read).await?;
     Ok(Loaded::new(stored, from.newest.clone()))
+}
+
+/// Where the entries of that view are.
+pub async fn visible_segments(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: &Standpoint,
+) -> Result<Vec<Segment>> {
+    let path = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
+    Ok(match &from.newest {
+        None => path,
+        Some(newest) => path::clip(&path, &visible_depths(newest, from.leaf.depth)),
+    })
 }
 
 /// The whole path of a leaf.
@@ -113,11 +124,12 @@ async fn load(
     tenant: Tenant,
     segments: &[Segment],
     read: Read,
-) -> Result<Vec<StoredEntry>> {
-    Ok(match read {
+) -> Result<Vec<Arc<StoredEntry>>> {
+    let stored = match read {
         Read::Heads => entries::heads(connection, tenant.0, segments).await?,
         Read::Items => entries::whole(connection, tenant.0, segments).await?,
-    })
+    };
+    Ok(stored.into_iter().map(Arc::new).collect())
 }
 
 fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
@@ -131,7 +143,7 @@ fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
 }
 
 /// The newest compaction among loaded entries of a whole path.
-pub fn newest_of(stored: &[StoredEntry]) -> Option<Newest> {
+pub fn newest_of(stored: &[Arc<StoredEntry>]) -> Option<Newest> {
     let index = stored.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
     let compaction = &stored[index];
     let record = compaction.record.as_ref()?;
@@ -139,9 +151,9 @@ pub fn newest_of(stored: &[StoredEntry]) -> Option<Newest> {
 }
 
 /// Where a compaction's view lies, given the entries before it.
-pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[StoredEntry]) -> Newest {
+pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[Arc<StoredEntry>]) -> Newest {
     let id = Uuid::parse_str(&record.first_kept_entry_id).ok();
-    let is_first_kept = |stored: &&StoredEntry| {
+    let is_first_kept = |stored: &&Arc<StoredEntry>| {
         Some(stored.entry.head.id) == id
             || stored.entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str())
     };

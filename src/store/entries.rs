@@ -1,52 +1,19 @@
 //! Entries: written once, read by ranges of a path.
 
-use chrono::{DateTime, Utc};
+mod write;
+
+use sqlx::postgres::PgRow;
 use sqlx::{PgExecutor, Row};
 use uuid::Uuid;
 
 use super::path::Segment;
-use super::sessions::HeadRow;
-use super::tool_calls::CallPlace;
 use crate::domain::compaction::CompactionRecord;
 use crate::domain::entry::{Entry, EntryHead, EntryType};
 use crate::domain::format::Format;
 use crate::domain::message::Role;
 use crate::domain::shape::Shape;
-
-/// An entry about to be written.
-#[derive(Debug, Clone)]
-pub struct NewEntry {
-    pub head: EntryHead,
-    pub branch: i32,
-    pub parent_id: Option<Uuid>,
-    pub path_result_tokens: i64,
-    pub source_format: Format,
-    pub source_id: Option<String>,
-    pub record: Option<CompactionRecord>,
-    pub item: String,
-    pub created_at: DateTime<Utc>,
-}
-
-/// A branch about to be written; see the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewBranch {
-    pub branch: i32,
-    pub parent_session: Uuid,
-    pub parent_branch: i32,
-    pub fork_depth: i64,
-}
-
-/// Entries, what follows from them, and the session's head as it is afterwards.
-#[derive(Debug)]
-pub struct Write<'a> {
-    pub session_id: Uuid,
-    /// The head's version before; the write happens only if it still holds.
-    pub version: i64,
-    pub head: &'a HeadRow,
-    pub entries: &'a [NewEntry],
-    pub branches: &'a [NewBranch],
-    pub now: DateTime<Utc>,
-}
+pub use write::{NewBranch, NewEntry, Write, write, write_all};
+use write::{record_text, shape_text};
 
 /// Where an entry sits and the totals up to it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
@@ -98,77 +65,6 @@ const HEAD_COLUMNS: &str =
     "e.session_id, e.seq, e.branch, e.depth, e.id, e.parent_id, e.kind, e.role, e.tokens, e.path_tokens,
     e.path_result_tokens, e.usage, e.source_format, e.source_id, e.shape, e.record, e.label, e.created_at";
 
-/// Writes entries and head in one statement, guarded by the head's version. False when the version has moved.
-pub async fn write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<bool> {
-    let entries = write.entries;
-    let calls: Vec<CallPlace> = entries.iter().flat_map(|entry| CallPlace::of(&entry.head)).collect();
-    let column = |f: fn(&NewEntry) -> i64| -> Vec<i64> { entries.iter().map(f).collect() };
-    let head = write.head;
-    let row = sqlx::query(
-        "WITH head AS (
-            UPDATE sessions SET version = version + 1, next_seq = $4, next_branch = $5, entry_count = $6,
-                leaf_branch = $7, leaf_depth = $8, leaf_id = $9, state = $10, fill_state = $11, tokens = $12, updated_at = $13
-            WHERE tenant_id = $1 AND id = $2 AND version = $3 AND deleted_at IS NULL
-            RETURNING tenant_id, id
-         ), new_entries AS (
-            INSERT INTO entries (tenant_id, session_id, seq, branch, depth, id, parent_id, kind, role, tokens, path_tokens,
-                path_result_tokens, usage, source_format, source_id, source_key, shape, record, item, created_at)
-            SELECT head.tenant_id, head.id, e.* FROM head, unnest($14::bigint[], $15::int[], $16::bigint[], $17::uuid[],
-                $18::uuid[], $19::text[], $20::text[], $21::int[], $22::bigint[], $23::bigint[], $24::bigint[], $25::text[],
-                $26::text[], $27::uuid[], $28::text[], $29::text[], $30::text[], $31::timestamptz[]) e
-         ), new_calls AS (
-            INSERT INTO tool_calls (tenant_id, session_id, call_key, seq, ordinal, is_result)
-            SELECT head.tenant_id, head.id, c.* FROM head, unnest($32::uuid[], $33::bigint[], $34::int[], $35::bool[]) c
-         ), new_branches AS (
-            INSERT INTO branches (tenant_id, session_id, branch, parent_session, parent_branch, fork_depth)
-            SELECT head.tenant_id, head.id, b.* FROM head, unnest($36::int[], $37::uuid[], $38::int[], $39::bigint[]) b
-         )
-         SELECT count(*) FROM head",
-    )
-    .bind(tenant)
-    .bind(write.session_id)
-    .bind(write.version)
-    .bind(head.next_seq)
-    .bind(head.next_branch)
-    .bind(head.entry_count)
-    .bind(head.leaf_branch)
-    .bind(head.leaf_depth)
-    .bind(head.leaf_id)
-    .bind(&head.state)
-    .bind(&head.fill_state)
-    .bind(head.tokens)
-    .bind(write.now)
-    .bind(column(|e| e.head.seq))
-    .bind(entries.iter().map(|e| e.branch).collect::<Vec<_>>())
-    .bind(column(|e| e.head.depth))
-    .bind(entries.iter().map(|e| e.head.id).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.parent_id).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.head.kind.as_str()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.head.role.map(Role::as_str)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| i32::try_from(e.head.tokens).unwrap_or(i32::MAX)).collect::<Vec<_>>())
-    .bind(column(|e| e.head.path_tokens))
-    .bind(column(|e| e.path_result_tokens))
-    .bind(entries.iter().map(|e| e.head.usage.map(i64::from)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.source_format.as_str()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.source_id.as_deref().map(without_nul)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.source_id.as_deref().map(text_key)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| shape_text(&e.head.shape)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.record.as_ref().map(record_text)).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.item.as_str()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|e| e.created_at).collect::<Vec<_>>())
-    .bind(calls.iter().map(|c| c.key).collect::<Vec<_>>())
-    .bind(calls.iter().map(|c| c.seq).collect::<Vec<_>>())
-    .bind(calls.iter().map(|c| c.ordinal).collect::<Vec<_>>())
-    .bind(calls.iter().map(|c| c.is_result).collect::<Vec<_>>())
-    .bind(write.branches.iter().map(|b| b.branch).collect::<Vec<_>>())
-    .bind(write.branches.iter().map(|b| b.parent_session).collect::<Vec<_>>())
-    .bind(write.branches.iter().map(|b| b.parent_branch).collect::<Vec<_>>())
-    .bind(write.branches.iter().map(|b| b.fork_depth).collect::<Vec<_>>())
-    .fetch_one(executor)
-    .await?;
-    Ok(row.try_get::<i64, _>(0)? == 1)
-}
-
 /// The heads of a path's segments, in path order. The items are not read.
 pub async fn heads(
     executor: impl PgExecutor<'_>,
@@ -193,8 +89,8 @@ async fn load(
     segments: &[Segment],
     item: &str,
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    let rows = match segments {
-        [] => return Ok(Vec::new()),
+    match segments {
+        [] => Ok(Vec::new()),
         [one] => {
             // One range is the common case, and the index gives it in order.
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -206,8 +102,9 @@ async fn load(
             .bind(one.branch)
             .bind(one.from)
             .bind(one.to)
+            .try_map(|row| stored(&row))
             .fetch_all(executor)
-            .await?
+            .await
         }
         many => {
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -222,11 +119,11 @@ async fn load(
             .bind(many.iter().map(|s| s.branch).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.from).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.to).collect::<Vec<_>>())
+            .try_map(|row| stored(&row))
             .fetch_all(executor)
-            .await?
+            .await
         }
-    };
-    rows.iter().map(stored).collect()
+    }
 }
 
 /// Every entry of the session itself by `seq`, all branches; `after` is exclusive. Shared history of a fork is not among them.
@@ -386,37 +283,43 @@ pub async fn recount(
     Ok(())
 }
 
-fn stored(row: &sqlx::postgres::PgRow) -> sqlx::Result<StoredEntry> {
-    let shape: Option<&str> = row.try_get("shape")?;
-    let record: Option<&str> = row.try_get("record")?;
-    let role: Option<&str> = row.try_get("role")?;
-    let usage: Option<i64> = row.try_get("usage")?;
-    let head = EntryHead {
-        id: row.try_get("id")?,
-        seq: row.try_get("seq")?,
-        depth: row.try_get("depth")?,
-        kind: EntryType::parse(row.try_get("kind")?).ok_or_else(|| decode("an unknown entry type"))?,
-        role: role.map(|role| Role::parse(role).ok_or_else(|| decode("an unknown role"))).transpose()?,
-        tokens: u32::try_from(row.try_get::<i32, _>("tokens")?).unwrap_or(0),
-        path_tokens: row.try_get("path_tokens")?,
-        usage: usage.and_then(|usage| u32::try_from(usage).ok()),
-        shape: shape.map(from_json::<Shape>).transpose()?.unwrap_or_default(),
-    };
-    Ok(StoredEntry {
-        entry: Entry {
-            head,
-            parent_id: row.try_get("parent_id")?,
-            source_id: row.try_get("source_id")?,
-            source_format: Format::parse(row.try_get("source_format")?).ok_or_else(|| decode("an unknown format"))?,
-            item: row.try_get("item")?,
-            created_at: row.try_get("created_at")?,
-        },
-        session_id: row.try_get("session_id")?,
-        branch: row.try_get("branch")?,
-        path_result_tokens: row.try_get("path_result_tokens")?,
-        record: record.map(from_json::<CompactionRecord>).transpose()?,
-        label: row.try_get("label")?,
-    })
+/// By place, in the order of `HEAD_COLUMNS`: a look-up by name for every column of every row is what reading a
+/// path would spend most of its time on.
+fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
+    let mut columns = Columns { row, next: 0 };
+    let (session_id, seq, branch, depth) = (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
+    let (id, parent_id) = (columns.next()?, columns.next()?);
+    let kind = EntryType::parse(columns.next()?).ok_or_else(|| decode("an unknown entry type"))?;
+    let role: Option<&str> = columns.next()?;
+    let role = role.map(|role| Role::parse(role).ok_or_else(|| decode("an unknown role"))).transpose()?;
+    let tokens = u32::try_from(columns.next::<i32>()?).unwrap_or(0);
+    let (path_tokens, path_result_tokens) = (columns.next()?, columns.next()?);
+    let usage: Option<i64> = columns.next()?;
+    let usage = usage.and_then(|usage| u32::try_from(usage).ok());
+    let source_format = Format::parse(columns.next()?).ok_or_else(|| decode("an unknown format"))?;
+    let source_id = columns.next()?;
+    let shape: Option<&str> = columns.next()?;
+    let shape = shape.map(from_json::<Shape>).transpose()?.unwrap_or_default();
+    let record: Option<&str> = columns.next()?;
+    let record = record.map(from_json::<CompactionRecord>).transpose()?;
+    let (label, created_at, item) = (columns.next()?, columns.next()?, columns.next()?);
+    let head = EntryHead { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
+    let entry = Entry { head, parent_id, source_id, source_format, item, created_at };
+    Ok(StoredEntry { entry, session_id, branch, path_result_tokens, record, label })
+}
+
+/// The columns of a row, one after the other.
+struct Columns<'r> {
+    row: &'r PgRow,
+    next: usize,
+}
+
+impl<'r> Columns<'r> {
+    fn next<T: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>>(&mut self) -> sqlx::Result<T> {
+        let place = self.next;
+        self.next += 1;
+        self.row.try_get(place)
+    }
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> sqlx::Result<T> {
@@ -427,22 +330,9 @@ fn decode(message: &'static str) -> sqlx::Error {
     sqlx::Error::Decode(message.into())
 }
 
-fn shape_text(shape: &Shape) -> Option<String> {
-    if shape.is_trivial() { None } else { serde_json::to_string(shape).ok() }
-}
-
-fn record_text(record: &CompactionRecord) -> String {
-    serde_json::to_string(record).unwrap_or_default()
-}
-
 /// A key of fixed size for free text that is looked up: PostgreSQL limits what an index row may hold.
 pub fn text_key(text: &str) -> Uuid {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
     Uuid::from_bytes(bytes)
-}
-
-/// PostgreSQL's text holds every character but NUL.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }

@@ -1,5 +1,7 @@
 //! Taking a compaction back. Nothing is deleted: a further entry says that the view is what it was before.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use super::entry::{advance, entry_of, hold_off, new_branch};
@@ -47,7 +49,7 @@ impl Service {
         let entry = entry_of(&head, record_before(&loaded, entry_id));
         let branches = new_branch(&head, entry.branch);
         loaded.heads.push(entry.head.clone());
-        loaded.stored.push(entries::StoredEntry::unsaved(&entry, head.session_id));
+        loaded.stored.push(Arc::new(entries::StoredEntry::unsaved(&entry, head.session_id)));
         let place = loaded.stored.len() - 1;
         if let Some(record) = &entry.record {
             loaded.newest = Some(newest_from(&entry.head, record, &loaded.stored[..place]));
@@ -77,7 +79,7 @@ impl Service {
 }
 
 /// The compaction whose view is shown. A revert shows again what was in force before the one that it takes back.
-fn in_force(path: &[StoredEntry]) -> Option<Uuid> {
+fn in_force(path: &[Arc<StoredEntry>]) -> Option<Uuid> {
     let mut path = path;
     loop {
         let place = path.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;

@@ -1,0 +1,81 @@
+//! Durable appends of one item, every client in a session (or list) of its own.
+
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use crate::report::{Report, Round};
+use crate::server::Server;
+use crate::{Effort, Outcome, raw, transcript};
+
+pub async fn measure(server: &Server, effort: Effort, clients: usize, report: &mut Report) -> Outcome<()> {
+    let mut rounds: Vec<Round> = Vec::new();
+    // The first round fills caches and is not counted.
+    for round in 0..=effort.rounds {
+        let ours = appends(server, effort, clients).await?;
+        let list = (round * clients) as i64 + if clients == 1 { 1_000_000 } else { 0 };
+        let raw = inserts(server, effort, clients, list).await?;
+        if round > 0 {
+            rounds.push((ours, raw));
+        }
+    }
+    let what = format!("append of 1 KB, {clients} clients, beside single inserts");
+    report.compare(&what, "/s", &rounds, "≥ 0.6, aim 0.8");
+    Ok(())
+}
+
+/// Appends per second.
+async fn appends(server: &Server, effort: Effort, clients: usize) -> Outcome<f64> {
+    let mut ready = Vec::new();
+    for _ in 0..clients {
+        let mut client = server.client().await?;
+        let session = client.session(r#"{"enabled":false}"#).await?;
+        ready.push((client, format!("{session}/entries")));
+    }
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for (mut client, path) in ready {
+        running.spawn(async move {
+            let mut count = 0_u64;
+            while start.elapsed() < effort.window {
+                let request = client.request(&path, &transcript::body(count, count + 1));
+                client.send(&request).await?;
+                count += 1;
+            }
+            Outcome::Ok(count)
+        });
+    }
+    rate(running, start).await
+}
+
+/// Inserts per second.
+async fn inserts(server: &Server, effort: Effort, clients: usize, list: i64) -> Outcome<f64> {
+    let mut ready = Vec::new();
+    for n in 0..clients {
+        let mut connection = raw::connect(server).await?;
+        raw::insert(&mut connection, list + n as i64, -1, "").await?;
+        ready.push((connection, list + n as i64));
+    }
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for (mut connection, list) in ready {
+        running.spawn(async move {
+            let mut count = 0_u64;
+            while start.elapsed() < effort.window {
+                raw::insert(&mut connection, list, count as i64, &transcript::item(count)).await?;
+                count += 1;
+            }
+            Outcome::Ok(count)
+        });
+    }
+    rate(running, start).await
+}
+
+/// The sum of what the clients did, per second.
+pub async fn rate(mut running: JoinSet<Outcome<u64>>, start: Instant) -> Outcome<f64> {
+    let mut count = 0;
+    while let Some(done) = running.join_next().await {
+        count += done??;
+    }
+    Ok(count as f64 / start.elapsed().as_secs_f64())
+}
