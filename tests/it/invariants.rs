@@ -57,7 +57,7 @@ fn no_invariant_fails() {
     let pool = runtime.block_on(database());
     let (cases, compactions) = (Cell::new(0_usize), Cell::new(0_usize));
     let (started, first) = (Instant::now(), RefCell::new(None::<String>));
-    let mut runner = TestRunner::new(config(24));
+    let mut runner = TestRunner::new(config(16));
     let outcome = runner.run(&generate::case(OPERATIONS), |case| {
         let run = async {
             let mut world = World::new(&pool, tenant(&pool).await, &case).await;

@@ -56,6 +56,15 @@ fn zero_masks_all_but_excluded_tools() {
 }
 
 #[test]
+fn pinned_entries_stay() {
+    let path = path(&[100, 200, 300]);
+    let settings = Settings { keep_recent_results: 0, pinned_entry_ids: vec![path[2].id], ..settings() };
+    let plan = plan(&view(&path, &[]), &path, &settings);
+    let ids: Vec<&str> = plan.elisions.iter().map(|elision| elision.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c2"]);
+}
+
+#[test]
 fn leaves_what_frees_nothing_or_too_little() {
     let settings = Settings { keep_recent_results: 0, ..settings() };
     let small = path(&[1, 2]);

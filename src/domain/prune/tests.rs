@@ -40,7 +40,7 @@ fn long_results_keep_head_and_tail() {
 }
 
 #[test]
-fn the_tail_excluded_tools_and_earlier_elisions_stay() {
+fn the_tail_pinned_entries_excluded_tools_and_earlier_elisions_stay() {
     let text = "z".repeat(3000);
     let tail = PruneItem { in_tail: true, ..item(2, &text) };
     let earlier = PruneItem { already_elided: true, ..item(3, &text) };
@@ -48,6 +48,9 @@ fn the_tail_excluded_tools_and_earlier_elisions_stay() {
     assert_eq!(elisions.len(), 1);
     assert_eq!(elisions[0].same_as.as_deref(), Some("c2"));
     let mut settings = settings();
+    settings.pinned_entry_ids = vec![Uuid::from_u128(0)];
+    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+    settings.pinned_entry_ids.clear();
     settings.exclude_tools = vec!["read".into()];
     assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
 }

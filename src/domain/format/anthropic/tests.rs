@@ -105,7 +105,10 @@ fn passes_on_system_messages_of_other_formats() {
     assert!(messages[0]["content"][0]["text"].as_str().unwrap().contains("be brief"));
     assert_eq!(notes, ["system_as_user"]);
     let own = json!({"role": "system", "content": [{"type": "tool_addition", "tool": {"name": "x"}}]});
-    assert_eq!(written(&[piece(message(own.clone()))]), (vec![own], vec![]));
+    let (messages, notes) = written(&[piece(Message::text(Role::User, "go")), piece(message(own.clone()))]);
+    assert_eq!((&messages[1], notes), (&own, vec![]));
+    let (messages, notes) = written(&[piece(message(own.clone()))]);
+    assert_eq!((&messages[0]["role"], &messages[1], notes), (&json!("user"), &own, vec!["user_message_inserted"]));
 }
 
 #[test]
