@@ -47,12 +47,15 @@ pub struct CompactionRecord {
     pub ledger: Ledger,
 }
 
-/// One tool result shown shorter than it is. The original stays in its entry.
+/// One tool result, or the arguments of one call, shown shorter than they are. The original stays in its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Elision {
     pub entry_id: Uuid,
     pub tool_call_id: String,
     pub kind: ElisionKind,
+    /// What of the call is shown shorter. The entry is the one that holds it.
+    #[serde(default, skip_serializing_if = "ElidedPart::is_result")]
+    pub part: ElidedPart,
     pub tokens_before: u32,
     pub tokens_after: u32,
     /// `duplicate`: the call whose result says the same. `truncate`: how many characters of head and tail stay.
@@ -69,6 +72,28 @@ pub enum ElisionKind {
     Truncate,
     Duplicate,
     Drop,
+}
+
+/// The half of a call that an [`Elision`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElidedPart {
+    #[default]
+    Result,
+    Arguments,
+}
+
+impl ElidedPart {
+    fn is_result(&self) -> bool {
+        *self == ElidedPart::Result
+    }
+}
+
+impl Elision {
+    /// Tokens that the context is smaller by.
+    pub fn freed(&self) -> i64 {
+        i64::from(self.tokens_before) - i64::from(self.tokens_after)
+    }
 }
 
 /// Files that the summarised calls read and changed, sorted by UTF-16 code units; disjoint.

@@ -6,6 +6,8 @@
 mod emit;
 mod matching;
 
+use std::collections::HashSet;
+
 use crate::domain::entry::EntryHead;
 use crate::domain::format::Format;
 use crate::domain::format::write::{Note, Piece};
@@ -43,6 +45,15 @@ pub fn pieces<'a>(
     let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
     let matching = matching::Matching::of(&steps, target == Format::Anthropic);
     emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
+}
+
+/// The results of a view that answer one of its calls, as index into `path` and place among the entry's results.
+/// All others, a provider's own aside, go out in no context.
+pub fn answered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
+    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let matching = matching::Matching::of(&steps, false);
+    let places = matching.calls.iter().filter_map(|call| call.answer);
+    places.filter_map(|place| Some((steps.get(place.step)?.index, place.slot))).collect()
 }
 
 /// One step of the view, with what pairing needs of its entry.

@@ -40,12 +40,12 @@ pub struct Settings {
     pub anchor_first_user: bool,
     /// Tool results (counted one by one) that masking leaves alone; 0 masks all.
     pub keep_recent_results: u32,
-    /// Tools whose results are never masked or pruned.
+    /// Tools whose results and arguments are never masked or pruned.
     pub exclude_tools: Vec<String>,
-    /// Masking that frees less than this is not done.
+    /// Masking, and likewise pruning, that frees less than this in all is not done.
     pub min_gain_tokens: u32,
     pub tool_prune_before_summarise: bool,
-    /// In characters.
+    /// In characters. Pruning shortens longer results, and longer strings in the arguments of calls.
     pub max_tool_result_size: u32,
     pub template: Template,
     /// Update the previous summary with what is new (true) or summarise everything again (false).

@@ -15,7 +15,7 @@ use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read, Standpoint};
-use crate::domain::compaction::FillState;
+use crate::domain::compaction::{ElidedPart, FillState};
 use crate::domain::entry::EntryHead;
 use crate::domain::fit::fit;
 use crate::domain::format::write::{Note, Piece};
@@ -66,11 +66,12 @@ pub struct Context {
     pub conversion_notes: Vec<ConversionNote>,
 }
 
-/// A tool result that is shown shorter than it is; `tool-calls/{tool_call_id}` gives the whole.
+/// A tool result, or the arguments of a call, shown shorter than they are; `tool-calls/{tool_call_id}` gives the whole.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Elided {
     pub tool_call_id: String,
     pub entry_id: Uuid,
+    pub part: ElidedPart,
     /// Tokens of the original.
     pub tokens: u32,
 }
@@ -217,6 +218,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
                 written.elided.extend(elisions.iter().map(|elision| Elided {
                     tool_call_id: elision.tool_call_id.clone(),
                     entry_id: elision.entry_id,
+                    part: elision.part,
                     tokens: elision.tokens_before,
                 }));
             }

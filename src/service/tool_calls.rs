@@ -11,7 +11,7 @@ use super::error::{Result, ServiceError};
 use super::history::message_of;
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Loaded, Read};
-use crate::domain::compaction::FileLists;
+use crate::domain::compaction::{ElidedPart, FileLists};
 use crate::domain::entry::EntryHead;
 use crate::domain::files;
 use crate::domain::message::{Message, ToolResult};
@@ -29,7 +29,8 @@ pub struct ToolCallRow {
     pub status: &'static str,
     pub entry_id: Uuid,
     pub result_entry_id: Option<Uuid>,
-    /// The result is shown elided in the context at this leaf, or not shown at all.
+    /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
+    /// shortened. They are whole here.
     pub elided: bool,
 }
 
@@ -162,7 +163,7 @@ fn occurrences(heads: &[EntryHead]) -> Vec<Occurrence> {
 /// What of a path the context shows.
 struct Visible {
     entries: HashSet<Uuid>,
-    elided: HashSet<(Uuid, String)>,
+    elided: HashSet<(Uuid, String, ElidedPart)>,
 }
 
 impl Visible {
@@ -172,14 +173,19 @@ impl Visible {
         for item in loaded.view() {
             if let ViewItem::Entry { index, elisions } = item {
                 visible.entries.insert(loaded.heads[index].id);
-                visible.elided.extend(elisions.into_iter().map(|elision| (elision.entry_id, elision.tool_call_id)));
+                let shorter = elisions.into_iter().map(|one| (one.entry_id, one.tool_call_id, one.part));
+                visible.elided.extend(shorter);
             }
         }
         visible
     }
 
     fn hides(&self, entry_id: Uuid, call_id: &str) -> bool {
-        !self.entries.contains(&entry_id) || self.elided.contains(&(entry_id, call_id.to_owned()))
+        !self.entries.contains(&entry_id) || self.shortens(entry_id, call_id, ElidedPart::Result)
+    }
+
+    fn shortens(&self, entry_id: Uuid, call_id: &str, part: ElidedPart) -> bool {
+        self.elided.contains(&(entry_id, call_id.to_owned(), part))
     }
 }
 
@@ -201,7 +207,8 @@ fn row(loaded: &Loaded, found: &Occurrence, message: &Message, visible: &Visible
         status,
         entry_id: head.id,
         result_entry_id: result.map(|(head, _)| head.id),
-        elided: result.is_some_and(|(head, _)| visible.hides(head.id, &call.id)),
+        elided: result.is_some_and(|(head, _)| visible.hides(head.id, &call.id))
+            || visible.shortens(head.id, &call.id, ElidedPart::Arguments),
     }
 }
 

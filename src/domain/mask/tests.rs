@@ -88,6 +88,7 @@ fn shows_each_kind_as_stated() {
         entry_id: Uuid::nil(),
         tool_call_id: "c1".into(),
         kind: ElisionKind::Mask,
+        part: ElidedPart::Result,
         tokens_before: 77,
         tokens_after: 9,
         same_as: Some("c2".into()),
@@ -126,7 +127,7 @@ proptest! {
     #[test]
     fn applying_twice_changes_nothing(text in ".{0,80}", head in 0u32..20, tail in 0u32..20) {
         let elision = |kind| Elision {
-            entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, tokens_before: 5, tokens_after: 3,
+            entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, part: ElidedPart::Result, tokens_before: 5, tokens_after: 3,
             same_as: Some("d".into()), keep_chars: Some((head, tail)),
         };
         for kind in [ElisionKind::Mask, ElisionKind::Duplicate, ElisionKind::Drop] {

@@ -12,6 +12,7 @@ use crate::domain::shape::OpenCalls;
 use crate::domain::view::plan_view;
 
 mod corpus;
+mod elided;
 mod providers;
 
 /// Entries as an append makes them.

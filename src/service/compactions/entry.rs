@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{CompactionRecord, IdentifierReport};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, IdentifierReport};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::format::Format;
 use crate::domain::identifiers;
@@ -146,16 +146,16 @@ pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
     let kept = outline.first_kept;
     let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
     let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
-    let freed: i64 = record
-        .elisions
-        .iter()
-        .filter(|elision| !anchors.contains(&elision.entry_id))
-        .map(|elision| i64::from(elision.tokens_before) - i64::from(elision.tokens_after))
-        .sum();
+    let freed = |part: ElidedPart| -> i64 {
+        let kept = record.elisions.iter().filter(|one| one.part == part && !anchors.contains(&one.entry_id));
+        kept.map(Elision::freed).sum()
+    };
+    let (arguments, elided) = (freed(ElidedPart::Arguments), freed(ElidedPart::Result));
     let all = state.account.path_tokens - kept.path_tokens_before;
     let results = state.account.path_result_tokens - kept.path_result_tokens_before;
     let summary = if record.summary.is_some() { i64::from(record.summary_tokens) } else { 0 };
-    state.account.rebase(summary, anchored.messages + all - results, anchored.tool_results + results - freed);
+    let messages = anchored.messages + all - results - arguments;
+    state.account.rebase(summary, messages, anchored.tool_results + results - elided);
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.

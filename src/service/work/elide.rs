@@ -1,15 +1,16 @@
-//! Which tool results a compaction shows shorter, and whether that is all it does.
+//! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
 
 use std::collections::HashMap;
 
 use super::Material;
 use crate::domain::accounting::fill_state;
-use crate::domain::compaction::{Elision, FillState};
+use crate::domain::compaction::{ElidedPart, Elision, FillState};
 use crate::domain::guard::savings_pct;
 use crate::domain::mask;
 use crate::domain::message::{Block, Message, ToolResult};
+use crate::domain::pairing;
 use crate::domain::prepare::Plan;
-use crate::domain::prune::{self, PruneItem};
+use crate::domain::prune::{self, PruneCall, PruneItem};
 use crate::domain::settings::Strategy;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::Trigger;
@@ -47,25 +48,35 @@ fn prune_plan(
     view: &[ViewItem],
     plan: Option<&Plan>,
 ) -> Vec<Elision> {
-    let heads = &material.loaded.heads;
+    let (heads, settings) = (&material.loaded.heads, material.settings);
     let end = heads.last().map_or(0, |head| head.path_tokens);
-    let recent = i64::from(material.settings.keep_recent_tokens);
+    let recent = i64::from(settings.keep_recent_tokens);
     let in_tail = |index: usize| match plan {
         Some(plan) => index >= plan.first_kept,
         None => end - heads[index].path_tokens < recent,
     };
     let names: HashMap<&str, &str> =
         heads.iter().flat_map(|head| &head.shape.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect();
+    let answered = pairing::answered(view, heads);
     let mut texts: Vec<(usize, &ToolResult, u32, bool, String)> = Vec::new();
+    let mut calls: Vec<PruneCall<'_>> = Vec::new();
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
         let Some(message) = messages.get(index) else { continue };
-        for (result, known) in message.tool_results().zip(&heads[*index].shape.results) {
-            if result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
-                let already = elisions.iter().any(|elision| elision.tool_call_id == known.call_id);
+        let already = |part: ElidedPart, id: &str| elisions.iter().any(|one| one.part == part && one.tool_call_id == id);
+        for (slot, (result, known)) in message.tool_results().zip(&heads[*index].shape.results).enumerate() {
+            let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
+            if is_text && answered.contains(&(*index, slot)) {
+                let already = already(ElidedPart::Result, &known.call_id);
                 texts.push((*index, result, known.tokens, already, result.plain_text()));
             }
         }
+        calls.extend(message.tool_calls().map(|call| PruneCall {
+            entry_id: heads[*index].id,
+            call,
+            already_elided: already(ElidedPart::Arguments, &call.id),
+            in_tail: in_tail(*index),
+        }));
     }
     let items: Vec<PruneItem<'_>> = texts
         .iter()
@@ -79,7 +90,9 @@ fn prune_plan(
             in_tail: in_tail(*index),
         })
         .collect();
-    prune::plan(&items, material.settings, material.settings.estimator)
+    let mut elisions = prune::plan(&items, settings, settings.estimator);
+    elisions.extend(prune::plan_arguments(&calls, settings, settings.estimator));
+    prune::worthwhile(elisions, settings)
 }
 
 /// Whether eliding alone is what this compaction does.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::elide::Elided;
 use super::tasks::tasks;
 use super::{Decision, KeptFrom, Material, Outline};
-use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, FileLists, Reason};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists, Reason};
 use crate::domain::identifiers;
 use crate::domain::ledger;
 use crate::domain::message::Message;
@@ -36,7 +36,7 @@ pub(super) fn elision_outline(material: &Material<'_>, elided: Elided) -> std::r
         .filter(|head| anchor_ids.contains(&head.id))
         .cloned()
         .collect();
-    let pruned = count_kind(&elided.merged, &previous, |kind| kind != ElisionKind::Mask);
+    let pruned = pruned_results(&elided.merged, record_elisions(&previous));
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if material.strategy == Strategy::Auto { Strategy::Mask } else { material.strategy };
     let record = previous.as_ref();
@@ -71,10 +71,15 @@ fn caller_files(request: &CompactRequest) -> Option<FileLists> {
     serde_json::from_value(request.details.clone()?).ok()
 }
 
-fn count_kind(merged: &[Elision], previous: &Option<CompactionRecord>, wanted: impl Fn(ElisionKind) -> bool) -> u32 {
-    let count = |elisions: &[Elision]| elisions.iter().filter(|elision| wanted(elision.kind)).count();
-    let before = previous.as_ref().map_or(0, |record| count(&record.elisions));
-    u32::try_from(count(merged).saturating_sub(before)).unwrap_or(u32::MAX)
+/// Results that pruning shows shorter, without those that it showed so `before`.
+fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
+    let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
+    let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
+    u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+}
+
+fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
+    record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
@@ -136,7 +141,7 @@ pub(super) fn summary_outline(
         identifiers,
         ledger,
         masked: elided.masked_results,
-        pruned: u32::try_from(elided.pruned.len()).unwrap_or(u32::MAX),
+        pruned: pruned_results(&elided.pruned, &[]),
         mask_freed: elided.mask_freed,
         from_caller: material.request.summary.is_some(),
         previous,
