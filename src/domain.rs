@@ -22,6 +22,7 @@ pub mod prune;
 pub mod settings;
 pub mod shape;
 pub mod summary;
+pub mod thinking;
 pub mod tokens;
 pub mod usage;
 pub mod verify;

@@ -67,7 +67,14 @@ struct Step<'v> {
     is_summary: bool,
 }
 
-static NO_SHAPE: Shape = Shape { calls: Vec::new(), results: Vec::new(), needs_repair: false, mixed: false };
+static NO_SHAPE: Shape = Shape {
+    calls: Vec::new(),
+    results: Vec::new(),
+    needs_repair: false,
+    mixed: false,
+    leads: false,
+    checkpoint: false,
+};
 
 impl<'v> Step<'v> {
     fn of(item: &'v ViewItem, path: &'v [EntryHead]) -> Option<Step<'v>> {
@@ -104,4 +111,4 @@ impl<'v> Step<'v> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::domain) mod tests;

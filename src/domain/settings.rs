@@ -47,6 +47,7 @@ pub struct Settings {
     pub tool_prune_before_summarise: bool,
     /// In characters. Pruning shortens longer results, and longer strings in the arguments of calls.
     pub max_tool_result_size: u32,
+    pub thinking: Thinking,
     pub template: Template,
     /// Update the previous summary with what is new (true) or summarise everything again (false).
     pub iterative: bool,
@@ -89,6 +90,11 @@ word_enum!(
 );
 word_enum!(Strategy { Auto, Mask, Prune, Truncate, Sliding, Smart, Summarize, LlmSummarize });
 word_enum!(Template { Checkpoint, SixSection, Continuity, Prose });
+word_enum!(
+    /// What becomes of the model's thinking in a rebuilt context. `auto`: what the target would refuse is left out.
+    /// `keep`: besides, thinking that another model signed stays. `strip`: none but that of the running tool-use turn.
+    Thinking { Keep, Strip, Auto }
+);
 word_enum!(OnUpstreamFailure { Fallback, Fail });
 word_enum!(Policy { Conservative, Balanced, Aggressive });
 word_enum!(GuardReset { Growth, NewMessages });

@@ -23,7 +23,8 @@ use crate::domain::format::{self, Format};
 use crate::domain::json as domain_json;
 use crate::domain::message::Role;
 use crate::domain::pairing::{self, Source};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Settings, Thinking};
+use crate::domain::thinking;
 use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
@@ -119,10 +120,11 @@ impl Service {
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
+        let thinking = head.settings.thinking;
         let written = if view.len() <= INLINE_MESSAGES {
-            write(&loaded, &view, format, system)?
+            write(&loaded, &view, format, thinking, system)?
         } else {
-            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, system));
+            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, thinking, system));
             job.await.context("rendering a context")??
         };
         let stable_prefix_messages =
@@ -183,7 +185,13 @@ fn bounded_view(
     }
 }
 
-fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<RawValue>>) -> Result<Written> {
+fn write(
+    loaded: &Loaded,
+    view: &[ViewItem],
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Written> {
     let mut notes: Vec<Note> = Vec::new();
     let source = |index: usize| {
         let entry = &loaded.stored[index].entry;
@@ -195,9 +203,11 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
     let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
+    thinking::settle(&mut pieces, &loaded.heads, policy, format, &mut notes);
+    let messages = format::write(format, &pieces, &mut notes);
+    let messages = thinking::finish(messages, policy, format, &mut notes);
     let raw = |text: String| RawValue::from_string(text).context("a written message");
-    let messages =
-        format::write(format, &pieces, &mut notes).into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
+    let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
     let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
     let mut written = Written {
         system,

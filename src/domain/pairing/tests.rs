@@ -11,6 +11,7 @@ use crate::domain::message::Block;
 use crate::domain::shape::OpenCalls;
 use crate::domain::view::plan_view;
 
+mod compactions;
 mod corpus;
 mod elided;
 mod providers;

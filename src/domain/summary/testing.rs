@@ -31,6 +31,7 @@ pub fn settings() -> Settings {
         min_gain_tokens: 0,
         tool_prune_before_summarise: true,
         max_tool_result_size: 500,
+        thinking: Thinking::Auto,
         template: Template::Checkpoint,
         iterative: true,
         focus_topic: None,
