@@ -188,7 +188,8 @@ impl Shape {
             let call_id = shape.answered(result, open, &mut taken);
             shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
         }
-        shape.leads = matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());
+        shape.leads =
+            matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());
         shape.checkpoint =
             message.content.iter().any(|block| matches!(block, Block::Raw(opaque) if opaque.is_compaction()));
         shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();

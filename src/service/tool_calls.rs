@@ -1,6 +1,6 @@
 //! The ledger of tool calls and files: every call on the path, however much was compacted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::view::{self, Loaded, Read};
 use crate::domain::compaction::{ElidedPart, FileLists};
 use crate::domain::entry::EntryHead;
 use crate::domain::files;
-use crate::domain::message::{Message, ToolResult};
+use crate::domain::message::{Message, Role, ToolResult};
 use crate::domain::shape::ShapeKind;
 use crate::store::entries;
 use crate::store::path::Segment;
@@ -142,17 +142,25 @@ impl Service {
     }
 }
 
-/// Pairs calls and results along a path: a result answers the newest open call of its id.
+/// Pairs calls and results along a path, as a context does: a result answers the oldest open call of its id; a call of
+/// a later answer ends the wait of earlier ones under its id.
 fn occurrences(heads: &[EntryHead]) -> Vec<Occurrence> {
     let mut found: Vec<Occurrence> = Vec::new();
-    let mut open: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    let mut open: HashMap<&str, (usize, VecDeque<usize>)> = HashMap::new();
+    let mut answers = 0;
     for (index, head) in heads.iter().enumerate() {
+        answers += usize::from(head.is_visible() && head.role != Some(Role::Assistant));
         for (call_ordinal, call) in head.shape.calls.iter().enumerate() {
-            open.insert(call.id.as_str(), found.len());
+            let (answer, waiting) = open.entry(call.id.as_str()).or_default();
+            if *answer != answers {
+                (*answer, *waiting) = (answers, VecDeque::new());
+            }
+            waiting.push_back(found.len());
             found.push(Occurrence { call: index, call_ordinal, result: None });
         }
         for (ordinal, result) in head.shape.results.iter().enumerate() {
-            if let Some(occurrence) = open.remove(result.call_id.as_str()).and_then(|place| found.get_mut(place)) {
+            let call = open.get_mut(result.call_id.as_str()).and_then(|(_, waiting)| waiting.pop_front());
+            if let Some(occurrence) = call.and_then(|place| found.get_mut(place)) {
                 occurrence.result = Some((index, ordinal));
             }
         }
@@ -234,3 +242,6 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
     }
     joined
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ mod drill_curl;
 mod drill_guard;
 mod drill_input;
 mod drill_mutations;
+mod drill_provider;
 mod drill_races;
 mod drill_rounds;
 mod drill_support;

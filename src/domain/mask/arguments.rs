@@ -62,7 +62,9 @@ fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> 
             changed
         }
         // Every one is to be visited: `any` would stop at the first.
-        Value::Array(items) => items.iter_mut().fold(false, |any, item| shorten_value(item, call_id, head, tail) || any),
+        Value::Array(items) => {
+            items.iter_mut().fold(false, |any, item| shorten_value(item, call_id, head, tail) || any)
+        }
         Value::Object(fields) => {
             fields.values_mut().fold(false, |any, field| shorten_value(field, call_id, head, tail) || any)
         }

@@ -115,6 +115,23 @@ fn results_without_a_waiting_call_are_left_out() {
 }
 
 #[test]
+fn only_what_answers_a_call_counts_as_shown() {
+    let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
+    let items = [
+        user("go"),
+        json!({ "role": "assistant", "content": [call("a"), call("b")] }),
+        json!({ "role": "user", "content": [result("a", "1"), result("a", "again"), result("b", "2"), result("x", "?")] }),
+    ];
+    let entries = appended(Format::Anthropic, &items);
+    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    assert_eq!(answered(&plan_view(&heads, None), &heads), HashSet::from([(2, 0), (2, 2)]));
+    let (out, notes) = rebuilt(&entries, Format::Anthropic);
+    assert_eq!(out[2]["content"], json!([result("a", "1"), result("b", "2")]));
+    assert_eq!(codes(&notes), [("duplicate_result_dropped", Some(2)), ("orphan_result_dropped", Some(2))]);
+}
+
+#[test]
 fn a_late_result_moves_to_its_call() {
     let (out, notes) = chat(&[calls(&["a"]), user("meanwhile"), answer("a", "1")]);
     assert_eq!(out, [calls(&["a"]), answer("a", "1"), user("meanwhile")]);

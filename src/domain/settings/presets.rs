@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Estimator, FileKind, FileTool, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Strategy, Template, Thinking,
+    Estimator, FileKind, FileTool, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Strategy, Template,
+    Thinking,
 };
 
 /// The preset's values for a model with this window. Sizes are not yet fitted to a small window.

@@ -70,7 +70,8 @@ fn role_step(message: &Value) -> Step {
     let listed = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
     match message["role"].as_str() {
         Some("assistant") => {
-            let is_call = |kind| matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall");
+            let is_call =
+                |kind| matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall");
             Step::Answer { calls: listed || message["function_call"].is_object() || blocks().any(is_call) }
         }
         Some("tool" | "function" | "toolResult") => Step::Result,

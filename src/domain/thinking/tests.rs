@@ -75,7 +75,8 @@ fn strip_leaves_the_running_turn_alone() {
     assert_eq!(notes, ["thinking_stripped"]);
     let (out, _) = rebuilt(&entries[..4], Thinking::Strip, Format::Anthropic);
     assert_eq!(out[3], answer(&[text("done")]), "no turn is running");
-    let paused = [user("go"), answer(&[thought(), json!({"type": "server_tool_use", "id": "s", "name": "w", "input": {}})])];
+    let paused =
+        [user("go"), answer(&[thought(), json!({"type": "server_tool_use", "id": "s", "name": "w", "input": {}})])];
     let (out, _) = rebuilt(&appended(Format::Anthropic, &paused), Thinking::Strip, Format::Anthropic);
     assert_eq!(out, paused, "a paused turn is running");
 }

@@ -63,7 +63,8 @@ fn prune_plan(
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
         let Some(message) = messages.get(index) else { continue };
-        let already = |part: ElidedPart, id: &str| elisions.iter().any(|one| one.part == part && one.tool_call_id == id);
+        let already =
+            |part: ElidedPart, id: &str| elisions.iter().any(|one| one.part == part && one.tool_call_id == id);
         for (slot, (result, known)) in message.tool_results().zip(&heads[*index].shape.results).enumerate() {
             let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
             if is_text && answered.contains(&(*index, slot)) {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
-use crate::domain::format::{Format, outgoing};
 use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
+use crate::domain::format::{Format, outgoing};
 use crate::domain::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
 
 const EPOCH: &str = "1970-01-01T00:00:00.000Z";

@@ -21,11 +21,8 @@ fn long_strings_keep_their_ends_and_their_place() {
     let given = json!({"path": "src/lib.rs", "edits": [{"new": text, "line": 1.50}], "force": true});
     let mut shown = call(given);
     assert!(shorten(&mut shown, 300, 200));
-    let head_and_tail = format!(
-        "{}\n[argument truncated; call_id=c1; original_characters=1000]\n{}",
-        "a".repeat(300),
-        "z".repeat(200)
-    );
+    let head_and_tail =
+        format!("{}\n[argument truncated; call_id=c1; original_characters=1000]\n{}", "a".repeat(300), "z".repeat(200));
     let expected = json!({"path": "src/lib.rs", "edits": [{"new": head_and_tail, "line": 1.50}], "force": true});
     assert_eq!(shown.arguments, expected);
     assert_eq!(shown.arguments_text, Some(expected.to_string()));
@@ -81,7 +78,8 @@ fn json_values() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec(("[a-d]", inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            prop::collection::vec(("[a-d]", inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     })
 }

@@ -65,8 +65,10 @@ fn calls_of(target: Format, written: &[String]) -> Vec<ToolCall> {
 /// A session that writes a long file, in each format.
 fn sessions(text: &str) -> Vec<(Format, Vec<Value>)> {
     let arguments = json!({"path": "src/main.rs", "content": text, "mode": 0o644});
-    let chat = |function: Value| json!({"role": "assistant", "content": null, "tool_calls": [
-        {"id": "c1", "type": "function", "function": function}]});
+    let chat = |function: Value| {
+        json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "c1", "type": "function", "function": function}]})
+    };
     let function = json!({"name": "write", "arguments": arguments.to_string()});
     let legacy = json!({"role": "assistant", "content": null, "function_call": function});
     vec![
