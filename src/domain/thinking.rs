@@ -25,11 +25,18 @@ use super::settings::Thinking;
 
 /// Settles, before a context is written, what depends on where its messages come from: thinking that another model
 /// signed than the one that thought last is left out (`thinking_dropped`), or only named with `keep`
-/// (`thinking_of_other_model`); a running tool-use turn that lost its thinking is named (`thinking_missing`).
+/// (`thinking_of_other_model`); a running tool-use turn that lost its thinking is named (`thinking_missing`), and so is
+/// everything that [`finish`] will take out (`thinking_stripped`).
 pub fn settle(pieces: &mut [Piece<'_>], path: &[EntryHead], policy: Thinking, target: Format, notes: &mut Vec<Note>) {
-    if target != Format::Anthropic {
-        return;
+    if target == Format::Anthropic {
+        settle_signed(pieces, path, policy, notes);
     }
+    if policy == Thinking::Strip {
+        strip::announce(pieces, path, target, notes);
+    }
+}
+
+fn settle_signed(pieces: &mut [Piece<'_>], path: &[EntryHead], policy: Thinking, notes: &mut Vec<Note>) {
     let mut lost: HashSet<usize> = HashSet::new();
     let model = pieces.iter().rev().find_map(thinking_model).map(str::to_owned);
     for piece in pieces.iter_mut() {
@@ -53,7 +60,7 @@ pub fn settle(pieces: &mut [Piece<'_>], path: &[EntryHead], policy: Thinking, ta
 /// Carries the policy out on the written messages: `strip` takes out all thinking before the running tool-use turn.
 /// Reasoning that its provider must look up is named (`reasoning_by_reference`) under each policy.
 pub fn finish(messages: Vec<String>, policy: Thinking, target: Format, notes: &mut Vec<Note>) -> Vec<String> {
-    let messages = if policy == Thinking::Strip { strip::strip(messages, target, notes) } else { messages };
+    let messages = if policy == Thinking::Strip { strip::strip(messages, target) } else { messages };
     let referred = match target {
         Format::OpenaiResponses => messages.iter().filter(|message| is_reference(message)).count(),
         _ => 0,

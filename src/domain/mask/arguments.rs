@@ -63,10 +63,10 @@ fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> 
         }
         // Every one is to be visited: `any` would stop at the first.
         Value::Array(items) => {
-            items.iter_mut().fold(false, |any, item| shorten_value(item, call_id, head, tail) || any)
+            items.iter_mut().filter_map(|item| shorten_value(item, call_id, head, tail).then_some(())).count() > 0
         }
         Value::Object(fields) => {
-            fields.values_mut().fold(false, |any, field| shorten_value(field, call_id, head, tail) || any)
+            fields.values_mut().filter_map(|field| shorten_value(field, call_id, head, tail).then_some(())).count() > 0
         }
         _ => false,
     }

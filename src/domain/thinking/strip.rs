@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
+use crate::domain::entry::EntryHead;
 use crate::domain::format::Format;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
-use crate::domain::format::write::Note;
+use crate::domain::format::write::{Note, Piece};
 use crate::domain::json;
+use crate::domain::message::{Block, CallKind, Role};
+use crate::domain::shape::ShapeKind;
 
 /// What a message is to the turn around it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 enum Step {
     /// Somebody other than the model and its tools speaks: a turn begins.
     Start,
@@ -18,40 +21,103 @@ enum Step {
     },
     Result,
     /// Says nothing about turns.
+    #[default]
     Aside,
 }
 
-/// The messages without thinking, but for the running tool-use turn; one note with the number of blocks.
-pub fn strip(messages: Vec<String>, target: Format, notes: &mut Vec<Note>) -> Vec<String> {
-    let kept_from = running_turn(&messages, target);
-    let mut stripped = 0;
-    let mut messages = messages;
-    let running = messages.split_off(kept_from);
+/// The messages without thinking, but for the running tool-use turn.
+pub fn strip(mut messages: Vec<String>, target: Format) -> Vec<String> {
+    let steps = messages.iter().rev().map(|message| json::parse_lenient(message).map(|value| step(&value, target)));
+    let running = messages.split_off(running_turn(steps.map(Result::unwrap_or_default), messages.len()));
     let mut out = match target {
-        Format::OpenaiResponses => strip_items(messages, &mut stripped),
-        _ => messages.into_iter().filter_map(|message| strip_message(message, target, &mut stripped)).collect(),
+        Format::OpenaiResponses => strip_items(messages),
+        _ => messages.into_iter().filter_map(|message| strip_message(message, target)).collect(),
     };
     out.extend(running);
-    if stripped > 0 {
-        notes.push(Note::new("thinking_stripped", None, format!("{stripped} blocks of thinking are left out, as set")));
-    }
     out
 }
 
-/// Where the turn begins whose calls were just answered; the end, where no such turn is running.
-fn running_turn(messages: &[String], target: Format) -> usize {
+/// Names every entry whose thinking [`strip`] will take out of the context that these pieces are written as.
+pub fn announce(pieces: &[Piece<'_>], path: &[EntryHead], target: Format, notes: &mut Vec<Note>) {
+    let kept_from = running_turn(pieces.iter().rev().map(|piece| piece_step(piece, path)), pieces.len());
+    let mut at = 0;
+    while let Some(piece) = pieces.get(at).filter(|_| at < kept_from) {
+        let is_answer = |piece: &Piece<'_>| matches!(piece_step(piece, path), Step::Answer { .. });
+        let length =
+            if is_answer(piece) { pieces[at..kept_from].iter().take_while(|one| is_answer(one)).count() } else { 1 };
+        let answer = &pieces[at..at + length];
+        if target != Format::OpenaiResponses || !answer.iter().any(|piece| runs_server_tool(piece, path)) {
+            let thinks = answer.iter().filter(|piece| thinks(piece, path, target));
+            notes.extend(thinks.map(|piece| Note::new("thinking_stripped", entry_of(piece), "left out, as set")));
+        }
+        at += length;
+    }
+}
+
+fn entry_of(piece: &Piece<'_>) -> Option<usize> {
+    match piece {
+        Piece::Verbatim { entry, .. } => Some(*entry),
+        Piece::Message { entry, .. } => *entry,
+    }
+}
+
+fn thinks(piece: &Piece<'_>, path: &[EntryHead], target: Format) -> bool {
+    let says = |block: &Block| match block {
+        Block::Thinking { opaque: Some(opaque), .. } => opaque.format == target || target == Format::Native,
+        Block::Thinking { .. } => matches!(target, Format::Native | Format::Pi),
+        _ => false,
+    };
+    match piece {
+        Piece::Message { message, .. } => message.content.iter().any(says),
+        Piece::Verbatim { entry, .. } if target == Format::OpenaiResponses => {
+            path.get(*entry).is_some_and(|head| head.shape.leads)
+        }
+        Piece::Verbatim { item, .. } => strip_message((*item).to_owned(), target).as_deref() != Some(*item),
+    }
+}
+
+fn runs_server_tool(piece: &Piece<'_>, path: &[EntryHead]) -> bool {
+    match piece {
+        Piece::Message { message, .. } => message.tool_calls().any(|call| call.kind == CallKind::Server),
+        Piece::Verbatim { entry, .. } => {
+            let calls = path.get(*entry).map(|head| head.shape.calls.as_slice()).unwrap_or_default();
+            calls.iter().any(|call| call.kind == ShapeKind::Server)
+        }
+    }
+}
+
+fn piece_step(piece: &Piece<'_>, path: &[EntryHead]) -> Step {
+    let (role, calls, results) = match piece {
+        Piece::Message { message, .. } => {
+            (Some(message.role), message.tool_calls().next().is_some(), message.role == Role::Tool)
+        }
+        Piece::Verbatim { entry, .. } => match path.get(*entry) {
+            Some(head) => (head.role, !head.shape.calls.is_empty(), !head.shape.results.is_empty()),
+            None => (None, false, false),
+        },
+    };
+    match role {
+        Some(Role::Assistant) => Step::Answer { calls },
+        Some(Role::System | Role::Developer) | None => Step::Aside,
+        Some(_) if results => Step::Result,
+        Some(_) => Step::Start,
+    }
+}
+
+/// Where the turn begins whose calls were just answered; the end, where no such turn is running. Takes the steps from
+/// the last to the first.
+fn running_turn(steps: impl Iterator<Item = Step>, count: usize) -> usize {
     let mut running = false;
-    for (at, message) in messages.iter().enumerate().rev() {
-        let step = json::parse_lenient(message).map_or(Step::Aside, |value| step(&value, target));
+    for (from_end, step) in steps.enumerate() {
         match step {
-            Step::Start if running => return at + 1,
-            Step::Start => return messages.len(),
-            Step::Answer { calls: false } if !running => return messages.len(),
+            Step::Start if running => return count - from_end,
+            Step::Start => return count,
+            Step::Answer { calls: false } if !running => return count,
             Step::Answer { .. } | Step::Result => running = true,
             Step::Aside => {}
         }
     }
-    if running { 0 } else { messages.len() }
+    if running { 0 } else { count }
 }
 
 fn step(message: &Value, target: Format) -> Step {
@@ -94,7 +160,7 @@ fn item_step(item: &Value) -> Step {
 }
 
 /// `None` where the message was nothing but thinking.
-fn strip_message(message: String, target: Format, stripped: &mut usize) -> Option<String> {
+fn strip_message(message: String, target: Format) -> Option<String> {
     let marks: &[&str] = if target == Format::OpenaiChat { &THINKING_FIELDS } else { &["thinking"] };
     if !marks.iter().any(|mark| message.contains(mark)) {
         return Some(message);
@@ -104,26 +170,23 @@ fn strip_message(message: String, target: Format, stripped: &mut usize) -> Optio
     let Some(inner) = inner.filter(|inner| inner["role"] == "assistant") else { return Some(message) };
     let (removed, left) = if target == Format::OpenaiChat { strip_fields(inner) } else { strip_blocks(inner) };
     match (removed, left) {
-        (0, _) => Some(message),
-        // Entries of pi name the one before them: an empty one would break the chain.
-        (_, false) if target == Format::Pi => Some(message),
-        (_, left) => {
-            *stripped += removed;
-            left.then(|| value.to_string())
-        }
+        (false, _) => Some(message),
+        // Entries of pi name the one before them: a gap would break the chain.
+        (true, false) if target == Format::Pi => Some(message),
+        (true, left) => left.then(|| value.to_string()),
     }
 }
 
-/// How many blocks went, and whether any is left.
-fn strip_blocks(message: &mut Value) -> (usize, bool) {
-    let Some(content) = message.get_mut("content").and_then(Value::as_array_mut) else { return (0, true) };
+/// Whether anything went, and whether anything is left.
+fn strip_blocks(message: &mut Value) -> (bool, bool) {
+    let Some(content) = message.get_mut("content").and_then(Value::as_array_mut) else { return (false, true) };
     let before = content.len();
     content.retain(|block| !matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")));
-    (before - content.len(), !content.is_empty())
+    (content.len() < before, !content.is_empty())
 }
 
-fn strip_fields(message: &mut Value) -> (usize, bool) {
-    let Some(fields) = message.as_object_mut() else { return (0, true) };
+fn strip_fields(message: &mut Value) -> (bool, bool) {
+    let Some(fields) = message.as_object_mut() else { return (false, true) };
     let removed = THINKING_FIELDS.iter().filter(|name| fields.shift_remove(**name).is_some()).count();
     let says = |key: &str| match fields.get(key) {
         None | Some(Value::Null) => false,
@@ -132,12 +195,12 @@ fn strip_fields(message: &mut Value) -> (usize, bool) {
         Some(_) => true,
     };
     let left = ["content", "tool_calls", "function_call", "audio", "refusal"].into_iter().any(says);
-    (usize::from(removed > 0), left)
+    (removed > 0, left)
 }
 
 /// Without reasoning, the items that it led to lose their ids. Where that can't be, because the provider ran a tool
 /// whose item is nothing without its id, the answer stays whole.
-fn strip_items(items: Vec<String>, stripped: &mut usize) -> Vec<String> {
+fn strip_items(items: Vec<String>) -> Vec<String> {
     if !items.iter().any(|item| item.contains("\"reasoning\"")) {
         return items;
     }
@@ -148,11 +211,11 @@ fn strip_items(items: Vec<String>, stripped: &mut usize) -> Vec<String> {
         if is_compaction(&value) || matches!(item_step(&value), Step::Answer { .. }) {
             answer.push((item, value));
         } else {
-            out.extend(strip_answer(std::mem::take(&mut answer), stripped));
+            out.extend(strip_answer(std::mem::take(&mut answer)));
             out.push(item);
         }
     }
-    out.extend(strip_answer(answer, stripped));
+    out.extend(strip_answer(answer));
     out
 }
 
@@ -161,17 +224,16 @@ fn is_compaction(item: &Value) -> bool {
     matches!(item["type"].as_str(), Some("compaction" | "compaction_summary"))
 }
 
-fn strip_answer(answer: Vec<(String, Value)>, stripped: &mut usize) -> Vec<String> {
+fn strip_answer(answer: Vec<(String, Value)>) -> Vec<String> {
     fn kind(value: &Value) -> &str {
         value["type"].as_str().unwrap_or("message")
     }
-    let reasoned = answer.iter().filter(|(_, value)| kind(value) == "reasoning").count();
+    let reasoned = answer.iter().any(|(_, value)| kind(value) == "reasoning");
     let known = ["message", "function_call", "custom_tool_call", "reasoning"];
     let is_known = |value: &Value| is_compaction(value) || known.contains(&kind(value));
-    if reasoned == 0 || !answer.iter().all(|(_, value)| is_known(value)) {
+    if !reasoned || !answer.iter().all(|(_, value)| is_known(value)) {
         return answer.into_iter().map(|(item, _)| item).collect();
     }
-    *stripped += reasoned;
     let rest = answer.into_iter().filter(|(_, value)| kind(value) != "reasoning");
     let without_id = |(item, mut value): (String, Value)| {
         let fields = value.as_object_mut().filter(|fields| fields.contains_key("id"));

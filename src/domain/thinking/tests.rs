@@ -72,7 +72,7 @@ fn strip_leaves_the_running_turn_alone() {
     assert_eq!(out[1], answer(&[tool_use("a")]));
     assert_eq!(out[3], answer(&[text("done")]));
     assert_eq!(out[4..], items[4..]);
-    assert_eq!(notes, ["thinking_stripped"]);
+    assert_eq!(notes, ["thinking_stripped"; 2]);
     let (out, _) = rebuilt(&entries[..4], Thinking::Strip, Format::Anthropic);
     assert_eq!(out[3], answer(&[text("done")]), "no turn is running");
     let paused =
@@ -153,7 +153,7 @@ fn chat_fields_go_with_strip_alone() {
     let (out, notes) = rebuilt(&entries, Thinking::Strip, Format::OpenaiChat);
     assert_eq!(out[1], json!({"role": "assistant", "content": "first", "odd": 1.50}));
     assert_eq!(out[2..], items[3..]);
-    assert_eq!(notes, ["thinking_stripped"]);
+    assert_eq!(notes, ["thinking_stripped"; 2]);
 }
 
 fn reasoning(id: &str) -> Value {
