@@ -2,6 +2,7 @@
 
 mod write;
 
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::postgres::PgRow;
 use sqlx::{PgExecutor, Row};
 use uuid::Uuid;
@@ -66,31 +67,40 @@ const HEAD_COLUMNS: &str =
     e.path_result_tokens, e.usage, e.source_format, e.source_id, e.shape, e.record, e.label, e.created_at";
 
 /// The heads of a path's segments, in path order. The items are not read.
-pub async fn heads(
-    executor: impl PgExecutor<'_>,
+pub async fn heads<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    load(executor, tenant, segments, "''::text").await
+    load(executor, tenant, segments, "''::text").try_collect().await
 }
 
 /// The whole entries of a path's segments, in path order.
-pub async fn whole(
-    executor: impl PgExecutor<'_>,
+pub async fn whole<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    load(executor, tenant, segments, "e.item").await
+    each(executor, tenant, segments).try_collect().await
 }
 
-async fn load(
-    executor: impl PgExecutor<'_>,
+/// As [`whole`], one by one as they come from the database.
+pub fn each<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    segments: &[Segment],
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    load(executor, tenant, segments, "e.item")
+}
+
+fn load<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
     item: &str,
-) -> sqlx::Result<Vec<StoredEntry>> {
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
     match segments {
-        [] => Ok(Vec::new()),
+        [] => stream::empty().boxed(),
         [one] => {
             // One range is the common case, and the index gives it in order.
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -103,8 +113,7 @@ async fn load(
             .bind(one.from)
             .bind(one.to)
             .try_map(|row| stored(&row))
-            .fetch_all(executor)
-            .await
+            .fetch(executor)
         }
         many => {
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -120,8 +129,7 @@ async fn load(
             .bind(many.iter().map(|s| s.from).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.to).collect::<Vec<_>>())
             .try_map(|row| stored(&row))
-            .fetch_all(executor)
-            .await
+            .fetch(executor)
         }
     }
 }
