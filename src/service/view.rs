@@ -60,7 +60,7 @@ impl Loaded {
     pub fn compaction(&self) -> Option<NewestCompaction<'_>> {
         let newest = self.newest.as_ref()?;
         let index = self.at_depth(newest.depth)?;
-        let record = self.stored[index].record.as_ref()?;
+        let record = self.stored[index].record.as_deref()?;
         let first_kept = newest.first_kept_depth.and_then(|depth| self.at_depth(depth));
         Some(NewestCompaction { index, record, first_kept })
     }
@@ -158,7 +158,7 @@ fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
 pub fn newest_of(stored: &[Arc<StoredEntry>]) -> Option<Newest> {
     let index = stored.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
     let compaction = &stored[index];
-    let record = compaction.record.as_ref()?;
+    let record = compaction.record.as_deref()?;
     Some(newest_from(&compaction.entry.head, record, &stored[..index]))
 }
 

@@ -37,7 +37,8 @@ pub struct StoredEntry {
     pub session_id: Uuid,
     pub branch: i32,
     pub path_result_tokens: i64,
-    pub record: Option<CompactionRecord>,
+    /// Boxed: few entries have one, and a long path is held by the thousands.
+    pub record: Option<Box<CompactionRecord>>,
     pub label: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl StoredEntry {
             session_id,
             branch: new.branch,
             path_result_tokens: new.path_result_tokens,
-            record: new.record.clone(),
+            record: new.record.clone().map(Box::new),
             label: None,
         }
     }
@@ -309,7 +310,7 @@ fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
     let shape: Option<&str> = columns.next()?;
     let shape = shape.map(from_json::<Shape>).transpose()?.unwrap_or_default();
     let record: Option<&str> = columns.next()?;
-    let record = record.map(from_json::<CompactionRecord>).transpose()?;
+    let record = record.map(from_json::<Box<CompactionRecord>>).transpose()?;
     let (label, created_at, item) = (columns.next()?, columns.next()?, columns.next()?);
     let head = EntryHead { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
     let entry = Entry { head, parent_id, source_id, source_format, item, created_at };
