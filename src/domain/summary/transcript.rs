@@ -175,6 +175,8 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::format::Format;
+    use super::super::super::message::Opaque;
     use super::super::testing::{assistant, call, failed, result, user};
     use super::*;
 
@@ -198,6 +200,21 @@ mod tests {
         let shown = serialise(&[result("c", &text)]);
         assert_eq!(shown, format!("[Tool result]: {}\n\n[... 6 more characters truncated]", "x".repeat(1999)));
         assert_eq!(cut(&"é".repeat(2000)), "é".repeat(2000));
+    }
+
+    #[test]
+    fn what_is_stripped_was_not_read() {
+        let opaque = || Opaque { format: Format::Anthropic, value: json!({"type": "server_thing", "data": "0123"}) };
+        let image = Media { data: Some("AAAA".into()), filename: Some("a.png".into()), ..Media::default() };
+        let mut message = assistant("Seen.");
+        message.opaque = Some(opaque());
+        message.content.push(Block::Image { source: Media { opaque: Some(opaque()), ..image } });
+        message.content.push(Block::Thinking { text: "Hm.".into(), opaque: Some(opaque()) });
+        message.content.push(Block::Raw(opaque()));
+        let before = serialise(std::slice::from_ref(&message));
+        strip(&mut message);
+        assert_eq!(serialise(std::slice::from_ref(&message)), before);
+        assert!(!format!("{message:?}").contains("0123") && !format!("{message:?}").contains("AAAA"), "{message:?}");
     }
 
     #[test]
