@@ -83,7 +83,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut shown = Vec::new();
     // What answers no call goes out in no context.
-    let answered = pairing::answered(view, path);
+    let unanswered = pairing::unanswered(view, path);
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
         let Some(head) = path.get(*index) else { continue };
@@ -93,7 +93,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'
         let ids = occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
         for (slot, result) in head.shape.results.iter().enumerate() {
             let call_id = result.call_id.as_str();
-            if result.kind != ShapeKind::Function || !answered.contains(&(*index, slot)) {
+            if result.kind != ShapeKind::Function || unanswered.contains(&(*index, slot)) {
                 continue;
             }
             let earlier = earlier.get(call_id);

@@ -15,6 +15,7 @@ use crate::domain::message::Role;
 use crate::domain::shape::{Shape, ShapeKind};
 use crate::domain::view::ViewItem;
 
+use self::matching::Outcome;
 use super::compaction::Elision;
 
 /// What a call without a result is answered with.
@@ -47,13 +48,17 @@ pub fn pieces<'a>(
     emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
 }
 
-/// The results of a view that answer one of its calls, as index into `path` and place among the entry's results.
-/// All others, a provider's own aside, go out in no context.
-pub fn answered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
+/// The results of a view that answer none of its calls, as index into `path` and place among the entry's results: they
+/// go out in no context.
+pub fn unanswered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
     let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
     let matching = matching::Matching::of(&steps, false);
-    let places = matching.calls.iter().filter_map(|call| call.answer);
-    places.filter_map(|place| Some((steps.get(place.step)?.index, place.slot))).collect()
+    let dropped = |outcome: &Outcome| matches!(outcome, Outcome::Orphan | Outcome::Duplicate);
+    let of_step = |(at, step): (usize, &Step<'_>)| {
+        let slots = matching.outcomes_of(at).iter().enumerate().filter(|(_, outcome)| dropped(outcome));
+        slots.map(|(slot, _)| (step.index, slot)).collect::<Vec<_>>()
+    };
+    steps.iter().enumerate().flat_map(of_step).collect()
 }
 
 /// One step of the view, with what pairing needs of its entry.

@@ -10,9 +10,9 @@ use super::compaction::{ElidedPart, Elision, ElisionKind};
 use super::mask;
 use super::settings::{Estimator, Settings};
 
-pub use arguments::{PruneCall, plan_arguments};
+pub use arguments::PruneCall;
 
-/// One tool result in the order of the view. Give only results that are shown (see [`super::pairing::answered`]) and
+/// One tool result in the order of the view. Give only results that are shown (see [`super::pairing::unanswered`]) and
 /// that are text alone: an image is no duplicate of another because the words beside it are the same.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneItem<'a> {
@@ -27,42 +27,117 @@ pub struct PruneItem<'a> {
     pub already_elided: bool,
     /// It belongs to the kept tail: it may be pointed to, but it stays as it is.
     pub in_tail: bool,
+    /// Another result of the entry has the same call id: an elision could not tell them apart, so both stay.
+    pub ambiguous: bool,
 }
 
-/// The elisions that free tokens: duplicates first considered, then length. `max_tool_result_size` is in
-/// characters; a longer result keeps two thirds of that from its head and one third from its tail. Pinned entries stay
-/// as they are, and so do results that share entry and call id with another: an elision could not tell them apart.
-pub fn plan(items: &[PruneItem<'_>], settings: &Settings, estimator: Estimator) -> Vec<Elision> {
-    let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
-    let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
-    let stays = |item: &PruneItem<'_>| {
-        item.already_elided || item.in_tail || excluded.contains(item.name) || pinned.contains(&item.entry_id)
-    };
-    let mut places: HashMap<(Uuid, &str), usize> = HashMap::new();
-    items.iter().for_each(|item| *places.entry((item.entry_id, item.call_id)).or_default() += 1);
-    let unique = |item: &PruneItem<'_>| places.get(&(item.entry_id, item.call_id)) == Some(&1);
-    let mut newest: HashMap<&str, usize> = HashMap::new();
-    for (at, item) in items.iter().enumerate().filter(|(_, item)| !item.already_elided) {
-        newest.insert(item.text, at);
+/// Plans over results and calls that are read one by one: of each, a digest and its size are kept, never the text.
+#[derive(Debug)]
+pub struct Pruner {
+    excluded: HashSet<String>,
+    pinned: HashSet<Uuid>,
+    max_chars: u32,
+    estimator: Estimator,
+    results: usize,
+    candidates: Vec<Candidate>,
+    /// Place and call of the newest result with this text.
+    newest: HashMap<Digest, (usize, String)>,
+    arguments: Vec<Elision>,
+    min_gain: u32,
+}
+
+type Digest = [u8; 32];
+
+/// A result that may be shown shorter.
+#[derive(Debug)]
+struct Candidate {
+    place: usize,
+    digest: Digest,
+    entry_id: Uuid,
+    call_id: String,
+    tokens: u32,
+    truncated: Option<Elision>,
+}
+
+impl Pruner {
+    /// `max_tool_result_size` is in characters; a longer result keeps two thirds of that from its head and one third
+    /// from its tail. Pinned entries stay as they are.
+    pub fn new(settings: &Settings) -> Pruner {
+        Pruner {
+            excluded: settings.exclude_tools.iter().cloned().collect(),
+            pinned: settings.pinned_entry_ids.iter().copied().collect(),
+            max_chars: settings.max_tool_result_size,
+            estimator: settings.estimator,
+            results: 0,
+            candidates: Vec::new(),
+            newest: HashMap::new(),
+            arguments: Vec::new(),
+            min_gain: settings.min_gain_tokens,
+        }
     }
-    items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| !stays(item) && unique(item))
-        .filter_map(|(at, item)| {
-            let copy = newest.get(item.text).filter(|&&last| last > at).and_then(|&last| items.get(last));
-            // A pointer to its own id would point nowhere.
-            let copy = copy.filter(|copy| copy.call_id != item.call_id);
-            copy.and_then(|copy| duplicate(item, copy.call_id, estimator))
-                .or_else(|| truncate(item, settings.max_tool_result_size, estimator))
-        })
-        .collect()
-}
 
-/// All of these, or none where all together free less than `min_gain_tokens`.
-pub fn worthwhile(elisions: Vec<Elision>, settings: &Settings) -> Vec<Elision> {
-    let freed: i64 = elisions.iter().map(Elision::freed).sum();
-    if freed >= i64::from(settings.min_gain_tokens) { elisions } else { Vec::new() }
+    /// Takes in the next result. Unless a later one repeats it, it is shown as this elision says.
+    pub fn add(&mut self, item: &PruneItem<'_>) -> Option<Elision> {
+        let place = self.results;
+        self.results += 1;
+        if item.already_elided {
+            return None;
+        }
+        let digest = *blake3::hash(item.text.as_bytes()).as_bytes();
+        self.newest.insert(digest, (place, item.call_id.to_owned()));
+        if item.in_tail || item.ambiguous || self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id) {
+            return None;
+        }
+        let truncated = self.truncate(item);
+        self.candidates.push(Candidate {
+            place,
+            digest,
+            entry_id: item.entry_id,
+            call_id: item.call_id.to_owned(),
+            tokens: item.tokens,
+            truncated: truncated.clone(),
+        });
+        truncated
+    }
+
+    /// Takes in the next call. Its arguments are shown as this elision says.
+    pub fn add_call(&mut self, call: &PruneCall<'_>) -> Option<Elision> {
+        let stays = self.excluded.contains(call.call.name.as_str()) || self.pinned.contains(&call.entry_id);
+        let elision = if stays { None } else { arguments::elide(call, self.max_chars, self.estimator) };
+        self.arguments.extend(elision.clone());
+        elision
+    }
+
+    /// The elisions that free tokens: those of results in order, duplicates first considered, then length; and those
+    /// of arguments. None, where all together free less than `min_gain_tokens`.
+    pub fn plan(self) -> Vec<Elision> {
+        let Pruner { candidates, newest, estimator, arguments, min_gain, .. } = self;
+        let results = candidates.into_iter().filter_map(|candidate| {
+            let copy = newest.get(&candidate.digest).filter(|(last, _)| *last > candidate.place);
+            // A pointer to its own id would point nowhere.
+            let copy = copy.filter(|(_, id)| *id != candidate.call_id);
+            copy.and_then(|(_, copy)| duplicate(&candidate, copy, estimator)).or(candidate.truncated)
+        });
+        let elisions: Vec<Elision> = results.chain(arguments).collect();
+        let freed: i64 = elisions.iter().map(Elision::freed).sum();
+        if freed >= i64::from(min_gain) { elisions } else { Vec::new() }
+    }
+
+    fn truncate(&self, item: &PruneItem<'_>) -> Option<Elision> {
+        let (head, tail) = kept_ends(self.max_chars);
+        let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
+        let tokens_after = mask::result_tokens(self.estimator, item.call_id, &shown);
+        (tokens_after < item.tokens).then(|| Elision {
+            entry_id: item.entry_id,
+            tool_call_id: item.call_id.to_owned(),
+            kind: ElisionKind::Truncate,
+            part: ElidedPart::Result,
+            tokens_before: item.tokens,
+            tokens_after,
+            same_as: None,
+            keep_chars: Some((head, tail)),
+        })
+    }
 }
 
 /// How many characters of head and tail stay of what is longer than `max_chars`.
@@ -71,29 +146,17 @@ fn kept_ends(max_chars: u32) -> (u32, u32) {
     (max_chars - tail, tail)
 }
 
-fn duplicate(item: &PruneItem<'_>, same_as: &str, estimator: Estimator) -> Option<Elision> {
-    let shown = mask::duplicate(item.call_id, same_as, item.tokens);
-    let elision = elide(item, ElisionKind::Duplicate, &shown, estimator)?;
-    Some(Elision { same_as: Some(same_as.to_owned()), ..elision })
-}
-
-fn truncate(item: &PruneItem<'_>, max_chars: u32, estimator: Estimator) -> Option<Elision> {
-    let (head, tail) = kept_ends(max_chars);
-    let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
-    let elision = elide(item, ElisionKind::Truncate, &shown, estimator)?;
-    Some(Elision { keep_chars: Some((head, tail)), ..elision })
-}
-
-fn elide(item: &PruneItem<'_>, kind: ElisionKind, shown: &str, estimator: Estimator) -> Option<Elision> {
-    let tokens_after = mask::result_tokens(estimator, item.call_id, shown);
-    (tokens_after < item.tokens).then(|| Elision {
-        entry_id: item.entry_id,
-        tool_call_id: item.call_id.to_owned(),
-        kind,
+fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Option<Elision> {
+    let shown = mask::duplicate(&candidate.call_id, same_as, candidate.tokens);
+    let tokens_after = mask::result_tokens(estimator, &candidate.call_id, &shown);
+    (tokens_after < candidate.tokens).then(|| Elision {
+        entry_id: candidate.entry_id,
+        tool_call_id: candidate.call_id.clone(),
+        kind: ElisionKind::Duplicate,
         part: ElidedPart::Result,
-        tokens_before: item.tokens,
+        tokens_before: candidate.tokens,
         tokens_after,
-        same_as: None,
+        same_as: Some(same_as.to_owned()),
         keep_chars: None,
     })
 }

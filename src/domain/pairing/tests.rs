@@ -125,7 +125,7 @@ fn only_what_answers_a_call_counts_as_shown() {
     ];
     let entries = appended(Format::Anthropic, &items);
     let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
-    assert_eq!(answered(&plan_view(&heads, None), &heads), HashSet::from([(2, 0), (2, 2)]));
+    assert_eq!(unanswered(&plan_view(&heads, None), &heads), HashSet::from([(2, 1), (2, 3)]));
     let (out, notes) = rebuilt(&entries, Format::Anthropic);
     assert_eq!(out[2]["content"], json!([result("a", "1"), result("b", "2")]));
     assert_eq!(codes(&notes), [("duplicate_result_dropped", Some(2)), ("orphan_result_dropped", Some(2))]);

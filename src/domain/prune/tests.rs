@@ -15,11 +15,20 @@ fn item<'a>(at: usize, text: &'a str) -> PruneItem<'a> {
         tokens: mask::result_tokens(Estimator::Pi, "c", text),
         already_elided: false,
         in_tail: false,
+        ambiguous: false,
     }
 }
 
 fn run(items: &[PruneItem<'_>]) -> Vec<Elision> {
-    plan(items, &settings(), Estimator::Pi)
+    plan(items, &settings())
+}
+
+fn plan(items: &[PruneItem<'_>], settings: &Settings) -> Vec<Elision> {
+    let mut pruner = Pruner::new(settings);
+    for item in items {
+        pruner.add(item);
+    }
+    pruner.plan()
 }
 
 #[test]
@@ -50,10 +59,10 @@ fn the_tail_pinned_entries_excluded_tools_and_earlier_elisions_stay() {
     assert_eq!(elisions[0].same_as.as_deref(), Some("c2"));
     let mut settings = settings();
     settings.pinned_entry_ids = vec![Uuid::from_u128(0)];
-    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+    assert!(plan(&[item(0, &text), tail], &settings).is_empty());
     settings.pinned_entry_ids.clear();
     settings.exclude_tools = vec!["read".into()];
-    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+    assert!(plan(&[item(0, &text), tail], &settings).is_empty());
 }
 
 proptest! {
@@ -76,7 +85,9 @@ proptest! {
 }
 
 fn pruned_calls(calls: &[PruneCall<'_>], settings: &Settings) -> Vec<Elision> {
-    plan_arguments(calls, settings, Estimator::O200k)
+    let mut pruner = Pruner::new(&Settings { estimator: Estimator::O200k, ..settings.clone() });
+    calls.iter().for_each(|call| drop(pruner.add_call(call)));
+    pruner.plan()
 }
 
 fn write_call(id: &str, text: &str) -> ToolCall {
@@ -94,7 +105,13 @@ fn write_call(id: &str, text: &str) -> ToolCall {
 fn long_arguments_keep_head_and_tail_where_they_may() {
     let text = "fn main() {}\n".repeat(300);
     let (long, other, short) = (write_call("c1", &text), write_call("c2", &text), write_call("c3", "fn main() {}"));
-    let one = |at: u128, call| PruneCall { entry_id: Uuid::from_u128(at), call, already_elided: false, in_tail: false };
+    let one = |at: u128, call| PruneCall {
+        entry_id: Uuid::from_u128(at),
+        call,
+        already_elided: false,
+        in_tail: false,
+        ambiguous: false,
+    };
     let elisions = pruned_calls(&[one(1, &long), one(2, &other), one(3, &short)], &settings());
     let ids: Vec<&str> = elisions.iter().map(|elision| elision.tool_call_id.as_str()).collect();
     assert_eq!(ids, ["c1", "c2"]);
@@ -103,8 +120,7 @@ fn long_arguments_keep_head_and_tail_where_they_may() {
     let left_alone = [
         PruneCall { in_tail: true, ..one(1, &long) },
         PruneCall { already_elided: true, ..one(2, &other) },
-        one(4, &long),
-        one(4, &long),
+        PruneCall { ambiguous: true, ..one(4, &long) },
     ];
     assert!(pruned_calls(&left_alone, &settings()).is_empty());
     let excluded = Settings { exclude_tools: vec!["write".into()], ..settings() };
@@ -121,8 +137,8 @@ fn what_gains_too_little_is_not_done() {
     let elisions = run(&[item(0, &text)]);
     let freed = u32::try_from(elisions[0].freed()).unwrap();
     let picky = |least| Settings { min_gain_tokens: least, ..settings() };
-    assert_eq!(worthwhile(elisions.clone(), &picky(freed)), elisions);
-    assert!(worthwhile(elisions, &picky(freed + 1)).is_empty());
+    assert_eq!(plan(&[item(0, &text)], &picky(freed)), elisions);
+    assert!(plan(&[item(0, &text)], &picky(freed + 1)).is_empty());
 }
 
 #[test]
@@ -131,6 +147,6 @@ fn a_result_never_points_to_its_own_id() {
     let again = PruneItem { entry_id: Uuid::from_u128(9), ..item(0, &text) };
     let kinds: Vec<ElisionKind> = run(&[item(0, &text), again]).iter().map(|elision| elision.kind).collect();
     assert_eq!(kinds, [ElisionKind::Truncate, ElisionKind::Truncate]);
-    let twin = PruneItem { ..item(0, &text) };
-    assert!(run(&[item(0, &text), twin]).is_empty(), "two of one entry under one id can't be told apart");
+    let twin = PruneItem { ambiguous: true, ..item(0, &text) };
+    assert!(run(&[twin, twin]).is_empty(), "two of one entry under one id can't be told apart");
 }

@@ -10,8 +10,8 @@ use crate::domain::entry::Entry;
 use crate::domain::format::{anthropic, corpus, openai_responses};
 use crate::domain::mask;
 use crate::domain::message::{Message, ToolCall};
-use crate::domain::prune::{PruneCall, plan_arguments};
-use crate::domain::settings::Estimator;
+use crate::domain::prune::{PruneCall, Pruner};
+use crate::domain::settings::{Estimator, Settings};
 use crate::domain::shape::apply_shape;
 use crate::domain::summary::testing::settings;
 
@@ -25,20 +25,17 @@ fn messages(entries: &[Entry]) -> Vec<Option<Message>> {
 }
 
 fn argument_elisions(entries: &[Entry]) -> Vec<Elision> {
-    let messages = messages(entries);
-    let calls: Vec<PruneCall<'_>> = entries
-        .iter()
-        .zip(&messages)
-        .flat_map(|(entry, message)| {
-            message.iter().flat_map(Message::tool_calls).map(|call| PruneCall {
-                entry_id: entry.head.id,
-                call,
-                already_elided: false,
-                in_tail: false,
-            })
-        })
-        .collect();
-    plan_arguments(&calls, &settings(), Estimator::O200k)
+    let mut pruner = Pruner::new(&Settings { estimator: Estimator::O200k, ..settings() });
+    for (entry, message) in entries.iter().zip(messages(entries)) {
+        let calls: Vec<ToolCall> = message.iter().flat_map(Message::tool_calls).cloned().collect();
+        let ids = mask::occurrences(calls.iter().map(|call| call.id.as_str()));
+        for call in &calls {
+            let ambiguous = ids[call.id.as_str()] > 1;
+            let entry_id = entry.head.id;
+            pruner.add_call(&PruneCall { entry_id, call, already_elided: false, in_tail: false, ambiguous });
+        }
+    }
+    pruner.plan()
 }
 
 fn shown(entries: &[Entry], elisions: &[Elision], target: Format) -> Vec<String> {
