@@ -44,9 +44,8 @@ fn only_reasoning_models_get_the_new_limit() {
     for model in ["gpt-4o", "gpt-4.1", "gpt-oss-120b", "olmo", "qwen3", "", "meta/llama-3"] {
         assert!(!openai::is_reasoning_model(model), "{model}");
     }
-    let question = Question { model: "gpt-5", system: "s", user: "u", max_tokens: 9 };
-    let request = openai::request(&question);
-    assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(9), &Value::Null));
+    let request = asked("gpt-5", |_| ());
+    assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(500 + 8192), &Value::Null));
 }
 
 #[test]
