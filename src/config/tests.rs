@@ -113,7 +113,9 @@ fn upstreams_are_checked_together() {
 #[test]
 fn options_of_upstreams_are_checked() {
     let one = |line: &str| format!("[[upstreams]]\nname = \"a\"\nkind = \"openai\"\nmodel = \"m\"\n{line}\n");
-    for fine in ["reasoning_effort = \"low\"", "fallbacks = [\"builtin\"]", "reuse_prefix = true", "requests_per_minute = 9"] {
+    for fine in
+        ["reasoning_effort = \"low\"", "fallbacks = [\"builtin\"]", "reuse_prefix = true", "requests_per_minute = 9"]
+    {
         assert!(load(&one(fine), &[], Overrides::default()).is_ok(), "{fine}");
     }
     for (bad, field) in [

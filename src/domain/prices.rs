@@ -83,10 +83,8 @@ mod tests {
 
     #[test]
     fn prices_are_found_by_upstream_and_by_model() {
-        let priced = |model: &str, input| Priced {
-            model: Some(model.to_owned()),
-            price: Some(Price { input, output: 1.0 }),
-        };
+        let priced =
+            |model: &str, input| Priced { model: Some(model.to_owned()), price: Some(Price { input, output: 1.0 }) };
         let free = Priced { model: Some("m".into()), price: None };
         let prices = Prices {
             upstreams: [("a".to_owned(), priced("m", 0.5)), ("b".to_owned(), free)].into(),

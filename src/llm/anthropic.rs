@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::TokenUsage;
-use super::error::UpstreamError;
 use super::budget::THINKING_MIN;
+use super::error::UpstreamError;
 use super::wire::{Answer, Before, Body, Question, number, part_texts};
 use crate::domain::message::Stop;
 use crate::domain::summary::prefix::SessionPrefix;

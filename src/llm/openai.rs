@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::TokenUsage;
-use super::error::UpstreamError;
 use super::config::MaxTokensField;
+use super::error::UpstreamError;
 use super::wire::{Answer, Before, Body, Question, number, part_texts};
 use crate::domain::message::Stop;
 
@@ -12,9 +12,7 @@ pub(super) fn request(question: &Question) -> String {
     let body = Body::new(question.model);
     let user = json!({"role": "user", "content": question.user});
     let body = match question.before {
-        Before::System(system) => {
-            body.field("messages", &json!([json!({"role": "system", "content": system}), user]))
-        }
+        Before::System(system) => body.field("messages", &json!([json!({"role": "system", "content": system}), user])),
         Before::Session(prefix) => {
             // A system prompt that is beside the messages elsewhere leads them here.
             let system = prefix.system.as_ref().map(|system| format!(r#"{{"role":"system","content":{system}}}"#));

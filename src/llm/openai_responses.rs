@@ -11,9 +11,7 @@ use crate::domain::message::Stop;
 pub(super) fn request(question: &Question) -> String {
     let body = Body::new(question.model);
     let body = match question.before {
-        Before::System(system) => {
-            body.field("instructions", &json!(system)).field("input", &json!(question.user))
-        }
+        Before::System(system) => body.field("instructions", &json!(system)).field("input", &json!(question.user)),
         Before::Session(prefix) => {
             let body = match &prefix.system {
                 Some(system) => body.raw("instructions", system.get()),

@@ -92,7 +92,12 @@ async fn a_request_begins_as_the_rebuilt_context_to_the_byte() {
         let upstream = PlayedUpstream::start(Behaviour::good()).await;
         let lines = format!("kind = \"{kind}\"\nmodel = \"same\"\nreuse_prefix = true");
         let (app, _file) = instance(&[("default", &upstream, &lines)]);
-        let tools = json!([{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]);
+        let schema = json!({"type": "object"});
+        let tools = match kind {
+            "openai" => json!([{"type": "function", "function": {"name": "read", "parameters": schema}}]),
+            "anthropic" => json!([{"name": "read", "input_schema": schema}]),
+            _ => json!([{"type": "function", "name": "read", "parameters": schema}]),
+        };
         let body = json!({"settings": by_hand(), "model": "same", "system": "Be careful.", "tools": tools});
         let session = app.session(body).await;
         app.append(&session, "openai_chat", json!(turns(0..20, 120))).await;

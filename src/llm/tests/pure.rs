@@ -61,10 +61,7 @@ fn options_reach_the_models_that_take_them() {
         config.options.temperature = Some(0.2);
     };
     let request = asked("o3", low);
-    assert_eq!(
-        (&request["reasoning_effort"], &request["max_completion_tokens"]),
-        (&json!("low"), &json!(500 + 4_096))
-    );
+    assert_eq!((&request["reasoning_effort"], &request["max_completion_tokens"]), (&json!("low"), &json!(500 + 4_096)));
     assert!(request.get("temperature").is_none(), "{request}");
     let request = request_of(UpstreamKind::OpenaiResponses, "o3", low);
     assert_eq!((&request["reasoning"]["effort"], &request["max_output_tokens"]), (&json!("low"), &json!(4_596)));
@@ -252,7 +249,9 @@ fn the_registry_knows_its_upstreams() {
     assert!(matches!(error(vec![named(BUILTIN)], None), SetupError::Duplicate { .. }));
     assert!(matches!(error(vec![], Some("x")), SetupError::UnknownDefault { .. }));
     let lost = UpstreamConfig { fallbacks: vec!["b".into(), "x".into()], ..named("a") };
-    assert!(matches!(error(vec![lost, named("b")], None), SetupError::UnknownFallback { fallback, .. } if fallback == "x"));
+    assert!(
+        matches!(error(vec![lost, named("b")], None), SetupError::UnknownFallback { fallback, .. } if fallback == "x")
+    );
     let nameless = UpstreamConfig { model: String::new(), ..named("a") };
     assert!(matches!(error(vec![nameless], None), SetupError::Model { .. }));
     let idle = UpstreamConfig { max_concurrency: 0, ..named("a") };

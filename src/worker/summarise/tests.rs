@@ -53,7 +53,8 @@ async fn run(
     change: impl FnOnce(&mut UpstreamConfig),
 ) -> Result<SummaryOutcome, Failure> {
     let settings = settings(on_failure);
-    let request = Request { tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 100_000, prefix: None };
+    let request =
+        Request { tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 100_000, prefix: None };
     summarise(&upstreams(server, change), &request).await
 }
 
@@ -81,7 +82,8 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
 
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
     for (builtin, upstream) in [(true, None), (true, Some("played")), (false, Some("builtin"))] {
-        let request = Request { tasks: &tasks, settings: &settings, builtin, upstream, replaced_tokens: 1_000, prefix: None };
+        let request =
+            Request { tasks: &tasks, settings: &settings, builtin, upstream, replaced_tokens: 1_000, prefix: None };
         let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
         assert!(outcome.builtin && outcome.history.is_some());
         assert_eq!((outcome.upstream, outcome.fallback), (UpstreamReport::default(), Fallback::default()));
@@ -120,7 +122,14 @@ async fn a_refused_answer_is_asked_for_once_more() {
 async fn a_summary_larger_than_what_it_replaces_is_refused() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
-    let request = Request { tasks: &tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 3, prefix: None };
+    let request = Request {
+        tasks: &tasks,
+        settings: &settings,
+        builtin: false,
+        upstream: None,
+        replaced_tokens: 3,
+        prefix: None,
+    };
     let failure = summarise(&upstreams(&server, |_| {}), &request).await.unwrap_err();
     assert_eq!(failure.code(), "too_large");
 }
@@ -320,7 +329,8 @@ fn session_context() -> SessionPrefix {
 }
 
 async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamConfig)) -> SummaryOutcome {
-    let (settings, tasks) = (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)]);
+    let (settings, tasks) =
+        (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)]);
     let prefix = session_context();
     let request = Request {
         tasks: &tasks,
