@@ -81,13 +81,15 @@ async fn lasting_faults_are_told_and_leave_the_history_as_it_was() {
 async fn a_rate_limit_that_says_how_long_is_waited_out() {
     let limited = Behaviour::Status(429, Some("1".to_owned()));
     let upstream = PlayedUpstream::start(Behaviour::then_good([limited.clone(), limited])).await;
-    let (app, _file) = instance(&[("default", &upstream, "kind = \"openai\"\nmodel = \"played\"")]);
+    let lines = "kind = \"openai\"\nmodel = \"played\"\nmax_concurrency = 1";
+    let (app, _file) = instance(&[("default", &upstream, lines)]);
     let session = filled(&app, by_hand(), 20).await;
     let started = std::time::Instant::now();
     let done = compact(&app, &session, json!({})).await;
     assert_eq!((&done["status"], &done["result"]["fallback"]["used"]), (&json!("succeeded"), &json!(false)), "{done}");
     assert!(done["result"]["summary"].as_str().unwrap().contains("Ship the feature."), "{done}");
-    assert_eq!(done["result"]["upstream"]["calls"], json!(3), "{done}");
+    assert_eq!(done["result"]["is_split_turn"], json!(true), "two summaries: {done}");
+    assert_eq!(done["result"]["upstream"]["calls"], json!(2 + 2), "{done}");
     assert!(started.elapsed().as_secs() >= 2, "it came back before it was asked to");
 }
 

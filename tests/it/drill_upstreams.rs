@@ -25,20 +25,20 @@ fn close(found: &Value, expected: f64) -> bool {
 async fn fallbacks_are_asked_in_order_and_the_result_says_what_it_is_worth() {
     let [a, b, c] = [Behaviour::Status(500, None), Behaviour::Quota, Behaviour::good()];
     let [a, b, c] = [PlayedUpstream::start(a).await, PlayedUpstream::start(b).await, PlayedUpstream::start(c).await];
-    let first = "kind = \"openai\"\nmodel = \"one\"\nmax_retries = 1\nretry_base_ms = 10\nfallbacks = [\"b\", \"c\"]";
+    let first = "kind = \"openai\"\nmodel = \"one\"\nmax_retries = 1\nmax_concurrency = 1\nretry_base_ms = 10\nfallbacks = [\"b\", \"c\"]";
     let third = format!("kind = \"anthropic\"\nmodel = \"three\"\n{PRICES}");
-    let (app, _file) =
-        instance(&[("default", &a, first), ("b", &b, "kind = \"openai\"\nmodel = \"two\""), ("c", &c, &third)]);
+    let second = "kind = \"openai\"\nmodel = \"two\"\nmax_concurrency = 1";
+    let (app, _file) = instance(&[("default", &a, first), ("b", &b, second), ("c", &c, &third)]);
 
     let session = priced_session(&app, "three").await;
     let done = compact(&app, &session, json!({})).await;
     let result = &done["result"];
-    assert_eq!((a.calls(), b.calls(), c.calls()), (2, 1, 1), "{done}");
+    assert_eq!((a.calls(), b.calls(), c.calls()), (2, 1, 2), "a split turn takes two summaries: {done}");
     assert_eq!(result["fallback"], json!({"used": true, "from": "default", "reason": "server_error"}), "{done}");
     let spent = &result["upstream"];
-    assert_eq!((&spent["name"], &spent["model"], &spent["calls"]), (&json!("c"), &json!("three"), &json!(4)), "{done}");
+    assert_eq!((&spent["name"], &spent["model"], &spent["calls"]), (&json!("c"), &json!("three"), &json!(5)), "{done}");
     let (input, output, cached) = USAGE;
-    let cost = ((input - cached) as f64 * 2.0 + cached as f64 * 0.5 + output as f64 * 8.0) / 1e6;
+    let cost = 2.0 * ((input - cached) as f64 * 2.0 + cached as f64 * 0.5 + output as f64 * 8.0) / 1e6;
     assert!(close(&spent["cost_usd"], cost), "{cost}: {done}");
     let net = &result["net"];
     assert_eq!(net["tokens_shed_per_turn"], result["tokens_saved"], "{done}");

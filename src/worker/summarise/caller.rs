@@ -47,7 +47,7 @@ impl<'a> Caller<'a> {
     }
 
     pub(super) async fn all(&self, tasks: &[SummaryTask]) -> Result<SummaryOutcome, Failure> {
-        if let Some(outcome) = self.from_prefix(tasks).await? {
+        if let Some(outcome) = self.after_prefix(tasks).await? {
             return Ok(outcome);
         }
         let texts = self.concurrently(tasks, |task| self.whole(task)).await?;
@@ -56,7 +56,7 @@ impl<'a> Caller<'a> {
 
     /// One summary of all tasks, written at the end of the session's own context. `None`: that can't be done here,
     /// or gave nothing that the usual way might not give.
-    async fn from_prefix(&self, tasks: &[SummaryTask]) -> Result<Option<SummaryOutcome>, Failure> {
+    async fn after_prefix(&self, tasks: &[SummaryTask]) -> Result<Option<SummaryOutcome>, Failure> {
         let Some((prefix, task)) = self.request.prefix.and_then(|prefix| Some((prefix, self.joined(tasks, prefix)?)))
         else {
             return Ok(None);
