@@ -34,26 +34,26 @@ pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option
     if input_tokens(task, estimator) <= limits.whole {
         return Some(vec![task.clone()]);
     }
-    let mut short = SummaryTask { messages: task.messages.iter().map(shorten).collect(), ..task.clone() };
+    let short = SummaryTask { messages: task.messages.iter().map(shorten).collect(), ..task.clone() };
     if input_tokens(&short, estimator) <= limits.whole {
         return Some(vec![short]);
     }
     let note = Message::text(Role::System, prompt::partial_note());
     let max_output_tokens = short.max_output_tokens.min(limits.part_output).max(1);
-    let messages = std::mem::take(&mut short.messages);
-    let empty = SummaryTask { previous: None, messages: vec![note.clone()], max_output_tokens, ..short };
+    let empty = SummaryTask { previous: None, messages: [note.clone()].into(), max_output_tokens, ..short.clone() };
     let room = limits.part.checked_sub(input_tokens(&empty, estimator)).filter(|room| *room >= MIN_ROOM)?;
     let part = |messages: Vec<Message>| SummaryTask {
         messages: std::iter::once(note.clone()).chain(messages).collect(),
         ..empty.clone()
     };
-    Some(group(messages, room, estimator).into_iter().map(part).collect())
+    Some(group(&short.messages, room, estimator).into_iter().map(part).collect())
 }
 
 /// A previous summary that would take more than half of a prompt goes in with the messages, before all of them.
 pub fn with_room(mut task: SummaryTask, limits: Limits, estimator: Estimator) -> SummaryTask {
     if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > limits.whole / 2) {
-        task.messages.insert(0, Message::text(Role::User, format!("Notes on what came before:\n\n{previous}")));
+        let before = Message::text(Role::User, format!("Notes on what came before:\n\n{previous}"));
+        task.messages = std::iter::once(before).chain(task.messages.iter().cloned()).collect();
     }
     task
 }
@@ -83,10 +83,10 @@ fn measure(text: &str, estimator: Estimator) -> u32 {
     count_text(tokenizer, text).max(count_text(Estimator::Pi, text))
 }
 
-fn group(messages: Vec<Message>, room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
+fn group(messages: &[Message], room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
     let mut groups: Vec<Vec<Message>> = Vec::new();
     let mut used = 0u32;
-    for message in messages.into_iter().flat_map(|message| fitting(message, room, estimator)) {
+    for message in messages.iter().flat_map(|message| fitting(message.clone(), room, estimator)) {
         let tokens = size(&message, estimator);
         // A blank message takes no room, so the first one needs its group said.
         if groups.is_empty() || used.saturating_add(tokens) > room {

@@ -88,13 +88,9 @@ impl<'a> Caller<'a> {
         let first = tasks.first()?;
         let task = SummaryTask {
             part: SummaryPart::History,
-            messages: Vec::new(),
+            messages: [].into(),
             max_output_tokens: tasks.iter().map(|task| task.max_output_tokens).max()?,
-            previous: first.previous.clone(),
-            prompt: first.prompt.clone(),
-            focus_topic: first.focus_topic.clone(),
-            instructions: first.instructions.clone(),
-            ..*first
+            ..first.clone()
         };
         let budget = config.output_budget(task.max_output_tokens);
         let asked = count_text(Estimator::O200k, &instruction(&task, prefix)).saturating_add(budget.total());

@@ -15,7 +15,7 @@ fn split(task: &SummaryTask, limit: u32, estimator: Estimator) -> Vec<SummaryTas
 }
 
 fn said(tasks: &[SummaryTask]) -> String {
-    let messages = tasks.iter().flat_map(|task| &task.messages).filter(|message| message.role != Role::System);
+    let messages = tasks.iter().flat_map(|task| task.messages.iter()).filter(|message| message.role != Role::System);
     messages.map(Message::plain_text).collect()
 }
 
