@@ -18,6 +18,7 @@ pub mod models;
 pub mod overflow;
 pub mod pairing;
 pub mod prepare;
+pub mod prices;
 pub mod prune;
 pub mod settings;
 pub mod shape;

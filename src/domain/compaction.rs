@@ -166,7 +166,7 @@ pub struct CompactionResult {
     pub duration_ms: u64,
 }
 
-/// Whether the built-in summariser stood in, for which upstream and why.
+/// Whether another upstream or the built-in summariser stood in, for which upstream and why that one failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct Fallback {
     pub used: bool,
@@ -184,7 +184,8 @@ pub struct IdentifierReport {
     pub recall: f64,
 }
 
-/// What the summary cost. All zero and `name` null where no upstream was asked.
+/// Who wrote the summary and what it cost: the figures are of all calls, also of failed and refused ones and of upstreams
+/// that were asked in vain. All zero and `name` null where no upstream was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct UpstreamReport {
     pub name: Option<String>,
@@ -195,6 +196,9 @@ pub struct UpstreamReport {
     pub cached_tokens: u64,
     pub cost_usd: f64,
     pub latency_ms: u64,
+    /// The session's own context was sent, for the provider's prompt cache.
+    #[serde(default)]
+    pub prefix_reused: bool,
 }
 
 /// What the compaction is worth: tokens no longer sent each turn against the summary's cost.
@@ -202,7 +206,8 @@ pub struct UpstreamReport {
 pub struct NetReport {
     pub tokens_shed_per_turn: u64,
     pub summary_cost_usd: f64,
-    /// Turns after which the summary has paid for itself; `null` without prices or savings.
+    /// Turns after which the summary has paid for itself at the session model's input price, 0 where it cost nothing;
+    /// `null` without prices or savings.
     pub break_even_turns: Option<f64>,
 }
 

@@ -4,6 +4,7 @@ pub mod builtin;
 pub mod chunk;
 pub mod focus;
 pub mod framing;
+pub mod prefix;
 pub mod prompt;
 pub mod sections;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod digests;
 mod paths;
+mod prefix;
 
 use anyhow::Context as _;
 use serde::Serialize;

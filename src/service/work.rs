@@ -60,6 +60,15 @@ pub struct SummaryOutcome {
     pub fallback: Fallback,
     /// The built-in summariser wrote it.
     pub builtin: bool,
+    /// An upstream without a price was asked, so what it cost is not known.
+    pub unpriced: bool,
+}
+
+impl SummaryOutcome {
+    /// What the summary cost, in US dollars, where it is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        (!self.unpriced).then_some(self.upstream.cost_usd)
+    }
 }
 
 /// What the plan rests on; a commit checks that it still holds.

@@ -35,15 +35,20 @@ pub fn render(task: &SummaryTask) -> Prompt {
     if let Some(previous) = previous(task) {
         user.push_str(&format!("\n\n<previous-summary>\n{}\n</previous-summary>", neutralise(previous)));
     }
-    let base = match (&task.prompt, task.part) {
+    user.push_str(&format!("\n\n{}", request(task)));
+    Prompt { system: SYSTEM.to_owned(), user }
+}
+
+/// What is asked for, without what it is asked about.
+pub fn request(task: &SummaryTask) -> String {
+    let mut text = match (&task.prompt, task.part) {
         (Some(own), SummaryPart::History | SummaryPart::Branch) => own.trim().to_owned(),
         _ => [opening(task), shape(task), EXACT.to_owned()].join("\n\n"),
     };
-    user.push_str(&format!("\n\n{base}"));
     for paragraph in [focus(task), instructions(task), Some(length(task))].into_iter().flatten() {
-        user.push_str(&format!("\n\n{paragraph}"));
+        text.push_str(&format!("\n\n{paragraph}"));
     }
-    Prompt { system: SYSTEM.to_owned(), user }
+    text
 }
 
 /// Whether a text is a prompt of ours, or a transcript as we serialise it, in place of a summary.

@@ -108,7 +108,10 @@ impl Service {
             now,
         };
         entries::write(&mut *transaction, work.tenant.0, &write).await?;
-        let measured = Measured { entry_id: Some(entry_id), before, snapshot, kept, reason: None, duration_ms };
+        let price = row.model.as_deref().and_then(|model| self.options().prices.of_model(model));
+        let input_price = price.map(|price| price.input);
+        let measured =
+            Measured { entry_id: Some(entry_id), before, snapshot, kept, reason: None, duration_ms, input_price };
         let result = result(work, &outcome, Some(&draft), measured);
         let strategy = word(&result.strategy_used)?;
         observe(&result, work.trigger, "succeeded");
@@ -250,11 +253,13 @@ impl Service {
             snapshot,
             reason: Some(reason),
             duration_ms: elapsed(compaction, now),
+            input_price: None,
         };
         let mut result = blank(requested, measured);
         if let Some((_, outcome)) = tried {
             result.upstream = outcome.upstream.clone();
             result.fallback = outcome.fallback.clone();
+            result.net.summary_cost_usd = outcome.upstream.cost_usd;
         }
         count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
         let text = serde_json::to_string(&result).context("a result as JSON")?;
