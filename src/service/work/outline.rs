@@ -13,6 +13,7 @@ use crate::domain::ledger;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
+use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::CompactRequest;
 use crate::service::error::Result;
@@ -104,7 +105,10 @@ pub(super) fn summary_outline(
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(&ledger::calls(&span));
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-    let identifiers = identifiers::carry(old_identifiers, identifiers::extract_span(&span));
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    let allowance = Allowance::new(replaced_tokens, material.settings.reserve_tokens);
+    let identifiers = identifiers::carry(old_identifiers, identifiers::extract_span(&span), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -115,7 +119,6 @@ pub(super) fn summary_outline(
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let tasks = tasks(material, messages, plan, &elided.pruned)?;
-    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -141,5 +144,5 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens: plan.tokens_to_summarize + previous_tokens, strategy })
+    Ok(Decision { tasks, outline, replaced_tokens, strategy })
 }

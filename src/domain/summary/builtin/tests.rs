@@ -114,16 +114,31 @@ fn the_focus_is_quoted() {
     assert!(summarise(&task).contains("## Focus\n- *FOCUS* error[E0308]: mismatched types"));
 }
 
-/// Prints summaries of real sessions for a look; checks their bounds.
+/// Prints summaries of real sessions for a look, the second half merged into the first; checks what holds for all.
 #[test]
-fn real_transcripts_stay_within_bounds() {
-    for source in ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer"] {
-        for messages in transcripts(source) {
+fn real_transcripts_give_summaries_within_bounds() {
+    let sources =
+        ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer", "pi-mono", "agentcmd"];
+    for source in sources {
+        let sessions = transcripts(source);
+        let every = sessions.len().div_ceil(6).max(1);
+        for (at, messages) in sessions.into_iter().step_by(every).enumerate() {
+            let template = TEMPLATES[at % 4];
             let (early, late) = messages.split_at(messages.len() / 2);
-            let first = summarise(&task(early.to_vec()));
-            let second = summarise(&SummaryTask { previous: Some(first.clone()), ..task(late.to_vec()) });
-            println!("==== {source}, {} messages\n{second}\n", messages.len());
-            assert!(quarters(&first) <= 8000 && quarters(&second) <= 8000);
+            let first = summarise(&SummaryTask { template, ..task(early.to_vec()) });
+            let previous = Some(first.clone());
+            let second = summarise(&SummaryTask { template, previous, ..task(late.to_vec()) });
+            println!("==== {source} {at}, {} messages\n{second}\n", messages.len());
+            for text in [&first, &second] {
+                assert!(quarters(text) <= 8000);
+                let mut lines: Vec<&str> = text.lines().filter(|line| line.len() > 30).collect();
+                let all = lines.len();
+                lines.sort_unstable();
+                lines.dedup();
+                assert_eq!(lines.len(), all, "a line is repeated in {text}");
+                assert!(!text.contains("<system-reminder"), "{text}");
+            }
+            assert!(template != Template::Prose || second.split_whitespace().count() <= 1000);
             assert!(messages.is_empty() || second.chars().any(char::is_alphanumeric));
         }
     }
