@@ -129,10 +129,27 @@ fn readable<'m>(block: &'m Block, speech: &Speech) -> (Cow<'m, str>, u32) {
             Speech::Output(_) => (text.into(), PRINTED),
             Speech::Other | Speech::Continued(_) => (text.into(), BY_MODEL),
         },
-        Block::ToolCall(call) => (call.arguments.to_string().into(), IN_CALL),
+        Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
         Block::ToolResult(result) => (result.plain_text().into(), PRINTED),
         _ => ("".into(), PRINTED),
     }
+}
+
+/// The strings and numbers of arguments, without JSON's escapes.
+fn told(arguments: &Value) -> String {
+    let mut told = String::new();
+    let mut open = vec![arguments];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => open.extend(fields.values().rev()),
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::String(text) => told.push_str(text),
+            Value::Number(number) => told.push_str(&number.to_string()),
+            Value::Bool(_) | Value::Null => {}
+        }
+        told.push('\n');
+    }
+    told
 }
 
 /// The list that goes on to the next compaction, in about `max_tokens`: all rules, then what weighs most of the new

@@ -8,7 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::domain::compaction::{Fallback, UpstreamReport};
 use crate::domain::settings::{Estimator, OnUpstreamFailure, Settings};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, chunk};
-use crate::domain::verify::{RejectReason, check_summary};
+use crate::domain::verify::{RejectReason, check_summary, clean};
 use crate::llm::{Completion, Upstream, UpstreamError, UpstreamKind, Upstreams};
 use crate::service::work::SummaryOutcome;
 
@@ -219,8 +219,9 @@ impl<'a> Caller<'a> {
         for _ in 0..MAX_ANSWERS {
             let completion = self.upstream.summarise(task).await?;
             self.note(&completion);
-            match check_summary(&completion.text, Some(completion.stop), replaced_tokens, self.estimator) {
-                Ok(()) => return Ok(completion.text),
+            let text = clean(&completion.text);
+            match check_summary(text, Some(completion.stop), replaced_tokens, self.estimator) {
+                Ok(()) => return Ok(text.to_owned()),
                 Err(reason) => rejected = reason,
             }
         }

@@ -38,7 +38,8 @@ const RULE_WORDS: [&str; 30] = [
     "반드시",
     "절대",
 ];
-const REPORTED: [&str; 6] = ["i", "we", "they", "it", "he", "she"];
+const REPORTED: [&str; 14] =
+    ["i", "we", "they", "it", "he", "she", "i've", "we've", "it's", "that's", "i'm", "is", "was", "are"];
 const RULE_PHRASES: [&str; 30] = [
     "do not",
     "make sure",

@@ -217,6 +217,14 @@ fn distinct(mut facts: Facts) -> Facts {
     [&mut facts.done, &mut facts.in_progress, &mut facts.blocked, &mut facts.next, &mut facts.results]
         .into_iter()
         .for_each(keep_last);
+    let rules: HashSet<String> = facts.rules.iter().map(|item| key(item)).collect();
+    let goals = facts.goal.iter().filter(|item| !rules.contains(&key(item))).count();
+    if goals > 0 {
+        facts.goal.retain(|item| !rules.contains(&key(item)));
+    } else {
+        let goals: HashSet<String> = facts.goal.iter().map(|item| key(item)).collect();
+        facts.rules.retain(|item| !goals.contains(&key(item)));
+    }
     let done: HashSet<String> = facts.done.iter().map(|item| key(item)).collect();
     facts.next.retain(|item| !done.contains(&key(item)));
     let open: HashSet<String> = facts.in_progress.iter().map(|item| key(item)).collect();

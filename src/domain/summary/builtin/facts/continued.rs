@@ -17,6 +17,9 @@ pub fn take(facts: &mut Facts, text: &str) {
             continue;
         }
         let item = without_bullet(line).replace("**", "");
+        if item.starts_with("If you need specific details") || item.starts_with("Please continue the conversation") {
+            return;
+        }
         if taken >= MOST || item.chars().filter(|c| c.is_alphanumeric()).count() < 4 || line.starts_with("```") {
             continue;
         }
