@@ -117,7 +117,9 @@ fn telling(text: &str) -> String {
         Some(line) => line.to_owned(),
         None if text.starts_with("Traceback") => traceback().to_owned(),
         None => {
-            let mut said = lines().filter(|line| line.chars().any(char::is_alphanumeric));
+            // Package managers print the command first.
+            let says = |line: &&str| line.chars().any(char::is_alphanumeric) && !line.starts_with("> ");
+            let mut said = lines().filter(says);
             let first = said.next().unwrap_or_default();
             // A bare exit code says less than what follows it.
             let more = if first.starts_with("Exit code") { said.next() } else { None };
@@ -125,7 +127,10 @@ fn telling(text: &str) -> String {
         }
     };
     let line = line.trim_end_matches("</tool_use_error>");
-    let receipt = line.starts_with("The file ") && line.contains("updated") || line.starts_with("File created");
+    let receipt = line.starts_with("The file ") && line.contains("updated")
+        || ["File created", "Successfully replaced text", "(no output)"]
+            .iter()
+            .any(|opening| line.starts_with(opening));
     if receipt { String::new() } else { shown(line) }
 }
 
