@@ -24,13 +24,14 @@ struct Row {
     calls: usize,
 }
 
-/// Every Nth session; all of them with `CORPUS_TABLE_EVERY=1`.
+/// Every Nth session of some size; all of those with `CORPUS_TABLE_EVERY=1`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_strategy_on_real_sessions() {
     let Some(folder) = shared("corpus") else { return };
-    let every = std::env::var("CORPUS_TABLE_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(24);
+    let every = std::env::var("CORPUS_TABLE_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(8);
     let app = App::shared();
-    let sample: Vec<Recording> = recordings(&folder).into_iter().step_by(every).collect();
+    let large = recordings(&folder).into_iter().filter(is_large);
+    let sample: Vec<Recording> = large.step_by(every).collect();
     let mut table: BTreeMap<usize, Row> = BTreeMap::new();
     for (at, strategy) in STRATEGIES.iter().enumerate() {
         if !accepts(app, strategy).await {
@@ -46,6 +47,12 @@ async fn every_strategy_on_real_sessions() {
     print(&table);
     let restored = table.values().flat_map(|row| &row.recall).map(|(_, after)| *after);
     assert!(mean(restored.collect()) >= 0.98);
+}
+
+/// Whether a session may have [`LEAST_TOKENS`], by its bytes.
+fn is_large(recording: &Recording) -> bool {
+    let bytes: usize = recording.items.iter().map(|item| item.to_string().len()).sum();
+    bytes as u64 > 4 * LEAST_TOKENS
 }
 
 async fn accepts(app: &App, strategy: &str) -> bool {
