@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::compaction::IdentifierReport;
 use super::message::{Block, Message};
-use super::summary::speech::{self, Speech};
+use super::summary::speech::{Listener, Speech};
 use super::summary::text::one_line;
 
 mod restore;
@@ -88,15 +88,31 @@ struct Uses {
 /// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
 /// and last in front. What people and the model wrote weighs more than what tools printed.
 pub fn extract_span(messages: &[Message]) -> Vec<Wanted> {
-    let mut rules_found: Vec<String> = Vec::new();
-    let mut uses: HashMap<String, Uses> = HashMap::new();
-    let told = speech::of(messages);
-    for (at, (message, speech)) in messages.iter().zip(&told).enumerate() {
-        if let Speech::User(text) = speech {
-            rules_found.extend(rules(text));
+    let mut span = Span::default();
+    messages.iter().for_each(|message| span.add(message));
+    span.wanted()
+}
+
+/// [`extract_span`] for a span that is read piece by piece.
+#[derive(Debug, Default)]
+pub struct Span {
+    messages: usize,
+    listener: Listener,
+    rules: Vec<String>,
+    uses: HashMap<String, Uses>,
+}
+
+impl Span {
+    /// Takes in the next message of the span.
+    pub fn add(&mut self, message: &Message) {
+        let speech = self.listener.hear(message);
+        if let Speech::User(text) = &speech {
+            self.rules.extend(rules(text));
         }
+        let (at, uses) = (self.messages, &mut self.uses);
+        self.messages += 1;
         for block in &message.content {
-            let (text, weight) = readable(block, speech);
+            let (text, weight) = readable(block, &speech);
             token::each(&text, &mut |identifier| {
                 if weight == PRINTED && token::is_measure(&identifier) {
                     return;
@@ -108,14 +124,18 @@ pub fn extract_span(messages: &[Message]) -> Vec<Wanted> {
             });
         }
     }
-    let mut ranked: Vec<(Wanted, usize)> =
-        uses.into_iter().map(|(text, uses)| (weighed(text, uses), uses.last)).collect();
-    ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
-        (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
-    });
-    let newest_rules = rules_found.len().saturating_sub(MAX_RULES);
-    let rules = rules_found.into_iter().skip(newest_rules).map(Wanted::rule);
-    distinct(rules.chain(ranked.into_iter().map(|(wanted, _)| wanted)))
+
+    /// What a summary should keep of it all.
+    pub fn wanted(self) -> Vec<Wanted> {
+        let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
+        let mut ranked: Vec<(Wanted, usize)> = self.uses.into_iter().map(weigh).collect();
+        ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
+            (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
+        });
+        let newest_rules = self.rules.len().saturating_sub(MAX_RULES);
+        let rules = self.rules.into_iter().skip(newest_rules).map(Wanted::rule);
+        distinct(rules.chain(ranked.into_iter().map(|(wanted, _)| wanted)))
+    }
 }
 
 fn weighed(text: String, uses: Uses) -> Wanted {

@@ -60,12 +60,21 @@ pub enum Speech {
 
 /// One [`Speech`] for each message.
 pub fn of(messages: &[Message]) -> Vec<Speech> {
-    let mut answered = false;
-    let told = messages.iter().map(|message| {
-        answered |= message.role == Role::Assistant;
-        if message.role == Role::User { tell(&message.plain_text(), answered) } else { Speech::Other }
-    });
-    told.collect()
+    let mut listener = Listener::default();
+    messages.iter().map(|message| listener.hear(message)).collect()
+}
+
+/// Tells the messages of a span apart one by one, oldest first.
+#[derive(Debug, Default)]
+pub struct Listener {
+    answered: bool,
+}
+
+impl Listener {
+    pub fn hear(&mut self, message: &Message) -> Speech {
+        self.answered |= message.role == Role::Assistant;
+        if message.role == Role::User { tell(&message.plain_text(), self.answered) } else { Speech::Other }
+    }
 }
 
 fn tell(text: &str, answered: bool) -> Speech {
