@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::guard::AntiThrash;
+use super::identifiers::Wanted;
 use super::ledger::Ledger;
 use super::settings::Strategy;
 
@@ -41,7 +42,7 @@ pub struct CompactionRecord {
     pub from_hook: bool,
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub identifiers: Vec<String>,
+    pub identifiers: Vec<Wanted>,
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
@@ -174,8 +175,8 @@ pub struct Fallback {
     pub reason: Option<String>,
 }
 
-/// Identifiers of the summarised span: how many there were, how many the summary kept by itself, how many
-/// were put back. `recall` (0-1) is measured before restoring.
+/// Identifiers that the summary should keep, of the summarised span and of earlier ones: how many there are, how many
+/// the summary's body kept by itself, how many code put back around it. `recall` (0-1) is measured before restoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IdentifierReport {
     pub found: u32,

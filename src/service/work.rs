@@ -14,6 +14,7 @@ use super::state::Tenant;
 use super::view::Loaded;
 use crate::domain::compaction::{CompactionRecord, Elision, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
+use crate::domain::identifiers::Wanted;
 use crate::domain::ledger::Ledger;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
@@ -93,7 +94,7 @@ pub(crate) struct Outline {
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
     pub messages: u64,
-    pub identifiers: Vec<String>,
+    pub identifiers: Vec<Wanted>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,

@@ -40,3 +40,4 @@ mod serve;
 mod service_append;
 mod service_compactions;
 mod service_support;
+mod summary_settings;

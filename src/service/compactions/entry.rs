@@ -10,7 +10,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
-use crate::domain::summary::{Allowance, framing};
+use crate::domain::summary::{Allowance, focus, framing};
 use crate::domain::tokens;
 use crate::service::clock;
 use crate::service::error::Result;
@@ -45,13 +45,18 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
         (None, None) => String::new(),
     };
-    let appendix = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).appendix;
-    let (missing, mut report) = identifiers::check(&body, &outline.identifiers);
-    let restored = identifiers::restore(&missing, appendix);
-    report.restored = restored.as_ref().map_or(0, |restored| restored.count);
-    let block = restored.map(|restored| restored.block);
-    let ledger = outline.ledger.render(appendix);
-    let summary = framing::frame(&work.settings, &body, block.as_deref(), &outline.files, &ledger);
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
+    let body = with_focus(body, work, allowance.focus());
+    let ledger = outline.ledger.render(allowance.appendix);
+    let files = outline.files.within(allowance.appendix);
+    let frame = |identifiers: Option<&str>| framing::frame(&work.settings, &body, identifiers, &files, &ledger);
+    let bare = frame(None);
+    let (missing, _) = identifiers::check(&bare, &outline.identifiers);
+    let restored = identifiers::restore(&missing, allowance.identifiers);
+    let summary = restored.map_or(bare, |restored| frame(Some(&restored.block)));
+    let (_, mut report) = identifiers::check(&body, &outline.identifiers);
+    // What stands in the file lists and the ledger was put back by code as well.
+    report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
     let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
     let record = CompactionRecord {
         anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),
@@ -66,6 +71,14 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         ..CompactionRecord::default()
     };
     Draft { record, identifiers: report }
+}
+
+/// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
+fn with_focus(body: String, work: &Work, max_tokens: u32) -> String {
+    match focus::missing(&work.summary_tasks, &body, max_tokens) {
+        Some(block) => format!("{body}\n\n{block}"),
+        None => body,
+    }
 }
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.

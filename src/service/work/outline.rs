@@ -13,6 +13,7 @@ use crate::domain::identifiers;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
+use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::CompactRequest;
 use crate::service::error::Result;
@@ -108,7 +109,10 @@ pub(super) fn summary_outline(
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted());
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    let allowance = Allowance::new(replaced_tokens, material.settings.reserve_tokens);
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -121,7 +125,6 @@ pub(super) fn summary_outline(
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
     let tasks = tasks(material, history, messages(turn_prefix));
-    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -147,5 +150,5 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens: plan.tokens_to_summarize + previous_tokens, strategy })
+    Ok(Decision { tasks, outline, replaced_tokens, strategy })
 }

@@ -9,7 +9,7 @@ use crate::domain::summary::chunk::{self, Limits};
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::domain::tokens::count_text;
-use crate::domain::verify::{RejectReason, check_summary};
+use crate::domain::verify::{RejectReason, check_summary, clean};
 use crate::llm::{Spent, Tally, Upstream, UpstreamConfig, UpstreamError};
 use crate::service::work::SummaryOutcome;
 
@@ -68,12 +68,11 @@ impl<'a> Caller<'a> {
             }
             Err(_) => return Ok(None),
         };
-        let checked =
-            check_summary(&completion.text, Some(completion.stop), self.request.replaced_tokens, self.estimator);
-        if checked.is_err() {
+        let text = clean(&completion.text);
+        if check_summary(text, Some(completion.stop), self.request.replaced_tokens, self.estimator).is_err() {
             return Ok(None);
         }
-        let mut outcome = outcome(tasks.get(..1).unwrap_or_default(), vec![completion.text]);
+        let mut outcome = outcome(tasks.get(..1).unwrap_or_default(), vec![text.to_owned()]);
         outcome.upstream.prefix_reused = true;
         Ok(Some(outcome))
     }
@@ -155,8 +154,9 @@ impl<'a> Caller<'a> {
         let mut rejected = RejectReason::Empty;
         for _ in 0..MAX_ANSWERS {
             let completion = self.upstream.ask(task, None, &self.tally).await?;
-            match check_summary(&completion.text, Some(completion.stop), replaced_tokens, self.estimator) {
-                Ok(()) => return Ok(completion.text),
+            let text = clean(&completion.text);
+            match check_summary(text, Some(completion.stop), replaced_tokens, self.estimator) {
+                Ok(()) => return Ok(text.to_owned()),
                 Err(reason) => rejected = reason,
             }
         }
