@@ -15,7 +15,7 @@ use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::guard::{AntiThrash, ResetReason};
+use crate::domain::guard::{AntiThrash, ResetReason, changes_outcome};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
@@ -159,6 +159,9 @@ impl Service {
             state.recounting = true;
             self.enqueue_recount(&mut transaction, tenant, session_id).await?;
         }
+        if changes_outcome(&old, &settings) {
+            self.drop_candidate(&mut transaction, tenant, &mut state, &settings).await?;
+        }
         state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
@@ -199,6 +202,9 @@ impl Service {
             leaf_is_tip: true,
             recounting: false,
             awaits_turn_end: false,
+            ahead: None,
+            red_since: None,
+            overflow: None,
             guard: AntiThrash::new(&settings),
             ..before
         };

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::compactions::{CompactRequest, Trigger};
@@ -11,7 +12,7 @@ use super::history::message_of;
 use super::plan::{file_lists, plan_on};
 use super::state::Tenant;
 use super::view::Loaded;
-use crate::domain::accounting::fill_state;
+use crate::domain::accounting::{fill_state, is_ahead_due};
 use crate::domain::compaction::FillState;
 use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
@@ -38,6 +39,7 @@ pub enum Begin {
 }
 
 /// Everything that a worker needs to carry a compaction out without the database.
+#[derive(Serialize, Deserialize)]
 pub struct Work {
     pub tenant: Tenant,
     pub session_id: Uuid,
@@ -50,6 +52,7 @@ pub struct Work {
     pub requested: Strategy,
     /// None: eliding is enough, or the summary was given. One: the history, or what of a turn comes before the cut.
     /// Two: history first, then the turn's beginning.
+    #[serde(skip)]
     pub summary_tasks: Vec<SummaryTask>,
     pub upstream: Option<String>,
     pub given_summary: Option<String>,
@@ -60,7 +63,7 @@ pub struct Work {
 }
 
 /// What a summariser gave, per part, and what it took.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SummaryOutcome {
     pub history: Option<String>,
     pub turn_prefix: Option<String>,
@@ -71,14 +74,14 @@ pub struct SummaryOutcome {
 }
 
 /// What the plan rests on; a commit checks that it still holds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Basis {
     pub leaf_id: Option<Uuid>,
     pub newest: Option<Uuid>,
 }
 
 /// The new view but for the summary's text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outline {
     pub first_kept: KeptFrom,
     pub anchors: Vec<EntryHead>,
@@ -102,7 +105,7 @@ pub(crate) struct Outline {
 }
 
 /// The first kept entry and the path's totals before it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct KeptFrom {
     pub id: Uuid,
     pub depth: i64,
@@ -234,13 +237,14 @@ fn elides_only(material: &Material<'_>, plan: Option<&Plan>, elided: &Elided) ->
         Strategy::Auto if material.request.summary.is_some() => false,
         // Somebody asked: eliding stands in only where there is nothing to summarise.
         Strategy::Auto if plan.is_none() => elided.freed > 0,
-        Strategy::Auto if material.trigger == Trigger::Manual => false,
+        // The provider found the context too long: how much is too much, our count does not know.
+        Strategy::Auto if matches!(material.trigger, Trigger::Manual | Trigger::Overflow) => false,
         Strategy::Auto => {
             let (before, _) = material.state.account.tokens(material.settings.estimator);
             let after = material.state.account.tokens_without(elided.freed, material.settings.estimator);
-            elided.freed > 0
-                && fill_state(after, material.settings) != FillState::Red
-                && savings_pct(before, after) >= material.settings.min_savings_pct
+            let due = fill_state(after, material.settings) == FillState::Red
+                || (material.trigger == Trigger::Ahead && is_ahead_due(after, material.settings));
+            elided.freed > 0 && !due && savings_pct(before, after) >= material.settings.min_savings_pct
         }
         _ => false,
     }

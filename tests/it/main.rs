@@ -33,6 +33,7 @@ mod queue_lease;
 mod queue_support;
 mod queue_worker;
 mod serve;
+mod service_ahead;
 mod service_append;
 mod service_compactions;
 mod service_support;

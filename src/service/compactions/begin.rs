@@ -3,7 +3,8 @@
 use anyhow::Context as _;
 
 use super::{CompactRequest, Status, Trigger};
-use crate::domain::compaction::Reason;
+use crate::domain::accounting::{fill_state, is_ahead_due};
+use crate::domain::compaction::{FillState, Reason};
 use crate::domain::settings::{Settings, Strategy};
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
@@ -74,14 +75,16 @@ impl Service {
 fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
     let account = &head.state.account;
     let (tokens, _) = account.tokens(settings.estimator);
-    if u64::from(account.system) + u64::from(account.tools) >= u64::from(settings.usable()) {
+    if account.has_no_room(settings) {
         return Some(Reason::FixedOverhead);
     }
-    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) {
+    let asked = head.state.ahead.is_some_and(|ahead| ahead.wanted);
+    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) && !asked {
         if !settings.enabled {
             return Some(Reason::Disabled);
         }
-        if crate::domain::accounting::fill_state(tokens, settings) != crate::domain::compaction::FillState::Red {
+        let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
+        if !early && fill_state(tokens, settings) != FillState::Red {
             return Some(Reason::BelowThreshold);
         }
     }

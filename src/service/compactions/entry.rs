@@ -1,5 +1,6 @@
 //! The entry that a compaction leaves, and the head behind it.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::accounting::Snapshot;
@@ -23,6 +24,7 @@ use crate::store::entries::{NewBranch, NewEntry};
 const RETRY_GROWTH: f64 = 1.1;
 
 /// A summary, framed, and what was measured on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Draft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,

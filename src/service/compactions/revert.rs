@@ -58,6 +58,7 @@ impl Service {
         let mut state = state_of_path(&loaded, fixed, head.state.clone());
         // Else the next append would do again what was just taken back.
         hold_off(&mut state, &head.settings);
+        self.drop_candidate(&mut transaction, tenant, &mut state, &head.settings).await?;
         advance(&mut head, state, &entry)?;
         session.head = head.row;
         let write = Write {
