@@ -68,4 +68,13 @@ impl Allowance {
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Allowance { body: tokens(body), appendix: tokens(appendix) }
     }
+
+    /// What one of the tasks of a compaction may take of the body. Of two, the history has more to say.
+    pub fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
+        match part {
+            _ if tasks == 1 => self.body,
+            SummaryPart::TurnPrefix => self.body / 3,
+            SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
+        }
+    }
 }

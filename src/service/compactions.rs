@@ -4,6 +4,7 @@ mod begin;
 mod candidate;
 mod commit;
 mod entry;
+mod relief;
 mod report;
 mod revert;
 
@@ -33,6 +34,7 @@ use crate::store::sessions;
 
 pub(crate) use candidate::{Settled, save};
 pub use commit::{Committed, Holder};
+pub use relief::Relieved;
 
 /// How long those who wait look again after.
 const POLL_FROM: Duration = Duration::from_millis(5);
@@ -172,8 +174,12 @@ impl Service {
         }
         let strategy = request.strategy.unwrap_or(settings.strategy);
         let waits = request.at_turn_end && self.await_turn_end(&mut transaction, tenant, session_id).await?;
-        let new =
-            Asked { trigger: Trigger::Manual, strategy, delay: if waits { LONGEST_TURN } else { Duration::ZERO } };
+        let new = Asked {
+            trigger: Trigger::Manual,
+            strategy,
+            delay: if waits { LONGEST_TURN } else { Duration::ZERO },
+            is_urgent: false,
+        };
         let taken = if head.state.ahead.is_some() {
             self.take_ahead(&mut transaction, tenant, session_id, &request, waits).await?
         } else {
@@ -280,7 +286,7 @@ impl Service {
             }
         }
         let request = CompactRequest::default();
-        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO };
+        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO, is_urgent: false };
         let queued = self.enqueue(&mut *connection, tenant, head, new, &request).await;
         match queued {
             Ok(None) => {
@@ -303,7 +309,7 @@ impl Service {
         request: &CompactRequest,
     ) -> Result<Option<Uuid>> {
         let session_id = head.session_id;
-        if queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
+        if !asked.is_urgent && queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });
         }
         let id = clock::new_id();
@@ -421,6 +427,8 @@ struct Asked {
     trigger: Trigger,
     strategy: Strategy,
     delay: Duration,
+    /// Queued however full the queue is: whoever queues it carries it out at once.
+    is_urgent: bool,
 }
 
 /// Strategies that this version can't carry out are refused where they are asked for.

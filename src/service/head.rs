@@ -48,6 +48,9 @@ pub struct SessionState {
     /// The compaction that is prepared ahead of red.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ahead: Option<Ahead>,
+    /// Below this size the context cannot, or is not to, be made to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrelieved: Option<u64>,
     /// Since when the context is red.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub red_since: Option<DateTime<Utc>>,

@@ -151,6 +151,7 @@ impl Service {
         state.guard.on_settings_change(&old, &settings);
         if *old != settings {
             state.auto_retry_at = None;
+            state.unrelieved = None;
         }
         if changes_fixed || old.estimator != settings.estimator {
             count_fixed(&mut state, &row, settings.estimator).await?;
@@ -203,6 +204,7 @@ impl Service {
             recounting: false,
             awaits_turn_end: false,
             ahead: None,
+            unrelieved: None,
             red_since: None,
             overflow: None,
             guard: AntiThrash::new(&settings),

@@ -2,6 +2,7 @@
 
 mod elide;
 mod outline;
+mod squeeze;
 mod tasks;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use crate::domain::settings::{Settings, Strategy};
 use crate::domain::summary::SummaryTask;
 use elide::{elide, elides_only};
 use outline::{elision_outline, summary_outline};
+pub(crate) use squeeze::build_to_fit;
 
 /// Where a claimed compaction stands.
 pub enum Begin {

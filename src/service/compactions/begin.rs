@@ -10,13 +10,25 @@ use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self, Read, Standpoint};
-use crate::service::work::{Basis, Begin, Decision, Material, Work, build};
+use crate::service::work::{Basis, Begin, Decision, Material, Work, build, build_to_fit};
 use crate::store::compactions::{self, CompactionRow};
 use uuid::Uuid;
+
+/// What a plan must reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    Normal,
+    /// The context must fit when it is done: neither guard nor threshold holds it back, and no model is asked.
+    MustFit,
+}
 
 impl Service {
     /// Looks at a claimed compaction and says what is to be done. What can't be done is skipped here.
     pub async fn begin_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Begin> {
+        self.begin(tenant, id, Urgency::Normal).await
+    }
+
+    pub(super) async fn begin(&self, tenant: Tenant, id: Uuid, urgency: Urgency) -> Result<Begin> {
         let mut connection = self.pool().acquire().await?;
         let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(Begin::Ended) };
         if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
@@ -29,7 +41,7 @@ impl Service {
             head => head?,
         };
         let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
-        if let Some(reason) = held_back(&head, &settings, &request, trigger) {
+        if let Some(reason) = held_back(&head, &settings, &request, trigger, urgency) {
             drop(connection);
             self.skip_unplanned(tenant, &row, &settings, reason).await?;
             return Ok(Begin::Ended);
@@ -53,9 +65,16 @@ impl Service {
                 settings: &settings,
                 request: &request,
                 trigger,
-                strategy: carried_out(requested),
+                strategy: match urgency {
+                    Urgency::Normal => carried_out(requested),
+                    Urgency::MustFit => Strategy::Summarize,
+                },
             };
-            build(&material).map(|decision| (decision, settings, request))
+            let decision = match urgency {
+                Urgency::Normal => build(&material),
+                Urgency::MustFit => build_to_fit(&material),
+            };
+            decision.map(|decision| (decision, settings, request))
         };
         let (decision, settings, request) =
             tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
@@ -72,11 +91,20 @@ impl Service {
 }
 
 /// Why this compaction may not even be planned.
-fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
+fn held_back(
+    head: &Head,
+    settings: &Settings,
+    request: &CompactRequest,
+    trigger: Trigger,
+    urgency: Urgency,
+) -> Option<Reason> {
     let account = &head.state.account;
     let (tokens, _) = account.tokens(settings.estimator);
     if account.has_no_room(settings) {
         return Some(Reason::FixedOverhead);
+    }
+    if urgency == Urgency::MustFit {
+        return None;
     }
     let asked = head.state.ahead.is_some_and(|ahead| ahead.wanted);
     if !matches!(trigger, Trigger::Manual | Trigger::Overflow) && !asked {

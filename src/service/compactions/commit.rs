@@ -99,6 +99,7 @@ impl Service {
         let tokens_after = state.snapshot(&head.settings).tokens;
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
         state.auto_retry_at = None;
+        state.unrelieved = None;
         state.ahead = None;
         let now = clock::now();
         let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
