@@ -243,7 +243,8 @@ pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
     settings.ahead_at.is_some_and(|ahead_at| utilization >= ahead_at)
 }
 
-fn red_threshold(settings: &Settings) -> f64 {
+/// The size from which a context is red.
+pub fn red_threshold(settings: &Settings) -> f64 {
     (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
 }
 

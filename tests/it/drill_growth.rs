@@ -35,7 +35,8 @@ struct Drive {
 
 impl Drive {
     async fn new(app: App, format: &'static str, window: u64) -> Drive {
-        let settings = json!({"context_window": window, "reserve_tokens": window / 6, "keep_recent_tokens": window / 8});
+        let settings =
+            json!({"context_window": window, "reserve_tokens": window / 6, "keep_recent_tokens": window / 8});
         let session = app.session(json!({"settings": settings})).await;
         Drive { app, session, format, window, handed_out: Vec::new() }
     }
@@ -45,8 +46,10 @@ impl Drive {
         let body = json!({"format": self.format, "items": items, "return_context": self.format});
         let answer = self.app.post(&format!("{}/entries", self.session), body).await.expect(201);
         let tokens = answer["context"]["tokens"].as_u64().unwrap();
-        assert!(tokens <= self.window, "{tokens} tokens in a window of {}: {}", self.window, answer["snapshot"]);
-        assert_eq!(answer["context"]["leaf_id"], answer["leaf_id"]);
+        if tokens > self.window {
+            let compactions = all(&self.app, &format!("{}/compactions", self.session)).await;
+            panic!("{tokens} tokens in a window of {}: {}\n{compactions:#?}", self.window, answer["snapshot"]);
+        }
         self.handed_out.push(tokens);
         if self.handed_out.len().is_multiple_of(25) {
             let faults = violations(self.format, messages(&answer["context"]), false);
@@ -75,7 +78,7 @@ impl Drive {
         }
         println!("  {} succeeded, {} others, {shed} tokens shed", done.len(), compactions.len() - done.len());
         assert!(!done.is_empty());
-        let each = self.window / 5;
+        let each = self.window / 8;
         assert!(done.len() as u64 <= shed / each + 2, "{} compactions for {shed} tokens", done.len());
         assert!(by("skipped").len() <= done.len() + 1, "{compactions:#?}");
         assert_eq!(kept_items(&self.app, &self.session).await, items);
@@ -113,7 +116,11 @@ async fn a_generated_session_outgrows_its_window() {
 async fn a_real_session_outgrows_its_window() {
     let Some(folder) = shared("corpus") else { return };
     let real = recordings(&folder).into_iter().filter(|one| one.format == "anthropic");
-    let real = real.max_by_key(|one| one.items.len()).expect("a recording");
+    let mut real = real.max_by_key(|one| one.items.len()).expect("a recording");
+    // What was reported then is the size of a context that was never compacted.
+    for item in &mut real.items {
+        item.as_object_mut().unwrap().remove("usage");
+    }
     let (_played, app) = slow_instance().await;
     let counted = json!({"format": real.format, "items": real.items.chunks(900).next()});
     let total = app.post("/v1/count", counted).await.expect(200)["tokens"].as_u64().unwrap();
@@ -138,8 +145,9 @@ async fn a_summariser_that_never_answers_is_not_waited_for() {
     }
     let compactions = drive.finish("no answer", &items).await;
     for one in compactions.iter().filter(|one| one["status"] == "succeeded") {
-        assert_eq!(one["result"]["fallback"]["reason"], "window_full", "{one}");
-        assert_eq!(one["result"]["strategy_used"], "summarize", "{one}");
+        let result = &one["result"];
+        assert_eq!(result["upstream"]["calls"], 0, "{one}");
+        assert!(result["strategy_used"] == "mask" || result["fallback"]["reason"] == "window_full", "{one}");
     }
 }
 
@@ -169,7 +177,8 @@ async fn a_candidate_outlives_kill_9() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     app = tokio::task::block_in_place(|| app.kill_and_restart());
-    assert!(context(&app, &session, "openai_chat").await["summary_entry_id"].is_null(), "not applied");
+    let shown = context(&app, &session, "openai_chat").await;
+    assert!(shown["summary_entry_id"].is_null() && shown["elided"] == json!([]), "not applied");
     let landed = loop {
         let answer = append(&app).await;
         if answer["compaction"].is_object() {
@@ -178,5 +187,7 @@ async fn a_candidate_outlives_kill_9() {
         assert_ne!(answer["snapshot"]["state"], "red", "{answer}");
     };
     assert_eq!((&landed["compaction"]["id"], &landed["compaction"]["status"]), (&json!(id), &json!("succeeded")));
-    assert!(context(&app, &session, "openai_chat").await["summary_entry_id"].is_string());
+    assert_ne!(landed["snapshot"]["state"], "red");
+    let shown = context(&app, &session, "openai_chat").await;
+    assert!(shown["summary_entry_id"].is_string() || shown["elided"].as_array().is_some_and(|some| !some.is_empty()));
 }

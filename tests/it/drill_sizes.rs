@@ -32,7 +32,8 @@ async fn a_system_prompt_larger_than_the_window_is_said_so() {
     assert_eq!(asked["result"]["skip_reason"], "fixed_overhead", "{asked}");
     let next = app.append(&session, "openai_chat", json!(turns(5..6, 5))).await;
     assert!(next["compaction"].is_null(), "not again and again: {next}");
-    let body = json!({"format": "openai_chat", "items": [], "provider_error": TOO_LONG, "return_context": "openai_chat"});
+    let body =
+        json!({"format": "openai_chat", "items": [], "provider_error": TOO_LONG, "return_context": "openai_chat"});
     let failed = app.post(&format!("{session}/entries"), body).await.expect(201);
     let expected = json!({"recognised": true, "retry": false, "reason": "fixed_overhead", "compaction_id": null});
     assert_eq!(failed["overflow"], expected);
@@ -44,13 +45,15 @@ async fn a_system_prompt_larger_than_the_window_is_said_so() {
 async fn a_system_prompt_near_the_window_ends_cleanly() {
     let app = App::shared();
     let settings = json!({"context_window": 8_000, "reserve_tokens": 2_000, "keep_recent_tokens": 500});
-    let session = app.session(json!({"settings": settings, "system": words(2_600)})).await;
+    let session = app.session(json!({"settings": settings, "system": words(1_800)})).await;
     let mut started = 0;
     for n in 0..60 {
         let body = json!({"format": "openai_chat", "items": turns(n..n + 1, 10), "return_context": "openai_chat"});
         let answer = app.post(&format!("{session}/entries"), body).await.expect(201);
         let tokens = answer["context"]["tokens"].as_u64().unwrap();
-        assert!(tokens <= 8_000, "turn {n}: {tokens}");
+        if tokens > 8_000 {
+            panic!("turn {n}: {tokens}: {:#?}", all(app, &format!("{session}/compactions")).await);
+        }
         started += usize::from(answer["compaction"].is_object());
         if let Some(id) = answer["compaction"]["id"].as_str().filter(|_| answer["compaction"]["status"] == "queued") {
             let one = app.get(&format!("/v1/compactions/{id}")).await.expect(200);
@@ -109,7 +112,8 @@ async fn five_thousand_tiny_messages() {
     let app = App::shared();
     let settings = json!({"context_window": 20_000, "reserve_tokens": 2_000, "keep_recent_tokens": 2_000});
     let session = app.session(json!({"settings": settings})).await;
-    let said = |n: usize| json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("m{n}")});
+    let said =
+        |n: usize| json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("m{n}")});
     let items: Vec<Value> = (0..5_000).map(said).collect();
     for part in items.chunks(500) {
         let body = json!({"format": "openai_chat", "items": part, "return_context": "openai_chat"});

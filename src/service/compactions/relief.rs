@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::begin::Urgency;
 use super::candidate::{Settled, save};
-use super::commit::Holder;
+use super::commit::{Committed, Holder};
 use super::entry::leave_unrelieved;
 use super::{Asked, CompactRequest, CompactionRef, Status, Trigger};
 use crate::domain::accounting::Snapshot;
@@ -24,6 +24,8 @@ use crate::store::{compactions, sessions};
 
 /// `fallback.reason` of such a compaction.
 const REASON: &str = "window_full";
+/// How often a compaction that somebody else ended first is looked after.
+const TRIES: u32 = 3;
 /// Before a worker takes the job up, should this process end in the middle.
 const HEAD_START: Duration = Duration::from_secs(5);
 
@@ -42,18 +44,30 @@ impl Service {
     /// # Errors
     /// `NotFound`; the database's.
     pub async fn relieve(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<Relieved>> {
-        let (id, trigger) = match self.find_relief(tenant, session_id).await? {
-            Relief::NotNeeded => return Ok(None),
-            Relief::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
-            Relief::ToDo(id, trigger) => (id, trigger),
-        };
-        if let Begin::Work(work) = self.begin(tenant, id, Urgency::MustFit).await? {
-            let (work, outcome) = tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
-            self.commit_compaction(&work, outcome, Holder::Seized).await?;
+        for _ in 0..TRIES {
+            let (task, mine) = match self.find_relief(tenant, session_id).await? {
+                Relief::NotNeeded => return Ok(None),
+                Relief::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
+                Relief::TakeOver(task) => (task, false),
+                Relief::New(task) => (task, true),
+            };
+            let committed = match self.begin(tenant, task.id, Urgency::MustFit).await? {
+                Begin::Work(work) => {
+                    let (work, outcome) =
+                        tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
+                    self.commit_compaction(&work, outcome, Holder::Seized).await?
+                }
+                Begin::Ended if mine => Committed::Done,
+                Begin::Ended => Committed::LeaseLost,
+            };
+            // Whoever was at work on it may have ended it meanwhile, in whatever way: look again.
+            if committed == Committed::Done {
+                let status = compactions::status(self.pool(), tenant.0, task.id).await?;
+                let status = status.as_deref().and_then(Status::parse).unwrap_or(Status::Skipped);
+                return self.relieved(tenant, session_id, CompactionRef { status, ..task }).await;
+            }
         }
-        let status = compactions::status(self.pool(), tenant.0, id).await?;
-        let status = status.as_deref().and_then(Status::parse).unwrap_or(Status::Skipped);
-        self.relieved(tenant, session_id, CompactionRef { id, status, trigger }).await
+        Ok(None)
     }
 
     /// As [`Service::relieve`], of a session whose size an append has just found.
@@ -81,16 +95,21 @@ impl Service {
         }
         let relief = match self.settle_ahead(&mut transaction, tenant, &mut head, false).await? {
             Settled::Committed(landed) if !head.needs_relief() => Relief::Landed(landed),
-            Settled::Pending(id) => Relief::ToDo(id, Trigger::Ahead),
+            Settled::Pending(id) => {
+                Relief::TakeOver(CompactionRef { id, status: Status::Running, trigger: Trigger::Ahead })
+            }
             Settled::Committed(_) | Settled::Gone => {
                 match compactions::live(&mut *transaction, tenant.0, session_id).await? {
-                    Some(live) => Relief::ToDo(live.id, Trigger::parse(&live.trigger).unwrap_or(Trigger::Auto)),
+                    Some(live) => {
+                        let trigger = Trigger::parse(&live.trigger).unwrap_or(Trigger::Auto);
+                        Relief::TakeOver(CompactionRef { id: live.id, status: Status::Running, trigger })
+                    }
                     None => {
                         let (trigger, strategy) = (Trigger::Auto, head.settings.strategy);
                         let asked = Asked { trigger, strategy, delay: HEAD_START, is_urgent: true };
                         let request = CompactRequest::default();
                         match self.enqueue(&mut transaction, tenant, &head, asked, &request).await? {
-                            Some(id) => Relief::ToDo(id, trigger),
+                            Some(id) => Relief::New(CompactionRef { id, status: Status::Queued, trigger }),
                             None => Relief::NotNeeded,
                         }
                     }
@@ -121,7 +140,8 @@ impl Service {
 enum Relief {
     NotNeeded,
     Landed(CompactionRef),
-    ToDo(Uuid, Trigger),
+    TakeOver(CompactionRef),
+    New(CompactionRef),
 }
 
 impl Head {

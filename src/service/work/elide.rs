@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Material;
-use crate::domain::accounting::{fill_state, is_ahead_due};
+use crate::domain::accounting::{fill_state, red_threshold};
 use crate::domain::compaction::{Elision, FillState};
 use crate::domain::guard::savings_pct;
 use crate::domain::mask;
@@ -94,9 +94,15 @@ pub(super) fn elides_only(material: &Material<'_>, plan: Option<&Plan>, elided: 
         Strategy::Auto => {
             let (before, _) = material.state.account.tokens(material.settings.estimator);
             let after = material.state.account.tokens_without(elided.freed, material.settings.estimator);
-            let due = fill_state(after, material.settings) == FillState::Red
-                || (material.trigger == Trigger::Ahead && is_ahead_due(after, material.settings));
-            elided.freed > 0 && !due && savings_pct(before, after) >= material.settings.min_savings_pct
+            let enough = match material.trigger {
+                // It is committed at red, and there is time for more: it must be worth the broken prompt cache.
+                Trigger::Ahead => {
+                    let red = red_threshold(material.settings) as u64;
+                    fill_state(red.saturating_sub(before.saturating_sub(after)), material.settings) == FillState::Green
+                }
+                _ => fill_state(after, material.settings) != FillState::Red,
+            };
+            elided.freed > 0 && enough && savings_pct(before, after) >= material.settings.min_savings_pct
         }
         _ => false,
     }
