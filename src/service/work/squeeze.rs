@@ -2,12 +2,13 @@
 //! is not enough or there is no rest.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::elide::Elided;
 use super::outline::elision_outline;
-use super::{Decision, Material, build};
+use super::{Decision, Material};
 use crate::domain::compaction::{Elision, ElisionKind, Reason};
 use crate::domain::entry::EntryHead;
 use crate::domain::mask;
@@ -18,6 +19,9 @@ use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
 use crate::service::error::Result;
 use crate::service::history::message_of;
+use crate::service::tool_calls::join;
+use crate::store::entries::StoredEntry;
+use crate::store::path::Segment;
 
 /// What the context is brought down to, in percent of the usable window: with room for some turns.
 const TARGET_PERCENT: u64 = 60;
@@ -26,48 +30,92 @@ const SMALLEST: u32 = 300;
 /// Framing and file lists of a summary message, roughly.
 const FRAME_TOKENS: u64 = 200;
 
-/// A tool result as it would be shown.
-struct Shown<'a> {
-    index: usize,
-    call_id: &'a str,
+/// A tool result that is shown, and to how many tokens it is cut.
+struct Shown {
+    call_id: String,
     original: u32,
     tokens: u32,
+    goal: u64,
 }
 
-/// As [`build`]; what stays is cut down where the context would not fit all the same.
-pub(crate) fn build_to_fit(material: &Material<'_>) -> Result<std::result::Result<Decision, Reason>> {
-    let heads = &material.loaded.heads;
-    match build(material)? {
-        Ok(mut decision) => {
+/// The results of a context that are cut down, on their way past.
+pub(crate) struct Squeeze {
+    material: Arc<Material>,
+    /// By place on the path.
+    wanted: HashMap<usize, Vec<Shown>>,
+    cut: Vec<Elision>,
+}
+
+impl Squeeze {
+    /// What has to be cut down besides. `None`: nothing, or nothing can be.
+    pub(crate) fn of(material: &Arc<Material>, decision: &std::result::Result<Decision, Reason>) -> Option<Squeeze> {
+        let heads = &material.loaded.heads;
+        let wanted = match decision {
+            Ok(decision) => {
+                let outline = &decision.outline;
+                let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
+                let is_kept = |head: &EntryHead| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
+                let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
+                let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
+                let allowance = Allowance::new(decision.replaced_tokens, material.settings.reserve_tokens);
+                let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
+                to_cut(material, &kept, &outline.elisions, summary)
+            }
+            Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
+                let shown: Vec<usize> = material.loaded.view().iter().filter_map(entry_index).collect();
+                let summary = material.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+                to_cut(material, &shown, present(material), summary)
+            }
+            Err(_) => HashMap::new(),
+        };
+        (!wanted.is_empty()).then(|| Squeeze { material: material.clone(), wanted, cut: Vec::new() })
+    }
+
+    /// Where the items are that have to be read.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let mut places: Vec<usize> = self.wanted.keys().copied().collect();
+        places.sort_unstable();
+        join(places.into_iter().map(|index| self.material.loaded.segment(index)))
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let place = self.material.loaded.at_depth(stored.entry.head.depth);
+        let Some(wanted) = place.and_then(|index| self.wanted.get(&index)) else { return Ok(()) };
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        for shown in wanted {
+            let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
+            if let Some(result) = message.tool_results().find(is_it) {
+                self.cut.extend(cut_down(&self.material, stored.entry.head.id, result, shown));
+            }
+        }
+        Ok(())
+    }
+
+    /// The decision with what was cut.
+    pub(crate) fn finish(
+        self,
+        decision: std::result::Result<Decision, Reason>,
+    ) -> std::result::Result<Decision, Reason> {
+        let count = u32::try_from(self.cut.len()).unwrap_or(u32::MAX);
+        if let Ok(mut decision) = decision {
             let outline = &mut decision.outline;
-            let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
-            let is_kept = |head: &EntryHead| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
-            let kept = indexes(heads, |head| head.is_visible() && is_kept(head));
-            let allowance = Allowance::new(decision.replaced_tokens, material.settings.reserve_tokens);
-            let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
-            let cut = shorten(material, &kept, &outline.elisions, summary)?;
-            outline.pruned = outline.pruned.saturating_add(u32::try_from(cut.len()).unwrap_or(u32::MAX));
-            outline.elisions = mask::merge(&outline.elisions, &cut);
-            Ok(Ok(decision))
+            outline.pruned = outline.pruned.saturating_add(count);
+            outline.elisions = mask::merge(&outline.elisions, &self.cut);
+            return Ok(decision);
         }
-        Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
-            let record = material.loaded.record();
-            let previous = record.map(|record| record.elisions.as_slice()).unwrap_or_default();
-            let shown: HashSet<usize> = material.loaded.view().iter().filter_map(entry_index).collect();
-            let shown: Vec<usize> = (0..heads.len()).filter(|index| shown.contains(index)).collect();
-            let summary = record.map_or(0, |record| u64::from(record.summary_tokens));
-            let cut = shorten(material, &shown, previous, summary)?;
-            let merged = mask::merge(previous, &cut);
-            let freed = freed(&merged).saturating_sub(freed(previous));
-            let elided = Elided { merged, pruned: Vec::new(), masked_results: 0, freed, mask_freed: freed };
-            Ok(elision_outline(&Material { strategy: Strategy::Truncate, ..*material }, elided))
-        }
-        Err(reason) => Ok(Err(reason)),
+        let previous = present(&self.material);
+        let merged = mask::merge(previous, &self.cut);
+        let freed = freed(&merged).saturating_sub(freed(previous));
+        let elided = Elided { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
+        let decision = elision_outline(&self.material, elided)?;
+        Ok(Decision { strategy: Strategy::Truncate, ..decision })
     }
 }
 
-fn indexes(heads: &[EntryHead], wanted: impl Fn(&EntryHead) -> bool) -> Vec<usize> {
-    heads.iter().enumerate().filter(|(_, head)| wanted(head)).map(|(index, _)| index).collect()
+/// Elisions that are in force already.
+fn present(material: &Material) -> &[Elision] {
+    material.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn entry_index(item: &ViewItem) -> Option<usize> {
@@ -81,10 +129,9 @@ fn freed(elisions: &[Elision]) -> u64 {
     elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
 }
 
-/// Elisions over `present` ones that bring the entries at `kept`, with a summary of this size, down to the target: the
-/// largest results first, each only as far as needed.
-fn shorten(material: &Material<'_>, kept: &[usize], present: &[Elision], summary: u64) -> Result<Vec<Elision>> {
-    let results = shown_results(material, kept, present);
+/// The results to cut so that the entries at `kept`, with a summary of this size, come down to the target: the largest
+/// first, each only as far as needed.
+fn to_cut(material: &Material, kept: &[usize], present: &[Elision], summary: u64) -> HashMap<usize, Vec<Shown>> {
     let heads = &material.loaded.heads;
     let ids: HashSet<Uuid> = kept.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect();
     let whole: u64 = kept.iter().filter_map(|index| heads.get(*index)).map(|head| u64::from(head.tokens)).sum();
@@ -92,22 +139,20 @@ fn shorten(material: &Material<'_>, kept: &[usize], present: &[Elision], summary
     let account = &material.state.account;
     let fixed = u64::from(account.system) + u64::from(account.tools);
     let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(material));
-    let mut cut = Vec::new();
-    for result in results {
-        if over == 0 || result.tokens <= 2 * SMALLEST {
+    let mut wanted: HashMap<usize, Vec<Shown>> = HashMap::new();
+    for (index, mut shown) in shown_results(material, kept, present) {
+        if over == 0 || shown.tokens <= 2 * SMALLEST {
             break;
         }
-        let goal = u64::from(result.tokens).saturating_sub(over).max(u64::from(SMALLEST));
-        if let Some(elision) = cut_down(material, &result, goal)? {
-            over = over.saturating_sub(u64::from(result.tokens.saturating_sub(elision.tokens_after)));
-            cut.push(elision);
-        }
+        shown.goal = u64::from(shown.tokens).saturating_sub(over).max(u64::from(SMALLEST));
+        over = over.saturating_sub(u64::from(shown.tokens).saturating_sub(shown.goal));
+        wanted.entry(index).or_default().push(shown);
     }
-    Ok(cut)
+    wanted
 }
 
 /// The target in estimated tokens, which is what entries are counted in.
-fn target(material: &Material<'_>) -> u64 {
+fn target(material: &Material) -> u64 {
     let account = &material.state.account;
     let (tokens, _) = account.tokens(material.settings.estimator);
     let target = u64::from(material.settings.usable()) * TARGET_PERCENT / 100;
@@ -115,7 +160,7 @@ fn target(material: &Material<'_>) -> u64 {
 }
 
 /// The results that may be shortened, largest first.
-fn shown_results<'a>(material: &Material<'a>, kept: &[usize], present: &[Elision]) -> Vec<Shown<'a>> {
+fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, Shown)> {
     let heads = &material.loaded.heads;
     let names: HashMap<&str, &str> =
         heads.iter().flat_map(|head| &head.shape.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect();
@@ -132,39 +177,33 @@ fn shown_results<'a>(material: &Material<'a>, kept: &[usize], present: &[Elision
                 continue;
             }
             let tokens = elided.get(&(head.id, call_id)).map_or(result.tokens, |elision| elision.tokens_after);
-            results.push(Shown { index: *index, call_id, original: result.tokens, tokens });
+            let shown = Shown { call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 };
+            results.push((*index, shown));
         }
     }
-    results.sort_by_key(|result| std::cmp::Reverse(result.tokens));
+    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
     results
 }
 
-/// Head and tail of a result, of about `goal` tokens; a marker where there is more to it than text.
-fn cut_down(material: &Material<'_>, shown: &Shown<'_>, goal: u64) -> Result<Option<Elision>> {
-    let Some(stored) = material.loaded.stored.get(shown.index) else { return Ok(None) };
-    let Some(message) = message_of(stored)? else { return Ok(None) };
-    let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
-    let Some(result) = message.tool_results().find(is_it) else { return Ok(None) };
+/// Head and tail of a result, of about as many tokens as wanted; a marker where there is more to it than text.
+fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Shown) -> Option<Elision> {
     let (text, keep_chars) = if result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
         let text = result.plain_text();
         let chars = text.chars().count() as u64;
-        let keep = u32::try_from(chars * goal / u64::from(shown.original.max(1)) * 9 / 10).unwrap_or(u32::MAX);
+        let keep = u32::try_from(chars * shown.goal / u64::from(shown.original.max(1)) * 9 / 10).unwrap_or(u32::MAX);
         let (head, tail) = (keep - keep / 3, keep / 3);
-        match mask::truncated(shown.call_id, &text, head as usize, tail as usize) {
-            Some(text) => (text, Some((head, tail))),
-            None => return Ok(None),
-        }
+        (mask::truncated(&shown.call_id, &text, head as usize, tail as usize)?, Some((head, tail)))
     } else {
-        (mask::marker(shown.call_id, shown.original), None)
+        (mask::marker(&shown.call_id, shown.original), None)
     };
-    let tokens_after = mask::result_tokens(material.settings.estimator, shown.call_id, &text);
-    Ok((tokens_after < shown.tokens).then(|| Elision {
-        entry_id: stored.entry.head.id,
-        tool_call_id: shown.call_id.to_owned(),
+    let tokens_after = mask::result_tokens(material.settings.estimator, &shown.call_id, &text);
+    (tokens_after < shown.tokens).then(|| Elision {
+        entry_id,
+        tool_call_id: shown.call_id.clone(),
         kind: if keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
         tokens_before: shown.original,
         tokens_after,
         same_as: None,
         keep_chars,
-    }))
+    })
 }
