@@ -2,13 +2,13 @@
 //!
 //! It is derived from the stored raw item whenever it is needed; the item stays the truth.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::format::Format;
 
 /// Who speaks. The last four exist in pi sessions only; every other format maps onto the first five.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     System,

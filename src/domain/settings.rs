@@ -113,4 +113,12 @@ impl Settings {
     pub fn usable(&self) -> u32 {
         self.context_window.saturating_sub(self.reserve_tokens).max(1)
     }
+
+    /// No context larger than this is handed out while the session compacts by itself: the window. Where red is the
+    /// full window itself, a quarter more, so that a summary has time to be written.
+    pub fn hard_limit(&self) -> u64 {
+        let window = u64::from(self.context_window);
+        let red_is_full = self.red_at.is_none_or(|red_at| red_at >= 1.0) && self.reserve_tokens == 0;
+        if red_is_full { window + window / 4 } else { window }
+    }
 }

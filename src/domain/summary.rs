@@ -85,4 +85,13 @@ impl Allowance {
     pub fn focus(&self) -> u32 {
         self.body / 3
     }
+
+    /// What one of the tasks of a compaction may take of the body. Of two, the history has more to say.
+    pub fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
+        match part {
+            _ if tasks == 1 => self.body,
+            SummaryPart::TurnPrefix => self.body / 3,
+            SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
+        }
+    }
 }

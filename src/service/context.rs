@@ -102,12 +102,16 @@ impl Service {
     /// # Errors
     /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
     pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
+        let mut row = self.session_row(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
+        if is_leaf && rebuild.max_tokens.is_none() && head.needs_relief() {
+            self.relieve(tenant, session_id).await?;
+            row = self.session_row(tenant, session_id).await?;
+            head = self.head_of(&row)?;
+        }
         let mut connection = self.pool().acquire().await?;
-        let row = crate::store::sessions::get(&mut *connection, tenant.0, session_id)
-            .await?
-            .ok_or(ServiceError::NotFound("session"))?;
-        let head = self.head_of(&row)?;
-        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id).await?;
+        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {
             view::load_view(&mut connection, tenant, &from, Read::Items).await?
         } else {
@@ -132,7 +136,7 @@ impl Service {
             self.inner.digests.compare(self.pool(), tenant, session_id, format, &written.messages).await?;
         Ok(Context {
             session_id,
-            leaf_id: rebuild.leaf_id.or(head.row.leaf_id),
+            leaf_id: if is_leaf { head.row.leaf_id } else { rebuild.leaf_id },
             format,
             system: written.system,
             messages: written.messages,

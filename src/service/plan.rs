@@ -114,7 +114,8 @@ impl Service {
         };
         let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
-        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some();
+        // One that is prepared and waits gives way to a call.
+        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
         let plan = plan_on(&loaded, &settings, None);
         let reason = if live {
             Some(Reason::InProgress)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use crate::domain::prices::Prices;
 const KEY_CACHE: Duration = Duration::from_secs(10);
 
 /// A tenant that a request has proved to be. Every use case takes one; there is no unscoped finder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tenant(pub Uuid);
 
 /// The use cases over one database. Cheap to clone.

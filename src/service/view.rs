@@ -203,6 +203,9 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         guard: guard.guard,
         recounting: guard.recounting,
         awaits_turn_end: guard.awaits_turn_end,
+        ahead: guard.ahead,
+        red_since: guard.red_since,
+        overflow: guard.overflow,
         ..SessionState::default()
     };
     state.account =

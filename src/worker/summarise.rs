@@ -185,12 +185,7 @@ async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<Str
     let allowance = Allowance::new(request.replaced_tokens, request.settings.reserve_tokens);
     let mut texts = Vec::new();
     for task in request.tasks {
-        // Of two parts, the history has more to say.
-        let share = match task.part {
-            _ if request.tasks.len() == 1 => allowance.body,
-            SummaryPart::TurnPrefix => allowance.body / 3,
-            SummaryPart::History | SummaryPart::Branch => allowance.body / 3 * 2,
-        };
+        let share = allowance.share(task.part, request.tasks.len());
         let task = SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() };
         texts.push(upstreams.builtin().summarise(&task).await?.text);
     }

@@ -1,5 +1,6 @@
 //! The entry that a compaction leaves, and the head behind it.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::accounting::Snapshot;
@@ -23,6 +24,7 @@ use crate::store::entries::{NewBranch, NewEntry};
 const RETRY_GROWTH: f64 = 1.1;
 
 /// A summary, framed, and what was measured on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Draft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,
@@ -173,6 +175,15 @@ pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
 
 /// Keeps appends from starting the next compaction until the context has grown.
 pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
+    state.auto_retry_at = Some(grown(state, settings));
+}
+
+/// Lets the context be handed out as large as it is until it has grown.
+pub(super) fn leave_unrelieved(state: &mut SessionState, settings: &Settings) {
+    state.unrelieved = Some(grown(state, settings));
+}
+
+fn grown(state: &SessionState, settings: &Settings) -> u64 {
     let (tokens, _) = state.account.tokens(settings.estimator);
-    state.auto_retry_at = Some((tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1);
+    (tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1
 }

@@ -110,6 +110,12 @@ pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigg
     .increment(1);
 }
 
+/// How long the agent went on with a red context until the compaction was there.
+pub(super) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
+    let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
+    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.as_str()).record(seconds);
+}
+
 pub(super) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
     count_end(status, result.strategy_used, trigger);
     metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);

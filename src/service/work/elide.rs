@@ -1,7 +1,7 @@
 //! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
 
 use super::Material;
-use crate::domain::accounting::fill_state;
+use crate::domain::accounting::{fill_state, red_threshold};
 use crate::domain::compaction::{ElidedPart, Elision, FillState};
 use crate::domain::guard::savings_pct;
 use crate::domain::mask;
@@ -44,13 +44,21 @@ pub(super) fn elides_only(material: &Material, elided: &Elided) -> bool {
         Strategy::Auto if material.request.summary.is_some() => false,
         // Somebody asked: eliding stands in only where there is nothing to summarise.
         Strategy::Auto if material.plan.is_err() => elided.freed > 0,
-        Strategy::Auto if material.trigger == Trigger::Manual => false,
+        // The provider found the context too long: how much is too much, our count does not know.
+        Strategy::Auto if matches!(material.trigger, Trigger::Manual | Trigger::Overflow) => false,
         Strategy::Auto => {
-            let (before, _) = material.state.account.tokens(material.settings.estimator);
-            let after = material.state.account.tokens_without(elided.freed, material.settings.estimator);
-            elided.freed > 0
-                && fill_state(after, &material.settings) != FillState::Red
-                && savings_pct(before, after) >= material.settings.min_savings_pct
+            let settings = &material.settings;
+            let (before, _) = material.state.account.tokens(settings.estimator);
+            let after = material.state.account.tokens_without(elided.freed, settings.estimator);
+            let enough = match material.trigger {
+                // It is committed at red, and there is time for more: it must be worth the broken prompt cache.
+                Trigger::Ahead => {
+                    let at_red = (red_threshold(settings) as u64).saturating_sub(before.saturating_sub(after));
+                    fill_state(at_red, settings) == FillState::Green
+                }
+                _ => fill_state(after, settings) != FillState::Red,
+            };
+            elided.freed > 0 && enough && savings_pct(before, after) >= settings.min_savings_pct
         }
         _ => false,
     }
