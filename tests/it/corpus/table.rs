@@ -77,7 +77,13 @@ async fn run(app: &App, recording: &Recording, strategy: &str, row: &mut Row) {
     row.sessions += 1;
     row.before += tokens("tokens_before");
     row.after += tokens("tokens_after");
-    row.skipped += usize::from(done["status"] != "succeeded");
+    if done["status"] != "succeeded" {
+        println!(
+            "{name}, {strategy}: {} {} at {} tokens",
+            done["status"], result["skip_reason"], result["tokens_before"]
+        );
+        row.skipped += 1;
+    }
     let listed = all(app, &format!("{session}/tool-calls")).await;
     let known: Vec<&str> = listed.iter().filter_map(|row| row["tool_call_id"].as_str()).collect();
     assert!(calls.iter().all(|call| known.contains(&call.as_str())), "{name}, {strategy}: a call is gone");
