@@ -54,7 +54,8 @@ impl Service {
             }
         }
         let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-        let job = tokio::task::spawn_blocking(move || write(&loaded, &loaded.view(), format, system));
+        let thinking = head.settings.thinking;
+        let job = tokio::task::spawn_blocking(move || write(&loaded, &loaded.view(), format, thinking, system));
         let written = job.await.context("rendering a context")??;
         if !self.inner.digests.begin_with(self.pool(), tenant, session_id, format, &written.messages).await? {
             return Ok(None);

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::elide::Elided;
 use super::outline::elision_outline;
 use super::{Decision, Material};
-use crate::domain::compaction::{Elision, ElisionKind, Reason};
+use crate::domain::compaction::{ElidedPart, Elision, ElisionKind, Reason};
 use crate::domain::entry::EntryHead;
 use crate::domain::mask;
 use crate::domain::message::{Block, ToolResult};
@@ -166,8 +166,9 @@ fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Ve
         heads.iter().flat_map(|head| &head.shape.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect();
     let excluded: HashSet<&str> = material.settings.exclude_tools.iter().map(String::as_str).collect();
     let pinned: HashSet<Uuid> = material.settings.pinned_entry_ids.iter().copied().collect();
+    let of_result = present.iter().filter(|elision| elision.part == ElidedPart::Result);
     let elided: HashMap<(Uuid, &str), &Elision> =
-        present.iter().map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
+        of_result.map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
     let mut results = Vec::new();
     for index in kept {
         let Some(head) = heads.get(*index).filter(|head| !pinned.contains(&head.id)) else { continue };
@@ -201,6 +202,7 @@ fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Sh
         entry_id,
         tool_call_id: shown.call_id.clone(),
         kind: if keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
+        part: ElidedPart::Result,
         tokens_before: shown.original,
         tokens_after,
         same_as: None,
