@@ -1,6 +1,6 @@
 //! Durable appends of one item, every client in a session (or list) of its own.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
@@ -8,6 +8,9 @@ use crate::cpu::CpuTime;
 use crate::report::{Report, Round};
 use crate::server::Server;
 use crate::{Effort, Outcome, raw, transcript};
+
+/// Between the sides: the database's processes of the one before end meanwhile, and cost the next one nothing.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What one side did in one or more windows.
 #[derive(Default)]
@@ -19,15 +22,15 @@ struct Done {
 pub async fn measure(server: &Server, effort: Effort, clients: usize, report: &mut Report) -> Outcome<()> {
     let mut rounds: Vec<Round> = Vec::new();
     let (mut ours_done, mut raw_done) = (Done::default(), Done::default());
-    // The first round fills caches and is not counted.
     for round in 0..=effort.rounds {
         let list = (round * clients) as i64 + if clients == 1 { 1_000_000 } else { 0 };
-        let (ours, raw) =
-            if round > 0 { (&mut ours_done, &mut raw_done) } else { (&mut Done::default(), &mut Done::default()) };
-        let ours = appends(server, effort, clients, ours).await?;
-        let raw = inserts(server, effort, clients, list, raw).await?;
+        let ours = appends(server, effort, clients, &mut ours_done).await?;
+        let raw = inserts(server, effort, clients, list, &mut raw_done).await?;
+        // The first round fills caches and is not counted.
         if round > 0 {
             rounds.push((ours, raw));
+        } else {
+            (ours_done, raw_done) = (Done::default(), Done::default());
         }
     }
     let what = format!("append of 1 KB, {clients} clients, beside single inserts");
@@ -45,6 +48,7 @@ async fn appends(server: &Server, effort: Effort, clients: usize, done: &mut Don
         let session = client.session(r#"{"enabled":false}"#).await?;
         ready.push((client, format!("{session}/entries")));
     }
+    tokio::time::sleep(PAUSE).await;
     let before = server.cpu_time()?;
     let start = Instant::now();
     let mut running = JoinSet::new();
@@ -70,6 +74,7 @@ async fn inserts(server: &Server, effort: Effort, clients: usize, list: i64, don
         raw::insert(&mut connection, list + n as i64, -1, "").await?;
         ready.push((connection, list + n as i64));
     }
+    tokio::time::sleep(PAUSE).await;
     let before = server.cpu_time()?;
     let start = Instant::now();
     let mut running = JoinSet::new();

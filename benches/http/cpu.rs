@@ -17,15 +17,16 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Of the service, of the living processes of the database, and of this process.
+    /// Of the service, of the database with the processes that it has ended, and of this process.
     pub fn read(service: u32, postmaster: u32) -> Outcome<CpuTime> {
-        let mut database = stat(postmaster)?.1;
+        let postgres = stat(postmaster)?;
+        let mut database = postgres.own + postgres.ended;
         for entry in std::fs::read_dir("/proc")? {
             let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             // A process may have ended since it was listed.
-            database += stat(pid).ok().filter(|(parent, _)| *parent == postmaster).map_or(0.0, |(_, seconds)| seconds);
+            database += stat(pid).ok().filter(|stat| stat.parent == postmaster).map_or(0.0, |stat| stat.own);
         }
-        Ok(CpuTime { service: stat(service)?.1, database, client: stat(std::process::id())?.1 })
+        Ok(CpuTime { service: stat(service)?.own, database, client: stat(std::process::id())?.own })
     }
 
     /// Microseconds a request.
@@ -66,14 +67,20 @@ impl fmt::Display for PerRequest {
     }
 }
 
-/// A process's parent and the seconds it has used.
-fn stat(pid: u32) -> Outcome<(u32, f64)> {
+/// A process's parent, and the seconds that it and those of its children that have ended have used.
+struct Stat {
+    parent: u32,
+    own: f64,
+    ended: f64,
+}
+
+fn stat(pid: u32) -> Outcome<Stat> {
     let text = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"))?;
     // The name in brackets may hold anything, a bracket too.
     let (_, rest) = text.rsplit_once(") ").ok_or("no name")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let field = |n: usize| -> Outcome<u32> { Ok(fields.get(n).ok_or("too few fields")?.parse()?) };
-    let ticks = f64::from(field(11)? + field(12)?);
     let per_second = sysconf(SysconfVar::CLK_TCK)?.ok_or("no clock tick")? as f64;
-    Ok((field(1)?, ticks / per_second))
+    let seconds = |first: usize| -> Outcome<f64> { Ok(f64::from(field(first)? + field(first + 1)?) / per_second) };
+    Ok(Stat { parent: field(1)?, own: seconds(11)?, ended: seconds(13)? })
 }
