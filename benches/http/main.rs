@@ -5,6 +5,7 @@
 
 mod append;
 mod client;
+mod cpu;
 mod long;
 #[expect(clippy::expect_used, clippy::panic, reason = "test support")]
 #[path = "../../tests/support/played_upstream.rs"]

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::compaction::FillState;
 use super::guard::AntiThrash;
+use super::json::is_default;
 use super::settings::{Estimator, Settings};
 
 /// Reported usage calibrates an estimate only within these bounds.
@@ -14,18 +15,26 @@ const CALIBRATION: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 /// Below this estimate the unknown fixed overhead of a request would drown the ratio.
 const CALIBRATE_FROM_TOKENS: i64 = 1_000;
 
-/// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens.
+/// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens. Every append
+/// stores it, so that what says nothing is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Account {
+    #[serde(skip_serializing_if = "is_default")]
     pub system: u32,
+    #[serde(skip_serializing_if = "is_default")]
     pub tools: u32,
     /// Path totals at the leaf.
     pub path_tokens: i64,
+    #[serde(skip_serializing_if = "is_default")]
     pub path_result_tokens: i64,
     /// The view up to the newest compaction; all zero without one.
+    #[serde(skip_serializing_if = "is_default")]
     pub base: Base,
+    #[serde(skip_serializing_if = "is_default")]
     pub usage: Option<UsageMark>,
     /// Reported over estimated; 1 until a provider reports.
+    #[serde(skip_serializing_if = "is_one")]
     pub calibration: f64,
 }
 
@@ -93,6 +102,10 @@ pub struct Breakdown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct ChapterTask {
     pub pending: bool,
+}
+
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
 }
 
 impl Default for Account {
