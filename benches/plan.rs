@@ -8,10 +8,11 @@ use contextd::domain::compaction::{CompactionRecord, ElidedPart, Elision, Elisio
 use contextd::domain::entry::{EntryHead, EntryType};
 use contextd::domain::message::Role;
 use contextd::domain::prepare::prepare;
-use contextd::domain::settings::Settings;
+use contextd::domain::settings::resolve;
 use contextd::domain::shape::{CallRef, ResultRef, Shape, ShapeKind};
 use contextd::domain::view::{NewestCompaction, context_tokens, plan_view};
 use peak_alloc::PeakAlloc;
+use serde_json::Map;
 use uuid::Uuid;
 
 #[global_allocator]
@@ -26,7 +27,7 @@ const RESULT_TOKENS: u32 = 200;
 
 fn main() {
     let path = path();
-    let settings = Settings::default();
+    let Ok(settings) = resolve(&Map::new(), &Map::new(), None) else { return };
     println!("| step on {ENTRIES} entries | median (minimum-maximum) | memory at its peak |");
     println!("| --- | --- | --- |");
     measure("plan, never compacted", || prepare(&path, None, &settings));
@@ -126,6 +127,7 @@ fn compaction(path: &[EntryHead]) -> (usize, CompactionRecord) {
         tokens_before: RESULT_TOKENS,
         tokens_after: 30,
         same_as: None,
+        keep_chars: None,
     });
     let record = CompactionRecord {
         summary: Some("What was done.".to_owned()),
