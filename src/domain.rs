@@ -21,6 +21,7 @@ pub mod prepare;
 pub mod prune;
 pub mod settings;
 pub mod shape;
+pub mod strategy;
 pub mod summary;
 pub mod tokens;
 pub mod usage;

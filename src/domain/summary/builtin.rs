@@ -12,6 +12,7 @@ mod merge;
 mod render;
 
 use facts::Facts;
+pub(crate) use facts::{decides, failed, is_synthetic};
 
 /// How many items a section may have and how long each may be; the first that fits is taken.
 const SHRINK: [(usize, usize); 7] = [(14, 280), (12, 220), (9, 170), (7, 130), (5, 100), (3, 80), (2, 60)];

@@ -207,7 +207,7 @@ impl Facts {
 }
 
 /// Text that a harness put under the user's name, and our own summaries.
-fn is_synthetic(text: &str) -> bool {
+pub fn is_synthetic(text: &str) -> bool {
     let text = text.trim();
     const MARKS: [&str; 7] = [
         "<system-reminder",
@@ -249,7 +249,8 @@ fn conclusion(text: &str) -> Option<String> {
     (words(&text).take(3).count() > 2 || !text.is_ascii()).then(|| clip(&text, ITEM_CHARS))
 }
 
-fn failed(result: &ToolResult) -> bool {
+/// Whether a result tells of a failure, marked as one or not.
+pub fn failed(result: &ToolResult) -> bool {
     if result.is_error {
         return true;
     }
@@ -287,6 +288,11 @@ fn todo_list<'a>(call: &LedgerCall<'a>) -> Option<&'a Vec<Value>> {
         .iter()
         .find_map(|key| call.call.arguments.get(key)?.as_array())
         .filter(|items| items.iter().any(|item| item.get("status").is_some()))
+}
+
+/// Whether a text says what was decided or found out.
+pub fn decides(text: &str) -> bool {
+    sentences(text).iter().any(|sentence| cued(sentence, &DECISION_CUES))
 }
 
 fn cued(sentence: &str, cues: &[&str]) -> bool {
