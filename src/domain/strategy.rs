@@ -8,7 +8,7 @@ pub mod smart;
 mod truncate;
 mod units;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::compaction::Reason;
 use super::cut::with_metadata;
@@ -71,17 +71,15 @@ pub fn select(strategy: Strategy, choice: &Choice<'_>) -> Result<Plan, Reason> {
     let stays = match strategy {
         Strategy::Sliding => sliding::select(&units, choice.room),
         Strategy::Smart => smart::select(&units, choice),
-        _ => truncate::select(&units, choice),
+        _ => truncate::select(&units, choice.room, choice.settings.preserve_recent),
     };
     plan(choice, &units, &stays)
 }
 
-/// Where the newest `messages` of a view begin, an index into the items. Instructions are not counted.
+/// Where the newest `messages` of a view begin, calls and results kept whole: an index into the items. Instructions are
+/// not counted.
 pub fn tail_start(path: &[EntryHead], items: &[Item], messages: u32) -> usize {
-    let counted = |item: &Item| path.get(item.index).is_some_and(|head| !instructs(head));
-    let newest = items.iter().enumerate().rev().filter(|(_, item)| counted(item));
-    let wanted = usize::try_from(messages).unwrap_or(usize::MAX);
-    newest.take(wanted).map(|(at, _)| at).last().unwrap_or(items.len())
+    Units::of(path, items, &BTreeSet::new()).tail_start(messages)
 }
 
 /// Turns the choice into a plan: what stays and is followed by nothing that goes is the kept tail, the rest are anchors.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::sliding::extend_back;
 use super::units::{Unit, Units};
-use super::{Choice, Room, tail_start};
+use super::{Choice, Room};
 use crate::domain::identifiers;
 use crate::domain::message::{Block, Message, Role};
 use crate::domain::summary::builtin;
@@ -118,7 +118,7 @@ pub fn select(units: &Units, choice: &Choice<'_>) -> Vec<bool> {
 
 /// The newest messages, newest first, while they leave room for older ones.
 fn take_tail(units: &Units, choice: &Choice<'_>, stays: &mut [bool], tokens: &mut u64) {
-    let start = units.unit_start(tail_start(choice.path, choice.items, choice.settings.preserve_recent));
+    let start = units.tail_start(choice.settings.preserve_recent);
     let mut tail = 0;
     for (unit, stays) in units.all.iter().zip(stays).rev().take_while(|(unit, _)| unit.items.start >= start) {
         tail += unit.tokens;
@@ -150,7 +150,7 @@ fn by_worth(units: &Units, choice: &Choice<'_>, stays: &[bool]) -> Vec<usize> {
         .filter(|(_, (_, stays))| !**stays)
         .filter_map(|(at, (unit, _))| {
             let worth: u64 = clues(unit).into_iter().map(|clues| clues.worth(&used)).max().unwrap_or(0);
-            (worth > REQUEST).then(|| (worth * 1_000_000 / (unit.tokens + OVERHEAD), at))
+            (worth > 0 && worth != REQUEST).then(|| (worth * 1_000_000 / (unit.tokens + OVERHEAD), at))
         })
         .collect();
     ranked.sort_unstable_by(|a, b| b.cmp(a));

@@ -62,7 +62,7 @@ fn truncate_keeps_the_newest_messages_and_whole_batches() {
 fn sliding_keeps_what_fits() {
     let spec = "u10 a10 u10 a10:c1,c2 t10:c1 t10:c2 a10 u10";
     let plan = |target| choose(Strategy::Sliding, spec, &anchored(0), target);
-    assert_eq!(parts(&plan(70).unwrap()), (vec![0], vec![1, 2], vec![3, 4, 5, 6, 7]));
+    assert_eq!(parts(&plan(65).unwrap()), (vec![0], vec![1, 2], vec![3, 4, 5, 6, 7]));
     assert_eq!(parts(&plan(50).unwrap()), (vec![0], vec![1, 2, 3, 4, 5], vec![6, 7]));
     assert_eq!(plan(80).unwrap_err(), Reason::NothingToCompact);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::Item;
+use super::{Item, instructs};
 use crate::domain::cut::pairs;
 use crate::domain::entry::EntryHead;
 use crate::domain::message::Role;
@@ -26,6 +26,8 @@ pub struct Units {
     pub all: Vec<Unit>,
     /// The tokens of each item.
     pub sizes: Vec<u64>,
+    /// By item: whether it counts as one of the newest messages.
+    counted: Vec<bool>,
 }
 
 impl Units {
@@ -45,14 +47,19 @@ impl Units {
         Units {
             all: starts.iter().copied().zip(ends).map(unit).collect(),
             sizes: items.iter().map(|item| item.tokens).collect(),
+            counted: shown.iter().map(|head| !instructs(head)).collect(),
         }
     }
 
-    /// Where the unit of an item begins; past the end for no item.
-    pub fn unit_start(&self, item: usize) -> usize {
-        if item >= self.sizes.len() {
-            return item;
-        }
+    /// Where the unit begins in which the newest `messages` begin; past the end for none.
+    pub fn tail_start(&self, messages: u32) -> usize {
+        let newest = self.counted.iter().enumerate().rev().filter(|(_, counted)| **counted);
+        let wanted = usize::try_from(messages).unwrap_or(usize::MAX);
+        newest.take(wanted).map(|(at, _)| self.unit_start(at)).last().unwrap_or(self.sizes.len())
+    }
+
+    /// Where the unit of an item begins.
+    fn unit_start(&self, item: usize) -> usize {
         let after = self.all.partition_point(|unit| unit.items.start <= item);
         self.all.get(after.saturating_sub(1)).map_or(0, |unit| unit.items.start)
     }
