@@ -96,6 +96,28 @@ impl FileOps {
     }
 }
 
+impl FileLists {
+    /// The lists as a summary shows them, in about `max_tokens` (four characters each): what was changed first. A
+    /// list that is cut says so in its last line.
+    pub fn within(&self, max_tokens: u32) -> FileLists {
+        let mut room = (max_tokens as usize).saturating_mul(4);
+        let mut shorten = |paths: &[String]| {
+            let fits = |path: &&String| {
+                let cost = quarters(path) + 1;
+                room = room.saturating_sub(cost);
+                room > 0
+            };
+            let mut shown: Vec<String> = paths.iter().take_while(fits).cloned().collect();
+            if shown.len() < paths.len() {
+                shown.push(format!("(… {} more)", paths.len() - shown.len()));
+            }
+            shown
+        };
+        let modified_files = shorten(&self.modified_files);
+        FileLists { read_files: shorten(&self.read_files), modified_files }
+    }
+}
+
 fn argument<'c>(call: &'c ToolCall, names: &str) -> Option<&'c str> {
     names.split('|').find_map(|name| {
         let value = call.arguments.get(name).and_then(Value::as_str);

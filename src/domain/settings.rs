@@ -115,6 +115,11 @@ impl Settings {
         self.target_tokens.unwrap_or((usable - usable / 4).max(1))
     }
 
+    /// What summaries are measured by: the reserve, or a quarter of the window where nothing is reserved.
+    pub fn summary_reserve(&self) -> u32 {
+        if self.reserve_tokens == 0 { self.context_window / 4 } else { self.reserve_tokens }
+    }
+
     /// Whether a summary leaves the newest `preserve_recent` messages verbatim, however few tokens they have.
     pub fn keeps_messages(&self) -> bool {
         matches!(self.preset, Preset::Harness | Preset::Chat)

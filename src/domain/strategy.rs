@@ -3,6 +3,8 @@
 //! All of them choose among [units](units::Unit): messages that calls and results tie together stay or go as one.
 //! Whatever is chosen, system messages, the first user message, pinned entries and the newest unit stay.
 
+pub mod notice;
+mod room;
 mod sliding;
 pub mod smart;
 mod truncate;
@@ -17,6 +19,7 @@ use super::message::Role;
 use super::prepare::{Plan, required};
 use super::settings::{Settings, Strategy};
 use super::view::NewestCompaction;
+pub use room::{Room, aim, most_replaced};
 use smart::Clues;
 use units::Units;
 
@@ -25,15 +28,6 @@ use units::Units;
 pub struct Item {
     pub index: usize,
     pub tokens: u64,
-}
-
-/// How large the messages that stay may be, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// What is aimed at.
-    pub target: u64,
-    /// What rounding up to whole units may reach; at least the target.
-    pub limit: u64,
 }
 
 /// What a counting strategy chooses from.

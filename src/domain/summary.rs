@@ -68,4 +68,9 @@ impl Allowance {
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Allowance { body: tokens(body), appendix: tokens(appendix) }
     }
+
+    /// What stands behind the body at most: ledger, file lists and identifiers.
+    pub fn behind_body(&self) -> u64 {
+        3 * u64::from(self.appendix)
+    }
 }

@@ -147,7 +147,6 @@ impl Service {
             return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });
         }
         let settings = self.session_settings(&mut transaction, tenant, session_id, &request.patch()).await?;
-        check_strategy(request.strategy)?;
         if let Some(first_kept) = request.first_kept_entry_id {
             self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
         }
@@ -362,16 +361,6 @@ struct Asked {
     trigger: Trigger,
     strategy: Strategy,
     delay: Duration,
-}
-
-/// Strategies that this version can't carry out are refused where they are asked for.
-fn check_strategy(strategy: Option<Strategy>) -> Result<()> {
-    match strategy {
-        Some(Strategy::Truncate | Strategy::Sliding | Strategy::Smart) => {
-            Err(ServiceError::invalid("/strategy", "this strategy is not available yet"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The API's word for a unit variant.

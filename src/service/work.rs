@@ -12,13 +12,13 @@ use super::compactions::{CompactRequest, Trigger};
 use super::error::Result;
 use super::head::SessionState;
 use super::history::message_of;
-use super::plan::plan_on;
 use super::state::Tenant;
 use super::view::Loaded;
 use crate::domain::compaction::{CompactionRecord, Elision, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
 use crate::domain::ledger::Ledger;
 use crate::domain::message::Message;
+use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::summary::SummaryTask;
 use elide::{elide, elides_only};
@@ -82,6 +82,8 @@ pub(crate) struct Outline {
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     pub is_split_turn: bool,
+    /// What the summary says of messages that were left out without being summarised.
+    pub notice: Option<String>,
     pub summarized: u32,
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
@@ -112,6 +114,7 @@ pub(crate) struct Material<'a> {
     pub state: &'a SessionState,
     pub settings: &'a Settings,
     pub request: &'a CompactRequest,
+    pub plan: std::result::Result<Plan, Reason>,
     pub trigger: Trigger,
     pub strategy: Strategy,
 }
@@ -127,17 +130,17 @@ pub(crate) struct Decision {
 /// Decides what a compaction of this material does. The inner error is the reason to do nothing.
 pub(crate) fn build(material: &Material<'_>) -> Result<std::result::Result<Decision, Reason>> {
     let messages = read_messages(material.loaded)?;
-    let plan = plan_on(material.loaded, material.settings, material.request.first_kept_entry_id);
+    let plan = material.plan.as_ref();
     if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
-        return Ok(Err(reason));
+        return Ok(Err(*reason));
     }
-    let elided = elide(material, &messages, plan.as_ref().ok());
-    if elides_only(material, plan.as_ref().ok(), &elided) {
+    let elided = elide(material, &messages, plan.ok());
+    if elides_only(material, plan.ok(), &elided) {
         return Ok(elision_outline(material, elided));
     }
     match plan {
-        Ok(plan) => summary_outline(material, &messages, &plan, elided).map(Ok),
-        Err(reason) => Ok(Err(reason)),
+        Ok(plan) => summary_outline(material, &messages, plan, elided).map(Ok),
+        Err(reason) => Ok(Err(*reason)),
     }
 }
 

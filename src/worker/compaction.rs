@@ -58,7 +58,7 @@ fn request(work: &Work) -> Request<'_> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
-        builtin: work.strategy == Strategy::Summarize,
+        builtin: work.strategy == Strategy::Summarize || work.summary_tasks.is_empty(),
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
     }

@@ -109,7 +109,7 @@ async fn fall_back(
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
-    let allowance = Allowance::new(request.replaced_tokens, request.settings.reserve_tokens);
+    let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
     let mut texts = Vec::new();
     for task in request.tasks {
         // Of two parts, the history has more to say.

@@ -35,4 +35,5 @@ mod queue_worker;
 mod serve;
 mod service_append;
 mod service_compactions;
+mod service_strategies;
 mod service_support;

@@ -204,7 +204,11 @@ fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
     let ours = pass.shown(system.chain(tail));
     if pass.preserve_recent == 0 && theirs.iter().all(|message| message["role"] == "system") {
         let system = theirs.len();
-        assert_eq!((&ours[..system], cut), (&theirs[..], cut_by_messages(&heads, 1).unwrap().first_kept), "case {case}");
+        assert_eq!(
+            (&ours[..system], cut),
+            (&theirs[..], cut_by_messages(&heads, 1).unwrap().first_kept),
+            "case {case}"
+        );
         return true;
     }
     assert_eq!(ours, theirs, "case {case}");

@@ -5,6 +5,8 @@ use anyhow::Context as _;
 use super::{CompactRequest, Status, Trigger};
 use crate::domain::compaction::Reason;
 use crate::domain::settings::{Settings, Strategy};
+use crate::domain::strategy::counts;
+use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::state::{Service, Tenant};
@@ -35,14 +37,22 @@ impl Service {
         }
         let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
-        let afresh = !settings.iterative && loaded.newest.is_some();
+        let requested = request.strategy.unwrap_or(settings.strategy);
+        let planning = Planning {
+            loaded: &loaded,
+            state: &head.state,
+            settings: &settings,
+            strategy: requested,
+            automatic: trigger != Trigger::Manual,
+        };
+        let plan = planning.plan(&mut connection, tenant, request.first_kept_entry_id).await?;
+        let afresh = !settings.iterative && loaded.newest.is_some() && !counts(requested);
         let originals = if afresh {
             Some(view::load_path(&mut connection, tenant, from.leaf, from.plain, Read::Items).await?)
         } else {
             None
         };
         drop(connection);
-        let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
         let job = move || {
             let material = Material {
@@ -51,8 +61,9 @@ impl Service {
                 state: &head.state,
                 settings: &settings,
                 request: &request,
+                plan,
                 trigger,
-                strategy: carried_out(requested),
+                strategy: requested,
             };
             build(&material).map(|decision| (decision, settings, request))
         };
@@ -87,14 +98,6 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
     }
     let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
     (!admitted).then_some(Reason::AntiThrash)
-}
-
-/// Strategies of the settings that this version can't carry out are done as `auto`.
-fn carried_out(requested: Strategy) -> Strategy {
-    match requested {
-        Strategy::Truncate | Strategy::Sliding | Strategy::Smart => Strategy::Auto,
-        other => other,
-    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one value, put together once")]

@@ -10,6 +10,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
+use crate::domain::strategy::notice;
 use crate::domain::summary::{Allowance, framing};
 use crate::domain::tokens;
 use crate::service::clock;
@@ -45,13 +46,18 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
         (None, None) => String::new(),
     };
-    let appendix = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).appendix;
+    let body = match &outline.notice {
+        Some(notice) => notice::append(&body, notice),
+        None => body,
+    };
+    let appendix = Allowance::new(work.replaced_tokens, work.settings.summary_reserve()).appendix;
     let (missing, mut report) = identifiers::check(&body, &outline.identifiers);
     let restored = identifiers::restore(&missing, appendix);
     report.restored = restored.as_ref().map_or(0, |restored| restored.count);
     let block = restored.map(|restored| restored.block);
     let ledger = outline.ledger.render(appendix);
-    let summary = framing::frame(&work.settings, &body, block.as_deref(), &outline.files, &ledger);
+    let files = outline.files.within(appendix);
+    let summary = framing::frame(&work.settings, &body, block.as_deref(), &files, &ledger);
     let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
     let record = CompactionRecord {
         anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),

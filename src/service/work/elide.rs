@@ -11,8 +11,10 @@ use crate::domain::message::{Block, Message, ToolResult};
 use crate::domain::prepare::Plan;
 use crate::domain::prune::{self, PruneItem};
 use crate::domain::settings::Strategy;
+use crate::domain::strategy::tail_start;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::Trigger;
+use crate::service::counting::shown_items;
 
 /// The elisions that pruning and masking propose for a view.
 pub(super) struct Elided {
@@ -50,7 +52,9 @@ fn prune_plan(
     let heads = &material.loaded.heads;
     let end = heads.last().map_or(0, |head| head.path_tokens);
     let recent = i64::from(material.settings.keep_recent_tokens);
+    let newest = (material.strategy == Strategy::Prune).then(|| pruned_before(material));
     let in_tail = |index: usize| match plan {
+        _ if newest.is_some() => newest.is_some_and(|newest| index >= newest),
         Some(plan) => index >= plan.first_kept,
         None => end - heads[index].path_tokens < recent,
     };
@@ -80,6 +84,13 @@ fn prune_plan(
         })
         .collect();
     prune::plan(&items, material.settings, material.settings.estimator)
+}
+
+/// Where the newest messages begin, that `prune` as a strategy leaves alone.
+fn pruned_before(material: &Material<'_>) -> usize {
+    let items = shown_items(material.loaded);
+    let start = tail_start(&material.loaded.heads, &items, material.settings.preserve_recent);
+    items.get(start).map_or(usize::MAX, |item| item.index)
 }
 
 /// Whether eliding alone is what this compaction does.

@@ -13,8 +13,10 @@ use crate::domain::ledger;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
+use crate::domain::strategy::notice::notice;
+use crate::domain::strategy::{self, counts};
 use crate::domain::view::ViewItem;
-use crate::service::compactions::CompactRequest;
+use crate::service::compactions::{CompactRequest, Trigger};
 use crate::service::error::Result;
 use crate::service::plan::file_lists;
 use crate::service::view::Loaded;
@@ -45,6 +47,7 @@ pub(super) fn elision_outline(material: &Material<'_>, elided: Elided) -> std::r
         anchors,
         elides_only: true,
         is_split_turn: false,
+        notice: None,
         summarized: 0,
         kept: shown_messages(&loaded.view()),
         messages: material.state.messages,
@@ -114,23 +117,30 @@ pub(super) fn summary_outline(
         .collect();
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
-    let tasks = tasks(material, messages, plan, &elided.pruned)?;
+    let counting = counts(material.strategy);
+    let tasks = if counting { Vec::new() } else { tasks(material, messages, plan, &elided.pruned)? };
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
-    let strategy = match material.strategy {
+    let used = match material.strategy {
         Strategy::Summarize => Strategy::Summarize,
+        _ if counting => material.strategy,
         _ => Strategy::LlmSummarize,
     };
+    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    let aim = strategy::aim(material.settings, material.trigger != Trigger::Manual);
+    let kept = (plan.kept.len() + plan.anchors.len()) as u64;
+    let hidden = material.state.messages.saturating_sub(kept);
     let outline = Outline {
         first_kept,
         anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
         elisions,
         elides_only: false,
         is_split_turn: plan.is_split_turn,
+        notice: counting.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
-        kept: (plan.kept.len() + plan.anchors.len()) as u64,
+        kept,
         messages: material.state.messages,
         files: caller_files(material.request).unwrap_or_else(|| file_lists(loaded, &span, material.settings)),
         identifiers,
@@ -141,5 +151,6 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens: plan.tokens_to_summarize + previous_tokens, strategy })
+    let replaced_tokens = if counting { replaced_tokens.min(strategy::most_replaced(aim)) } else { replaced_tokens };
+    Ok(Decision { tasks, outline, replaced_tokens, strategy: used })
 }

@@ -40,7 +40,7 @@ pub async fn run(app: &App, recording: &Recording) -> Outcome {
     outcome
 }
 
-async fn create(app: &App, recording: &Recording) -> String {
+pub(super) async fn create(app: &App, recording: &Recording) -> String {
     // Nothing starts by itself, so that the first rebuild shows the transcript as it came.
     let mut body = json!({"title": recording.name, "settings": {"enabled": false}});
     for (name, value) in [("system", &recording.system), ("tools", &recording.tools)] {
@@ -52,20 +52,20 @@ async fn create(app: &App, recording: &Recording) -> String {
 }
 
 /// A session's tokens, all of them and those of its messages.
-struct Size {
-    tokens: u64,
-    messages: u64,
+pub(super) struct Size {
+    pub tokens: u64,
+    pub messages: u64,
 }
 
 impl Size {
-    fn of(snapshot: &Value) -> Size {
+    pub(super) fn of(snapshot: &Value) -> Size {
         let part = |name: &str| snapshot["breakdown"][name].as_u64().unwrap();
         Size { tokens: snapshot["tokens"].as_u64().unwrap(), messages: part("messages") + part("tool_results") }
     }
 }
 
 /// The snapshot after the last item, or the item that was refused and why.
-async fn append(app: &App, session: &str, recording: &Recording) -> Result<Value, String> {
+pub(super) async fn append(app: &App, session: &str, recording: &Recording) -> Result<Value, String> {
     let mut snapshot = Value::Null;
     for batch in recording.items.chunks(BATCH) {
         let body = json!({"format": recording.format, "items": batch});
@@ -121,7 +121,7 @@ fn check_own_format(
     }
 }
 
-async fn check_contexts(
+pub(super) async fn check_contexts(
     app: &App,
     session: &str,
     recording: &Recording,
