@@ -16,6 +16,7 @@ pub mod readiness;
 pub mod recount;
 pub mod sessions;
 pub mod state;
+pub(crate) mod stretches;
 pub mod tool_calls;
 pub mod view;
 pub mod work;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context as _;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -11,6 +10,7 @@ use super::head::SessionState;
 use super::history::message_of;
 use super::plan::{as_standing, plan_on};
 use super::state::Tenant;
+use super::stretches;
 use super::tool_calls::join;
 use super::view::Loaded;
 use crate::domain::compaction::Reason;
@@ -18,13 +18,9 @@ use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::strategy::notice;
 use crate::domain::strategy::smart::Clues;
-use crate::domain::strategy::{Choice, Item, Room, counts, select};
+use crate::domain::strategy::{Choice, Item, Room, counts, select, tail_start};
 use crate::domain::view::{ViewItem, item_tokens};
-use crate::store::entries;
-use crate::store::path::Segment;
-
-/// Messages that are read and looked at together.
-const STRETCH: usize = 256;
+use crate::store::entries::StoredEntry;
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
@@ -62,36 +58,41 @@ impl Planning<'_> {
         }))
     }
 
+    /// Where the messages begin that `prune` as a strategy leaves alone.
+    pub fn newest_from(&self) -> Option<usize> {
+        let items = (self.strategy == Strategy::Prune).then(|| shown_items(self.loaded))?;
+        let start = tail_start(&self.loaded.heads, &items, self.settings.preserve_recent);
+        Some(items.get(start).map_or(usize::MAX, |item| item.index))
+    }
+
     async fn clues(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
         items: &[Item],
     ) -> Result<HashMap<usize, Clues>> {
-        let mut clues = HashMap::with_capacity(items.len());
-        for stretch in items.chunks(STRETCH) {
-            let segments = join(stretch.iter().filter_map(|item| self.segment(item.index)));
-            let stored = entries::whole(&mut *connection, tenant.0, &segments).await?;
-            let topic = self.settings.focus_topic.clone();
-            let read = move || {
-                let read = stored.iter().map(|stored| {
-                    let clues = message_of(stored)?.map(|message| Clues::of(&message, topic.as_deref()));
-                    Ok(clues.map(|clues| (stored.entry.head.depth, clues)))
-                });
-                read.filter_map(Result::transpose).collect::<Result<Vec<_>>>()
-            };
-            for (depth, found) in tokio::task::spawn_blocking(read).await.context("reading messages")?? {
-                let index = self.loaded.heads.binary_search_by_key(&depth, |head| head.depth);
-                clues.extend(index.ok().map(|index| (index, found)));
-            }
-        }
-        Ok(clues)
+        let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
+        let focus_topic = self.settings.focus_topic.clone();
+        let search = Search { focus_topic, found: Vec::with_capacity(items.len()) };
+        let search = stretches::fold(connection, tenant, &segments, search, Search::take).await?;
+        let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
+        Ok(search.found.into_iter().filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect())
     }
+}
 
-    fn segment(&self, index: usize) -> Option<Segment> {
-        let stored = self.loaded.stored.get(index)?;
-        let depth = stored.entry.head.depth;
-        Some(Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth })
+/// What messages say, told as they pass.
+struct Search {
+    focus_topic: Option<String>,
+    /// By depth.
+    found: Vec<(i64, Clues)>,
+}
+
+impl Search {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let message = message_of(stored)?;
+        let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
+        self.found.extend(clues.map(|clues| (stored.entry.head.depth, clues)));
+        Ok(())
     }
 }
 

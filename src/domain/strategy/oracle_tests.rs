@@ -22,7 +22,7 @@ use crate::domain::format::openai_chat;
 use crate::domain::mask;
 use crate::domain::message::Message;
 use crate::domain::prepare::tests::settings;
-use crate::domain::prune::{self, PruneItem};
+use crate::domain::prune::{PruneItem, Pruner};
 use crate::domain::settings::Estimator;
 use crate::domain::shape::{OpenCalls, Shape, apply_shape};
 use crate::domain::summary::testing::shared;
@@ -247,9 +247,9 @@ fn elisions(pass: &Pass) -> Vec<Elision> {
         .enumerate()
         .flat_map(|(at, message)| message.tool_results().map(move |result| (at, result.plain_text())))
         .collect();
-    let items: Vec<PruneItem<'_>> = texts
-        .iter()
-        .map(|(at, text)| PruneItem {
+    let mut pruner = Pruner::new(&pass.settings());
+    for (at, text) in &texts {
+        pruner.add(&PruneItem {
             entry_id: pass.heads[*at].id,
             call_id: &pass.heads[*at].shape.results[0].call_id,
             name: "",
@@ -257,7 +257,7 @@ fn elisions(pass: &Pass) -> Vec<Elision> {
             tokens: pass.heads[*at].shape.results[0].tokens,
             already_elided: false,
             in_tail: *at >= tail,
-        })
-        .collect();
-    prune::plan(&items, &pass.settings(), Estimator::Praison)
+        });
+    }
+    pruner.plan()
 }
