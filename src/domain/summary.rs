@@ -71,8 +71,9 @@ impl Allowance {
         Allowance { body: tokens(body), appendix: tokens(appendix) }
     }
 
-    /// What stands behind the body at most: ledger, file lists and identifiers.
+    /// What stands behind the body at most: ledger, file lists and identifiers. They are measured at four characters a
+    /// token, and names take fewer.
     pub fn behind_body(&self) -> u64 {
-        3 * u64::from(self.appendix)
+        3 * u64::from(self.appendix) * 3 / 2
     }
 }
