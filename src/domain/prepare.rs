@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::compaction::Reason;
-use super::cut::{Cut, cut_by_messages, cut_point, pairs, starts_turn};
+use super::cut::{Cut, cut_by_messages, cut_point, led, pairs, starts_turn};
 use super::entry::{EntryHead, EntryType};
 use super::message::Role;
 use super::settings::Settings;
@@ -141,7 +141,8 @@ fn released<'a>(
 }
 
 /// Entries before the cut that no summary replaces: system messages (instructions are not history), the first user
-/// message, pinned entries and earlier anchors, each with the whole batch of calls and results that it belongs to.
+/// message, pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors,
+/// each with the whole batch of calls and results, or the reasoned answer, that it belongs to.
 fn anchors(
     path: &[EntryHead],
     newest: Option<NewestCompaction<'_>>,
@@ -153,8 +154,17 @@ fn anchors(
         anchors.extend(anchor_indexes(path, &newest.record.anchors, first_kept));
     }
     let before = path.get(..first_kept).unwrap_or_default();
-    anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
+    let checkpoint = newest_checkpoint(path);
+    // The newest one carries what the older ones did.
+    let superseded = |index, head: &EntryHead| {
+        head.shape.checkpoint && Some(index) != checkpoint && !settings.pinned_entry_ids.contains(&head.id)
+    };
+    anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
     with_batches(before, anchors)
+}
+
+fn newest_checkpoint(path: &[EntryHead]) -> Option<usize> {
+    path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint)
 }
 
 /// Whether the compaction kept messages because they fitted, not because they have to stay: the next one decides anew.
@@ -162,8 +172,8 @@ fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
     newest.record.strategy.is_some_and(strategy::counts)
 }
 
-/// Entries before `end` that no strategy leaves out: system messages, the first user message and pinned entries, each with
-/// its batch.
+/// Entries before `end` that no strategy leaves out: system messages, the first user message, pinned entries and the
+/// newest compaction of a provider's own, each with its batch.
 pub(super) fn required(path: &[EntryHead], end: usize, settings: &Settings) -> BTreeSet<usize> {
     let before = path.get(..end).unwrap_or_default();
     let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
@@ -174,22 +184,25 @@ pub(super) fn required(path: &[EntryHead], end: usize, settings: &Settings) -> B
     }
     let is_system = |head: &EntryHead| matches!(head.role, Some(Role::System | Role::Developer));
     anchors.extend(visible().filter(|(_, head)| is_system(head)).map(|(index, _)| index));
+    anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
     anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
     with_batches(before, anchors)
 }
 
-/// Adds to the set whatever calls and results tie to its members.
+/// Adds to the set whatever calls, results and reasoning tie to its members.
 fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize> {
-    let has_traffic = |index: &usize| {
-        path.get(*index).is_some_and(|head| !head.shape.calls.is_empty() || !head.shape.results.is_empty())
+    let may_be_tied = |index: &usize| {
+        let head = path.get(*index);
+        head.is_some_and(|head| head.role == Some(Role::Assistant) || !head.shape.is_trivial())
     };
-    if !members.iter().any(has_traffic) {
+    if !members.iter().any(may_be_tied) {
         return members;
     }
+    let entries: Vec<&EntryHead> = path.iter().collect();
     let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (call, result) in pairs(&path.iter().collect::<Vec<_>>()) {
-        tied.entry(call).or_default().push(result);
-        tied.entry(result).or_default().push(call);
+    for (one, other) in pairs(&entries).into_iter().chain(reasoned(&entries)) {
+        tied.entry(one).or_default().push(other);
+        tied.entry(other).or_default().push(one);
     }
     let mut pending: Vec<usize> = members.iter().copied().collect();
     let mut closed = members;
@@ -202,6 +215,21 @@ fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize>
         }
     }
     closed
+}
+
+/// The neighbours of every answer that begins with reasoning.
+fn reasoned(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
+    let mut last = 0;
+    let mut tied = Vec::new();
+    for (index, (head, led)) in entries.iter().zip(led(entries)).enumerate() {
+        if led {
+            tied.push((last, index));
+        }
+        if head.is_visible() {
+            last = index;
+        }
+    }
+    tied
 }
 
 fn tokens<'a>(path: &[EntryHead], indexes: impl Iterator<Item = &'a usize>) -> u64 {

@@ -5,6 +5,7 @@
 mod report;
 mod session;
 mod strategies;
+mod table;
 
 use std::io::Read;
 use std::path::Path;

@@ -197,7 +197,7 @@ fn scores(case: usize, pass: &Pass) -> bool {
 fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
     let heads: Vec<&EntryHead> = pass.heads.iter().filter(|head| !instructs(head)).collect();
     let cut = cut_by_messages(&heads, pass.preserve_recent).map_or(0, |cut| cut.first_kept);
-    let own_summary = |message: &&Value| !(message["role"] == "system" && !pass.before.contains(message));
+    let own_summary = |message: &&Value| message["role"] != "system" || pass.before.contains(message);
     let theirs: Vec<Value> = pass.after.iter().filter(own_summary).cloned().collect();
     let tail = heads[cut..].iter().map(|head| usize::try_from(head.seq).unwrap());
     let system = (0..pass.heads.len()).filter(|at| instructs(&pass.heads[*at]));
@@ -257,6 +257,7 @@ fn elisions(pass: &Pass) -> Vec<Elision> {
             tokens: pass.heads[*at].shape.results[0].tokens,
             already_elided: false,
             in_tail: *at >= tail,
+            ambiguous: false,
         });
     }
     pruner.plan()

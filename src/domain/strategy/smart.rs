@@ -11,6 +11,7 @@ use super::{Choice, Room};
 use crate::domain::identifiers;
 use crate::domain::message::{Block, Message, Role};
 use crate::domain::summary::builtin;
+use crate::domain::summary::speech::{Listener, Speech};
 
 /// Share of the target that the newest `preserve_recent` messages may take: one half.
 const TAIL_SHARE: u64 = 2;
@@ -48,6 +49,7 @@ impl Clues {
     pub fn of(message: &Message, focus_topic: Option<&str>) -> Clues {
         let topic = focus_topic.map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty());
         let mut clues = Clues::default();
+        let asks = matches!(Listener::default().hear(message), Speech::User(_));
         for block in &message.content {
             let text = match block {
                 Block::Text { text, .. } => text.clone(),
@@ -60,6 +62,8 @@ impl Clues {
             };
             clues.read(message.role, block, start_of(&text), topic.as_deref());
         }
+        clues.request &= asks;
+        clues.rule &= asks;
         clues
     }
 
@@ -67,7 +71,7 @@ impl Clues {
         self.focus |= topic.is_some_and(|topic| text.to_lowercase().contains(topic));
         if matches!(block, Block::Text { .. }) {
             match role {
-                Role::User if !builtin::is_synthetic(text) => {
+                Role::User => {
                     self.request = true;
                     self.rule |= !identifiers::rules(text).is_empty();
                 }

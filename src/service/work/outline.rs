@@ -8,13 +8,14 @@ use super::elide::Elided;
 use super::reading::Kept;
 use super::tasks::tasks;
 use super::{Decision, KeptFrom, Material, Originals, Outline, Reading};
-use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, FileLists, Reason};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists, Reason};
 use crate::domain::identifiers;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
 use crate::domain::strategy::notice::notice;
 use crate::domain::strategy::{self, counts};
+use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::{CompactRequest, Trigger};
 use crate::service::error::Result;
@@ -37,7 +38,7 @@ pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::resul
         .filter(|head| anchor_ids.contains(&head.id))
         .cloned()
         .collect();
-    let pruned = count_kind(&elided.merged, &previous, |kind| kind != ElisionKind::Mask);
+    let pruned = pruned_results(&elided.merged, record_elisions(&previous));
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if material.strategy == Strategy::Auto { Strategy::Mask } else { material.strategy };
     let record = previous.as_ref();
@@ -73,10 +74,15 @@ fn caller_files(request: &CompactRequest) -> Option<FileLists> {
     serde_json::from_value(request.details.clone()?).ok()
 }
 
-fn count_kind(merged: &[Elision], previous: &Option<CompactionRecord>, wanted: impl Fn(ElisionKind) -> bool) -> u32 {
-    let count = |elisions: &[Elision]| elisions.iter().filter(|elision| wanted(elision.kind)).count();
-    let before = previous.as_ref().map_or(0, |record| count(&record.elisions));
-    u32::try_from(count(merged).saturating_sub(before)).unwrap_or(u32::MAX)
+/// Results that pruning shows shorter, without those that it showed so `before`.
+fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
+    let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
+    let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
+    u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+}
+
+fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
+    record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
@@ -106,7 +112,15 @@ pub(super) fn summary_outline(
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted());
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let counting = counts(material.strategy);
+    let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    if counting {
+        let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
+        replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
+    }
+    let allowance = Allowance::new(replaced_tokens, material.settings.summary_reserve());
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -116,11 +130,9 @@ pub(super) fn summary_outline(
         .collect();
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
-    let counting = counts(material.strategy);
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
     let tasks = if counting { Vec::new() } else { tasks(material, history, messages(turn_prefix)) };
-    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -129,8 +141,6 @@ pub(super) fn summary_outline(
         _ if counting => material.strategy,
         _ => Strategy::LlmSummarize,
     };
-    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
-    let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
     let kept = (plan.kept.len() + plan.anchors.len()) as u64;
     let hidden = material.state.messages.saturating_sub(kept);
     let outline = Outline {
@@ -152,6 +162,5 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    let replaced_tokens = if counting { replaced_tokens.min(strategy::most_replaced(aim)) } else { replaced_tokens };
     Ok(Decision { tasks, outline, replaced_tokens, strategy: used })
 }
