@@ -179,6 +179,12 @@ impl Account {
         self.scaled(self.estimated().saturating_sub(freed), estimator).max(0) as u64
     }
 
+    /// The estimate that stands for a context of this size: the inverse of the calibration.
+    pub fn estimate_of(&self, tokens: u64, estimator: Estimator) -> u64 {
+        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
+        (tokens as f64 / ratio.max(f64::MIN_POSITIVE)) as u64
+    }
+
     fn scaled(&self, tokens: i64, estimator: Estimator) -> i64 {
         let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
         (tokens.max(0) as f64 * ratio).round() as i64
@@ -209,7 +215,7 @@ impl Account {
         let usable = settings.usable();
         let utilization = tokens as f64 / f64::from(usable);
         let state = fill_state(tokens, settings);
-        let trigger = red_threshold(settings);
+        let trigger = red_tokens(settings);
         // As the next compaction will find it: re-armed where its reset rule says so.
         let mut guard = guard.clone();
         let admitted = guard.admit(tokens, messages, settings);
@@ -257,7 +263,7 @@ pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
 }
 
 /// The size from which a context is red.
-pub fn red_threshold(settings: &Settings) -> f64 {
+pub fn red_tokens(settings: &Settings) -> f64 {
     (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
 }
 
