@@ -7,7 +7,6 @@ use std::time::Instant;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
-use crate::client::Client;
 use crate::long::milliseconds;
 use crate::report::{Report, median, quantile};
 use crate::server::Server;
