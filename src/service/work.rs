@@ -96,7 +96,8 @@ pub(crate) struct Outline {
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     pub is_split_turn: bool,
-    /// What the summary says of messages that were left out without being summarised.
+    /// What the summary says of messages that were left out without being summarised. Without it, such a compaction
+    /// leaves no summary.
     pub notice: Option<String>,
     pub summarized: u32,
     /// Messages shown besides the summary, and all messages on the path, when this was planned.

@@ -11,7 +11,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
-use crate::domain::strategy::notice;
+use crate::domain::strategy::{counts, notice};
 use crate::domain::summary::{Allowance, focus, framing};
 use crate::domain::tokens;
 use crate::service::clock;
@@ -39,6 +39,16 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         let mut record = previous.cloned().unwrap_or_default();
         record.elisions = outline.elisions.clone();
         return Draft { record, identifiers: IdentifierReport::default() };
+    }
+    if counts(work.strategy) && outline.notice.is_none() {
+        let identifiers = identifiers::check("", &outline.identifiers).1;
+        let record = CompactionRecord {
+            elisions: outline.elisions.clone(),
+            details: outline.files.clone(),
+            identifiers: outline.identifiers.clone(),
+            ..CompactionRecord::default()
+        };
+        return Draft { record, identifiers };
     }
     let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
     let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);

@@ -12,7 +12,7 @@ use crate::domain::compaction::{
 use crate::domain::guard::savings_pct;
 use crate::domain::prices::net;
 use crate::domain::settings::Strategy;
-use crate::domain::strategy::aim;
+use crate::domain::strategy::{aim, counts};
 use crate::service::work::{SummaryOutcome, Work};
 use crate::store::compactions::CompactionRow;
 
@@ -84,7 +84,8 @@ pub(super) fn result(
         _ if outcome.builtin => Strategy::Summarize,
         other => other,
     };
-    let target = outline.notice.is_some().then(|| aim(&work.settings, work.trigger != Trigger::Manual));
+    let target =
+        (counts(work.strategy) && !outline.elides_only).then(|| aim(&work.settings, work.trigger != Trigger::Manual));
     CompactionResult {
         strategy_used,
         summary: draft.and_then(|draft| draft.record.summary.clone()),
