@@ -9,6 +9,7 @@ mod count;
 mod docs;
 mod entries;
 mod idempotency;
+mod lint;
 mod metrics;
 mod observe;
 mod problem;
@@ -91,6 +92,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())
+        .merge(lint::routes())
 }
 
 #[cfg(test)]

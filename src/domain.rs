@@ -12,6 +12,7 @@ pub mod guard;
 pub mod identifiers;
 pub mod json;
 pub mod ledger;
+pub mod lint;
 pub mod mask;
 pub mod message;
 pub mod models;

@@ -347,6 +347,7 @@ fn the_contract_is_routed() {
         ("/v1/compactions/{cid}/cancel", "post"),
         ("/v1/compactions/{cid}/revert", "post"),
         ("/v1/count", "post"),
+        ("/v1/lint", "post"),
         ("/healthz", "get"),
         ("/readyz", "get"),
         ("/metrics", "get"),

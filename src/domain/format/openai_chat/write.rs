@@ -2,7 +2,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::format::Format;
-use crate::domain::format::outgoing;
+use crate::domain::format::outgoing::{self, arguments_text};
 use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
@@ -228,11 +228,7 @@ fn call_value(call: &ToolCall) -> Value {
         };
         return json!({ "id": call.id, "type": "custom", "custom": { "name": name, "input": input } });
     }
-    let arguments = match &call.arguments_text {
-        Some(text) if !text.trim().is_empty() => text.clone(),
-        Some(_) => "{}".to_owned(),
-        None => call.arguments.to_string(),
-    };
+    let arguments = arguments_text(call);
     json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } })
 }
 
