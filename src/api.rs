@@ -17,6 +17,7 @@ mod query;
 mod service_face;
 mod sessions;
 mod tool_calls;
+mod transcript;
 mod tree;
 
 use std::sync::Arc;
@@ -87,6 +88,7 @@ fn resources() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(sessions::routes())
         .merge(entries::routes())
+        .merge(transcript::routes())
         .merge(tree::routes())
         .merge(tool_calls::routes())
         .merge(compactions::routes())

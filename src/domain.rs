@@ -4,6 +4,7 @@ pub mod accounting;
 pub mod branch;
 pub mod compaction;
 pub mod cut;
+pub mod echo;
 pub mod entry;
 pub mod files;
 pub mod fit;

@@ -16,5 +16,6 @@ pub mod recount;
 pub mod sessions;
 pub mod state;
 pub mod tool_calls;
+pub mod transcript;
 pub mod view;
 pub mod work;

@@ -348,6 +348,7 @@ fn the_contract_is_routed() {
         ("/v1/compactions/{cid}/revert", "post"),
         ("/v1/count", "post"),
         ("/v1/lint", "post"),
+        ("/v1/sessions/{sid}/transcript", "put"),
         ("/healthz", "get"),
         ("/readyz", "get"),
         ("/metrics", "get"),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -192,12 +193,45 @@ impl Service {
         } else {
             items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
         };
-        let planned = Planner::new(&head, append, &items).tree(&mut transaction, tenant, &items).await?;
+        let appended = self.write_tree(&mut transaction, tenant, &mut head, append, &items).await?;
+        seal(&mut transaction, Outcome::Created, &appended).await?;
+        transaction.commit().await?;
+        Ok(appended)
+    }
+
+    /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
+    /// name.
+    pub(super) async fn append_to(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: Append,
+        chained: bool,
+    ) -> Result<Appended> {
+        let append = Arc::new(append);
+        let mut items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+        if chained {
+            items.iter_mut().for_each(|item| item.parent = items::Parent::Previous);
+        }
+        self.write_tree(connection, tenant, head, &append, &items).await
+    }
+
+    async fn write_tree(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: &Append,
+        items: &[ReadItem],
+    ) -> Result<Appended> {
+        let session_id = head.session_id;
+        let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         head.row = planned.row;
         entries::write(
-            &mut *transaction,
+            &mut *connection,
             tenant.0,
             &Write {
                 session_id,
@@ -210,26 +244,23 @@ impl Service {
         )
         .await?;
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
-        let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
         let auto_retry_at = before.auto_retry_at;
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
         if head.state.end_wait() {
-            queue::hurry(&mut transaction, tenant.0, session_id).await?;
+            queue::hurry(connection, tenant.0, session_id).await?;
         }
         let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
-        entries::write(&mut *transaction, tenant.0, &no_more).await?;
+        entries::write(&mut *connection, tenant.0, &no_more).await?;
         let compaction = match trigger(&head.state, &snapshot, append) {
-            Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
+            Some(trigger) => self.enqueue_compaction(connection, tenant, head, trigger).await?,
             None => None,
         };
-        let appended = Appended { compaction, ..answer(&planned.entries, &head, snapshot, planned.warnings) };
-        seal(&mut transaction, Outcome::Created, &appended).await?;
-        transaction.commit().await?;
-        Ok(appended)
+        Ok(Appended { compaction, ..answer(&planned.entries, head, snapshot, planned.warnings) })
     }
 }
 

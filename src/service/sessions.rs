@@ -313,7 +313,7 @@ fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
 }
 
 /// Counts what every request of the session carries: the system prompt and the tools.
-async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
+pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
     let (system, tools) = (row.system.clone(), row.tools.clone());
     let count = move || (count_system(estimator, system.as_deref()), count_tools(estimator, tools.as_deref()));
     let counted = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;

@@ -36,3 +36,4 @@ mod serve;
 mod service_append;
 mod service_compactions;
 mod service_support;
+mod transcript;

@@ -6,6 +6,8 @@ use crate::domain::format::outgoing::{self, arguments_text};
 use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
+use super::{ATTACHED, ATTACHMENT_FOLLOWS};
+
 /// The longest name of a tool that the API takes.
 const MAX_NAME: usize = 64;
 
@@ -104,9 +106,9 @@ impl Writer<'_> {
         let mut texts: Vec<&str> = texts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
         if !attached.is_empty() {
             self.note("result_media_moved", entry, "media of a tool result follow it in a user message");
-            self.attachments.push(text_part(&format!("Attached to the result of tool call {}:", result.tool_call_id)));
+            self.attachments.push(text_part(&format!("{ATTACHED}{}:", result.tool_call_id)));
             self.attachments.extend(attached);
-            texts.push("(the attachment follows in a user message)");
+            texts.push(ATTACHMENT_FOLLOWS);
         }
         texts.join("\n").into()
     }
