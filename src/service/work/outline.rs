@@ -1,0 +1,145 @@
+//! What the context becomes: around a new summary, or with results elided and everything else as it is.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::elide::Elided;
+use super::tasks::tasks;
+use super::{Decision, KeptFrom, Material, Outline};
+use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, FileLists, Reason};
+use crate::domain::identifiers;
+use crate::domain::ledger;
+use crate::domain::message::Message;
+use crate::domain::prepare::Plan;
+use crate::domain::settings::Strategy;
+use crate::domain::view::ViewItem;
+use crate::service::compactions::CompactRequest;
+use crate::service::error::Result;
+use crate::service::plan::file_lists;
+use crate::service::view::Loaded;
+
+/// The outline of a compaction that leaves summary, cut and anchors as they are.
+pub(super) fn elision_outline(material: &Material<'_>, elided: Elided) -> std::result::Result<Decision, Reason> {
+    if elided.freed == 0 {
+        return Err(Reason::NothingToCompact);
+    }
+    let loaded = material.loaded;
+    let previous = loaded.record().cloned();
+    let first_kept = match loaded.compaction() {
+        Some(compaction) => compaction.first_kept.unwrap_or(compaction.index + 1),
+        None => 0,
+    };
+    let anchor_ids: HashSet<Uuid> = previous.iter().flat_map(|record| record.anchors.iter().copied()).collect();
+    let anchors = loaded.heads[..first_kept.min(loaded.heads.len())]
+        .iter()
+        .filter(|head| anchor_ids.contains(&head.id))
+        .cloned()
+        .collect();
+    let pruned = count_kind(&elided.merged, &previous, |kind| kind != ElisionKind::Mask);
+    let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
+    let strategy = if material.strategy == Strategy::Auto { Strategy::Mask } else { material.strategy };
+    let record = previous.as_ref();
+    let outline = Outline {
+        first_kept,
+        anchors,
+        elides_only: true,
+        is_split_turn: false,
+        summarized: 0,
+        kept: shown_messages(&loaded.view()),
+        messages: material.state.messages,
+        identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
+        ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
+        files: record.map(|record| record.details.clone()).unwrap_or_default(),
+        masked: elided.masked_results,
+        pruned,
+        mask_freed: elided.freed,
+        elisions: elided.merged,
+        from_caller: record.is_some_and(|record| record.from_hook),
+        previous,
+    };
+    Ok(Decision { tasks: Vec::new(), outline, replaced_tokens: 0, strategy })
+}
+
+fn shown_messages(view: &[ViewItem]) -> u64 {
+    view.iter().filter(|item| matches!(item, ViewItem::Entry { .. })).count() as u64
+}
+
+/// File lists that came with the caller's own summary.
+fn caller_files(request: &CompactRequest) -> Option<FileLists> {
+    request.summary.as_ref()?;
+    serde_json::from_value(request.details.clone()?).ok()
+}
+
+fn count_kind(merged: &[Elision], previous: &Option<CompactionRecord>, wanted: impl Fn(ElisionKind) -> bool) -> u32 {
+    let count = |elisions: &[Elision]| elisions.iter().filter(|elision| wanted(elision.kind)).count();
+    let before = previous.as_ref().map_or(0, |record| count(&record.elisions));
+    u32::try_from(count(merged).saturating_sub(before)).unwrap_or(u32::MAX)
+}
+
+fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
+    let stored = loaded.stored.get(index)?;
+    let head = &stored.entry.head;
+    let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
+    let own = if head.is_visible() { i64::from(head.tokens) } else { 0 };
+    Some(KeptFrom {
+        id: head.id,
+        depth: head.depth,
+        path_tokens_before: head.path_tokens - own,
+        path_result_tokens_before: stored.path_result_tokens - results,
+    })
+}
+
+pub(super) fn summary_outline(
+    material: &Material<'_>,
+    messages: &HashMap<usize, Message>,
+    plan: &Plan,
+    elided: Elided,
+) -> Result<Decision> {
+    let loaded = material.loaded;
+    let previous = loaded.record().cloned();
+    let span: Vec<Message> =
+        plan.history.iter().chain(&plan.turn_prefix).filter_map(|index| messages.get(index).cloned()).collect();
+    let record = previous.as_ref();
+    let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
+    ledger.extend(&ledger::calls(&span));
+    let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
+    let identifiers = identifiers::carry(old_identifiers, identifiers::extract_span(&span));
+    let shown: HashSet<Uuid> = plan
+        .anchors
+        .iter()
+        .chain(&plan.kept)
+        .filter_map(|index| loaded.heads.get(*index))
+        .map(|head| head.id)
+        .collect();
+    let elisions: Vec<Elision> =
+        elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
+    let tasks = tasks(material, messages, plan, &elided.pruned)?;
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
+        return Err(anyhow::anyhow!("a plan keeps nothing").into());
+    };
+    let strategy = match material.strategy {
+        Strategy::Summarize => Strategy::Summarize,
+        _ => Strategy::LlmSummarize,
+    };
+    let outline = Outline {
+        first_kept,
+        anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
+        elisions,
+        elides_only: false,
+        is_split_turn: plan.is_split_turn,
+        summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
+        kept: (plan.kept.len() + plan.anchors.len()) as u64,
+        messages: material.state.messages,
+        files: caller_files(material.request).unwrap_or_else(|| file_lists(loaded, &span, material.settings)),
+        identifiers,
+        ledger,
+        masked: elided.masked_results,
+        pruned: u32::try_from(elided.pruned.len()).unwrap_or(u32::MAX),
+        mask_freed: elided.mask_freed,
+        from_caller: material.request.summary.is_some(),
+        previous,
+    };
+    Ok(Decision { tasks, outline, replaced_tokens: plan.tokens_to_summarize + previous_tokens, strategy })
+}
