@@ -16,6 +16,7 @@ mod problem;
 mod query;
 mod service_face;
 mod sessions;
+mod stateless;
 mod tool_calls;
 mod transcript;
 mod tree;
@@ -33,6 +34,7 @@ use utoipa_swagger_ui::SwaggerUi;
 pub use metrics::install as install_metrics;
 use problem::Problem;
 
+use crate::service::compactions::Summariser;
 use crate::service::state::{Service, Tenant};
 
 /// What handlers share. Cheap to clone.
@@ -44,6 +46,8 @@ pub struct AppState {
     pub dev_tenant: Option<Tenant>,
     /// False while starting and while draining.
     pub ready: Arc<AtomicBool>,
+    /// Writes the summaries of compactions that run inside a request.
+    pub summariser: Arc<dyn Summariser>,
     /// Largest body, in bytes.
     pub max_body: usize,
     /// From [`install_metrics`].
@@ -95,6 +99,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(context::routes())
         .merge(count::routes())
         .merge(lint::routes())
+        .merge(stateless::routes())
 }
 
 #[cfg(test)]

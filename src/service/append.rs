@@ -31,7 +31,7 @@ use crate::domain::settings::Settings;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
-use crate::store::sessions;
+use crate::store::sessions::{self, HeadRow};
 pub(crate) use group::GroupCommit;
 use group::OneWrite;
 use items::ReadItem;
@@ -262,6 +262,14 @@ impl Service {
         };
         Ok(Appended { compaction, ..answer(&planned.entries, head, snapshot, planned.warnings) })
     }
+}
+
+/// The entries that these items would be in an empty session, and its head then. Each follows the one before it.
+pub(super) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+    let append = Arc::new(append);
+    let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+    let planned = Planner::new(head, &append, &items).chain(&items);
+    Ok((planned.entries, planned.row))
 }
 
 fn check_expected(head: &Head, append: &Append) -> Result<()> {

@@ -182,6 +182,17 @@ fn bounded_view(
     }
 }
 
+/// The messages of a view and the system prompt beside them, without a session.
+pub(crate) fn render(
+    loaded: &Loaded,
+    format: Format,
+    system: Option<Box<RawValue>>,
+) -> Result<(Vec<Box<RawValue>>, Option<Box<RawValue>>)> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    let written = write(loaded, &view, format, system)?;
+    Ok((written.messages, written.system))
+}
+
 fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<RawValue>>) -> Result<Written> {
     let mut notes: Vec<Note> = Vec::new();
     let source = |index: usize| {

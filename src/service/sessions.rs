@@ -321,7 +321,7 @@ pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, esti
     Ok(())
 }
 
-fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
+pub(crate) fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     let Some(value) = system.and_then(|text| json::parse_lenient(text).ok()) else { return 0 };
     match &value {
         Value::Null => 0,
@@ -336,7 +336,7 @@ fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     }
 }
 
-fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
+pub(crate) fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
     match tools.and_then(|text| json::parse_lenient(text).ok()) {
         None | Some(Value::Null) => 0,
         Some(tools) => tokens::count_tools(estimator, &tools),

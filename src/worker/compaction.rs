@@ -54,7 +54,7 @@ async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
-fn request(work: &Work) -> Request<'_> {
+pub(super) fn request(work: &Work) -> Request<'_> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,

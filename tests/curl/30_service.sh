@@ -23,3 +23,7 @@ call 200 POST /v1/lint '{"format":"openai_chat","items":[{"role":"user","content
 has '"valid":false' '"code":"orphan_result"' '"index":1' '"op":"remove"'
 call 422 POST /v1/lint '{"format":"openai_chat","items":[7]}'
 has '"pointer":"/items/0"'
+call 200 POST /v1/compact '{"format":"openai_chat","items":[{"role":"user","content":"hi"}]}'
+has '"skip_reason":"' '"messages":[{"role":"user","content":"hi"}]'
+call 422 POST /v1/compact '{"format":"openai_chat","items":[],"settings":{"red_at":7}}'
+has '"pointer":"/settings/red_at"'

@@ -90,7 +90,7 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
 }
 
 /// Strategies of the settings that this version can't carry out are done as `auto`.
-fn carried_out(requested: Strategy) -> Strategy {
+pub(super) fn carried_out(requested: Strategy) -> Strategy {
     match requested {
         Strategy::Truncate | Strategy::Sliding | Strategy::Smart => Strategy::Auto,
         other => other,
