@@ -182,12 +182,11 @@ fn bounded_view(
     }
 }
 
+/// Messages, and the system prompt that goes with them.
+pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
+
 /// The messages of a view and the system prompt beside them, without a session.
-pub(crate) fn render(
-    loaded: &Loaded,
-    format: Format,
-    system: Option<Box<RawValue>>,
-) -> Result<(Vec<Box<RawValue>>, Option<Box<RawValue>>)> {
+pub(crate) fn render(loaded: &Loaded, format: Format, system: Option<Box<RawValue>>) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
     let written = write(loaded, &view, format, system)?;
     Ok((written.messages, written.system))

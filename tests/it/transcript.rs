@@ -145,8 +145,10 @@ async fn every_recorded_session_grows_turn_by_turn() {
                 _ => faults.push(format!("{}: {}", recording.name, answer.text)),
             }
         }
-        if kept_items(app, &session).await != recording.items {
-            faults.push(format!("{}: other items", recording.name));
+        let kept = kept_items(app, &session).await;
+        if kept != recording.items {
+            let roles = |items: &[Value]| items.iter().map(|item| item["role"].clone()).collect::<Vec<_>>();
+            faults.push(format!("{}: {:?} and not {:?}", recording.name, roles(&kept), roles(&recording.items)));
         }
         let body = json!({"format": recording.format, "items": recording.items});
         let again = app.put(&format!("{session}/transcript"), body).await.expect(200);

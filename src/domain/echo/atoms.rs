@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::own::lines;
 use super::{Said, own};
 use crate::domain::format::outgoing;
-use crate::domain::message::{Block, CallKind, Media, Message, Role, ToolCall, ToolResult};
+use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
 /// Longest id that a provider takes; longer ones come back shortened.
 const MAX_IDS: [usize; 2] = [64, 256];
@@ -65,10 +65,12 @@ fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Ato
             add(Atom::Weak(if text.is_empty() { encrypted() } else { text.to_owned() }));
         }
         Block::Image { source } | Block::Document { source } => add(Atom::Weak(medium(source))),
-        Block::ToolCall(call) if call.kind == CallKind::Server => add(Atom::Weak(format!("call {}", call.id))),
+        Block::ToolCall(call) if call.kind == CallKind::Server => {
+            add(Atom::Weak(unsaid("call", &call.id, call.opaque.as_ref())))
+        }
         Block::ToolCall(call) => add(Atom::Call(call)),
         Block::ToolResult(result) if result.kind == CallKind::Server => {
-            add(Atom::Weak(format!("result {}", result.tool_call_id)));
+            add(Atom::Weak(unsaid("result", &result.tool_call_id, result.opaque.as_ref())));
         }
         Block::ToolResult(result) => add(Atom::Result(result)),
         Block::Raw(opaque) => add(Atom::Weak(opaque.value.to_string())),
@@ -88,6 +90,12 @@ fn spoken(role: Role, text: &str) -> (Speaker, &str) {
 /// The words that stand for a tool of another provider's.
 fn is_told_server_tool(text: &str) -> bool {
     text.starts_with("<server_tool_") || (text.starts_with('[') && text.contains(" was run by the provider with "))
+}
+
+/// What a provider's own tool did, by its id where it has one.
+fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
+    let whole = || opaque.map(|opaque| opaque.value.to_string()).unwrap_or_default();
+    if id.is_empty() { format!("{what} {}", whole()) } else { format!("{what} {id}") }
 }
 
 fn medium(source: &Media) -> String {

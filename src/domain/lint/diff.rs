@@ -50,7 +50,7 @@ pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<Change> {
             }
             (Some(before), after) => {
                 let comes_later = right.get(key(before)).is_some_and(|count| *count > 0);
-                let came = after.filter(|after| !left.get(key(after)).is_some_and(|count| *count > 0));
+                let came = after.filter(|after| left.get(key(after)).is_none_or(|count| *count == 0));
                 match (came, comes_later) {
                     (Some(after), true) => {
                         add(Op::Add, i, j, Some(after));

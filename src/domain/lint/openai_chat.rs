@@ -57,13 +57,12 @@ fn check_content(value: &mut Value, role: &str, report: &mut Report) {
     };
     let acts = role == "assistant" && ["tool_calls", "function_call", "audio", "refusal"].iter().any(|key| filled(key));
     let is_result = matches!(role, "tool" | "function");
+    let thinks = role == "assistant" && filled_thinking(value);
     match value.get_mut("content") {
         None | Some(Value::Null) if !acts => report.add("empty_content", "content is missing"),
-        Some(Value::String(text)) if text.is_empty() && !acts && !is_result => {
-            // An answer of nothing but the thinking that compatible servers give stands as it is.
-            if !(role == "assistant" && (filled_thinking(value))) {
-                report.add("empty_content", "content is empty");
-            }
+        // An answer of nothing but the thinking that compatible servers give stands as it is.
+        Some(Value::String(text)) if text.is_empty() && !acts && !is_result && !thinks => {
+            report.add("empty_content", "content is empty");
         }
         Some(Value::Array(parts)) if parts.is_empty() => report.add("empty_content", "content is an empty list"),
         Some(Value::Array(parts)) => parts.iter_mut().for_each(|part| check_part(part, report)),

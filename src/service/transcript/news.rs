@@ -51,10 +51,7 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
     check_before(basis, &said[..from])?;
     let steps = steps(basis, &basis.after)?;
     let alignment = echo::align(&steps, &said[from..]);
-    let departs_at = match basis.after.get(alignment.steps) {
-        Some(at) => Some(basis.loaded.stored[*at].entry.parent_id),
-        None => None,
-    };
+    let departs_at = basis.after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
     let originals = Originals::of(basis);
     let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
