@@ -15,6 +15,7 @@ pub mod readiness;
 pub mod recount;
 pub mod sessions;
 pub mod state;
+pub(crate) mod stretches;
 pub mod tool_calls;
 pub mod transcript;
 pub mod view;

@@ -19,6 +19,10 @@ pub struct FileOps {
     pub edited: BTreeSet<String>,
 }
 
+/// The file that an agent named last, for tools that go on with it.
+#[derive(Debug, Clone, Default)]
+pub struct OpenFile(Option<String>);
+
 /// Which tools touch files. The default table comes with recognisers for tools that no table can describe
 /// (patches, commands in one argument); a session's own table stands alone.
 #[derive(Debug, Clone, Copy)]
@@ -67,14 +71,19 @@ impl FileOps {
 
     /// Adds what the calls of these messages, in order, did.
     pub fn collect<'m>(&mut self, messages: impl IntoIterator<Item = &'m Message>, table: FileTable<'_>) {
-        let mut open_file: Option<String> = None;
-        for call in messages.into_iter().flat_map(Message::tool_calls) {
+        let mut open_file = OpenFile::default();
+        messages.into_iter().for_each(|message| self.note(message, table, &mut open_file));
+    }
+
+    /// Adds what the calls of the next message did.
+    pub fn note(&mut self, message: &Message, table: FileTable<'_>, open_file: &mut OpenFile) {
+        for call in message.tool_calls() {
             let known = table.tools.get(&call.name).and_then(|tool| Some((tool.kind, argument(call, &tool.path)?)));
             if let Some((kind, path)) = known {
                 self.add(kind, path);
-                open_file = Some(path.to_owned());
+                open_file.0 = Some(path.to_owned());
             } else if table.recognise {
-                recognise::recognise(call, open_file.as_deref(), self);
+                recognise::recognise(call, open_file.0.as_deref(), self);
             }
         }
     }

@@ -85,15 +85,31 @@ fn is_rule(sentence: &str) -> bool {
 /// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
 /// and last in front. What people and the model wrote weighs more than what tools printed.
 pub fn extract_span(messages: &[Message]) -> Vec<String> {
-    let mut rules_found: Vec<String> = Vec::new();
-    let mut ranks: HashMap<String, (u32, usize)> = HashMap::new();
-    for (at, message) in messages.iter().enumerate() {
+    let mut span = Span::default();
+    messages.iter().for_each(|message| span.add(message));
+    span.wanted()
+}
+
+/// [`extract_span`] for a span that is read piece by piece.
+#[derive(Debug, Default)]
+pub struct Span {
+    messages: usize,
+    rules: Vec<String>,
+    /// By weight, then by the last message that has it.
+    ranks: HashMap<String, (u32, usize)>,
+}
+
+impl Span {
+    /// Takes in the next message of the span.
+    pub fn add(&mut self, message: &Message) {
         if message.role == Role::User {
             let text = message.plain_text();
             if !framing::is_framed(&text) {
-                rules_found.extend(rules(&text));
+                self.rules.extend(rules(&text));
             }
         }
+        let (at, ranks) = (self.messages, &mut self.ranks);
+        self.messages += 1;
         for block in &message.content {
             let (text, weight) = readable(block, message.role);
             let printed = matches!(block, Block::ToolResult(_));
@@ -106,11 +122,15 @@ pub fn extract_span(messages: &[Message]) -> Vec<String> {
             });
         }
     }
-    let mut ranked: Vec<(String, (u32, usize))> = ranks.into_iter().collect();
-    ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let identifiers = ranked.into_iter().map(|(identifier, _)| identifier);
-    let newest_rules = rules_found.len().saturating_sub(MAX_RULES);
-    distinct(rules_found.into_iter().skip(newest_rules).chain(identifiers))
+
+    /// What a summary should keep of it all.
+    pub fn wanted(self) -> Vec<String> {
+        let mut ranked: Vec<(String, (u32, usize))> = self.ranks.into_iter().collect();
+        ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let identifiers = ranked.into_iter().map(|(identifier, _)| identifier);
+        let newest_rules = self.rules.len().saturating_sub(MAX_RULES);
+        distinct(self.rules.into_iter().skip(newest_rules).chain(identifiers))
+    }
 }
 
 fn readable(block: &Block, role: Role) -> (std::borrow::Cow<'_, str>, u32) {

@@ -78,26 +78,60 @@ pub struct LedgerCall<'a> {
 
 /// The calls of a span in order, each with the next result of its id.
 pub fn calls(messages: &[Message]) -> Vec<LedgerCall<'_>> {
-    let mut calls: Vec<LedgerCall<'_>> = Vec::new();
-    let mut open: HashMap<&str, usize> = HashMap::new();
+    let mut paired = Paired::default();
     for message in messages {
-        for result in message.tool_results() {
-            if let Some(call) = open.remove(result.tool_call_id.as_str()).and_then(|at| calls.get_mut(at)) {
-                call.result = Some(result);
-            }
-        }
+        paired.add(message, |call| LedgerCall { call, result: None }, |made, result| made.result = Some(result));
+    }
+    paired.made
+}
+
+/// The calls of a span that is read piece by piece, kept as lines alone.
+#[derive(Debug, Default)]
+pub struct Recorder(Paired<LedgerLine>);
+
+impl Recorder {
+    /// Takes in the next message of the span.
+    pub fn add(&mut self, message: &Message) {
+        self.0.add(message, line, LedgerLine::answer);
+    }
+}
+
+/// What is kept of calls, and which of them wait for their results.
+#[derive(Debug)]
+struct Paired<T> {
+    made: Vec<T>,
+    open: HashMap<String, usize>,
+}
+
+impl<T> Default for Paired<T> {
+    fn default() -> Self {
+        Paired { made: Vec::new(), open: HashMap::new() }
+    }
+}
+
+impl<T> Paired<T> {
+    fn add<'m>(
+        &mut self,
+        message: &'m Message,
+        make: impl Fn(&'m ToolCall) -> T,
+        answer: impl Fn(&mut T, &'m ToolResult),
+    ) {
+        self.close(message, &answer);
         for call in message.tool_calls() {
-            open.insert(&call.id, calls.len());
-            calls.push(LedgerCall { call, result: None });
+            self.open.insert(call.id.clone(), self.made.len());
+            self.made.push(make(call));
         }
         // A provider's own tools are answered inside the same message.
+        self.close(message, &answer);
+    }
+
+    fn close<'m>(&mut self, message: &'m Message, answer: &impl Fn(&mut T, &'m ToolResult)) {
         for result in message.tool_results() {
-            if let Some(call) = open.remove(result.tool_call_id.as_str()).and_then(|at| calls.get_mut(at)) {
-                call.result = Some(result);
+            if let Some(made) = self.open.remove(&result.tool_call_id).and_then(|at| self.made.get_mut(at)) {
+                answer(made, result);
             }
         }
     }
-    calls
 }
 
 impl Ledger {
@@ -111,8 +145,8 @@ impl Ledger {
     }
 
     /// Adds the calls of a newly replaced span, oldest first.
-    pub fn extend(&mut self, calls: &[LedgerCall<'_>]) {
-        self.lines.extend(calls.iter().map(line));
+    pub fn extend(&mut self, span: Recorder) {
+        self.lines.extend(span.0.made);
         let excess = self.lines.len().saturating_sub(MAX_LINES);
         self.fold(excess);
     }
@@ -151,21 +185,24 @@ impl Ledger {
     }
 }
 
-fn line(call: &LedgerCall<'_>) -> LedgerLine {
-    let read_only = effect::is_read_only(&call.call.name, &call.call.arguments);
+impl LedgerLine {
+    fn answer(&mut self, result: &ToolResult) {
+        self.outcome = if result.is_error { Outcome::Error } else { Outcome::Ok };
+        self.says = brief(first_line(&result.plain_text()), OUTCOME_CHARS);
+    }
+}
+
+/// The line of a call that has no result yet.
+fn line(call: &ToolCall) -> LedgerLine {
+    let read_only = effect::is_read_only(&call.name, &call.arguments);
     let width = if read_only { TARGET_CHARS_READ_ONLY } else { TARGET_CHARS };
-    let (target, rest) = arguments(&call.call.arguments, width);
-    let text = call.result.map(ToolResult::plain_text).unwrap_or_default();
+    let (target, rest) = arguments(&call.arguments, width);
     LedgerLine {
-        name: clip(&one_line(&call.call.name), NAME_CHARS),
+        name: clip(&one_line(&call.name), NAME_CHARS),
         target,
         rest,
-        outcome: match call.result {
-            None => Outcome::NoResult,
-            Some(result) if result.is_error => Outcome::Error,
-            Some(_) => Outcome::Ok,
-        },
-        says: brief(first_line(&text), OUTCOME_CHARS),
+        outcome: Outcome::NoResult,
+        says: String::new(),
         read_only,
     }
 }

@@ -25,54 +25,110 @@ pub struct PruneItem<'a> {
     pub in_tail: bool,
 }
 
-/// The elisions that free tokens: duplicates first considered, then length. `max_tool_result_size` is in
-/// characters; a longer result keeps two thirds of that from its head and one third from its tail. Pinned entries stay
-/// as they are.
-pub fn plan(items: &[PruneItem<'_>], settings: &Settings, estimator: Estimator) -> Vec<Elision> {
-    let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
-    let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
-    let stays = |item: &PruneItem<'_>| {
-        item.already_elided || item.in_tail || excluded.contains(item.name) || pinned.contains(&item.entry_id)
-    };
-    let mut newest: HashMap<&str, usize> = HashMap::new();
-    for (at, item) in items.iter().enumerate().filter(|(_, item)| !item.already_elided) {
-        newest.insert(item.text, at);
+/// Plans over results that are read one by one: of each, a digest and its size are kept, never the text.
+#[derive(Debug)]
+pub struct Pruner {
+    excluded: HashSet<String>,
+    pinned: HashSet<Uuid>,
+    max_chars: u32,
+    estimator: Estimator,
+    results: usize,
+    candidates: Vec<Candidate>,
+    /// Place and call of the newest result with this text.
+    newest: HashMap<Digest, (usize, String)>,
+}
+
+type Digest = [u8; 32];
+
+/// A result that may be shown shorter.
+#[derive(Debug)]
+struct Candidate {
+    place: usize,
+    digest: Digest,
+    entry_id: Uuid,
+    call_id: String,
+    tokens: u32,
+    truncated: Option<Elision>,
+}
+
+impl Pruner {
+    /// `max_tool_result_size` is in characters; a longer result keeps two thirds of that from its head and one third
+    /// from its tail. Pinned entries stay as they are.
+    pub fn new(settings: &Settings) -> Pruner {
+        Pruner {
+            excluded: settings.exclude_tools.iter().cloned().collect(),
+            pinned: settings.pinned_entry_ids.iter().copied().collect(),
+            max_chars: settings.max_tool_result_size,
+            estimator: settings.estimator,
+            results: 0,
+            candidates: Vec::new(),
+            newest: HashMap::new(),
+        }
     }
-    items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| !stays(item))
-        .filter_map(|(at, item)| {
-            let copy = newest.get(item.text).filter(|&&last| last > at).and_then(|&last| items.get(last));
-            copy.and_then(|copy| duplicate(item, copy.call_id, estimator))
-                .or_else(|| truncate(item, settings.max_tool_result_size, estimator))
+
+    /// Takes in the next result. Unless a later one repeats it, it is shown as this elision says.
+    pub fn add(&mut self, item: &PruneItem<'_>) -> Option<Elision> {
+        let place = self.results;
+        self.results += 1;
+        if item.already_elided {
+            return None;
+        }
+        let digest = *blake3::hash(item.text.as_bytes()).as_bytes();
+        self.newest.insert(digest, (place, item.call_id.to_owned()));
+        if item.in_tail || self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id) {
+            return None;
+        }
+        let truncated = self.truncate(item);
+        self.candidates.push(Candidate {
+            place,
+            digest,
+            entry_id: item.entry_id,
+            call_id: item.call_id.to_owned(),
+            tokens: item.tokens,
+            truncated: truncated.clone(),
+        });
+        truncated
+    }
+
+    /// The elisions that free tokens, in order: duplicates first considered, then length.
+    pub fn plan(self) -> Vec<Elision> {
+        let Pruner { candidates, newest, estimator, .. } = self;
+        candidates
+            .into_iter()
+            .filter_map(|candidate| {
+                let copy = newest.get(&candidate.digest).filter(|(last, _)| *last > candidate.place);
+                copy.and_then(|(_, copy)| duplicate(&candidate, copy, estimator)).or(candidate.truncated)
+            })
+            .collect()
+    }
+
+    fn truncate(&self, item: &PruneItem<'_>) -> Option<Elision> {
+        let tail = self.max_chars / 3;
+        let head = self.max_chars - tail;
+        let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
+        let tokens_after = mask::result_tokens(self.estimator, item.call_id, &shown);
+        (tokens_after < item.tokens).then(|| Elision {
+            entry_id: item.entry_id,
+            tool_call_id: item.call_id.to_owned(),
+            kind: ElisionKind::Truncate,
+            tokens_before: item.tokens,
+            tokens_after,
+            same_as: None,
+            keep_chars: Some((head, tail)),
         })
-        .collect()
+    }
 }
 
-fn duplicate(item: &PruneItem<'_>, same_as: &str, estimator: Estimator) -> Option<Elision> {
-    let shown = mask::duplicate(item.call_id, same_as, item.tokens);
-    let elision = elide(item, ElisionKind::Duplicate, &shown, estimator)?;
-    Some(Elision { same_as: Some(same_as.to_owned()), ..elision })
-}
-
-fn truncate(item: &PruneItem<'_>, max_chars: u32, estimator: Estimator) -> Option<Elision> {
-    let tail = max_chars / 3;
-    let head = max_chars - tail;
-    let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
-    let elision = elide(item, ElisionKind::Truncate, &shown, estimator)?;
-    Some(Elision { keep_chars: Some((head, tail)), ..elision })
-}
-
-fn elide(item: &PruneItem<'_>, kind: ElisionKind, shown: &str, estimator: Estimator) -> Option<Elision> {
-    let tokens_after = mask::result_tokens(estimator, item.call_id, shown);
-    (tokens_after < item.tokens).then(|| Elision {
-        entry_id: item.entry_id,
-        tool_call_id: item.call_id.to_owned(),
-        kind,
-        tokens_before: item.tokens,
+fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Option<Elision> {
+    let shown = mask::duplicate(&candidate.call_id, same_as, candidate.tokens);
+    let tokens_after = mask::result_tokens(estimator, &candidate.call_id, &shown);
+    (tokens_after < candidate.tokens).then(|| Elision {
+        entry_id: candidate.entry_id,
+        tool_call_id: candidate.call_id.clone(),
+        kind: ElisionKind::Duplicate,
+        tokens_before: candidate.tokens,
         tokens_after,
-        same_as: None,
+        same_as: Some(same_as.to_owned()),
         keep_chars: None,
     })
 }

@@ -11,6 +11,8 @@ pub(crate) mod testing;
 pub mod text;
 pub mod transcript;
 
+use std::sync::Arc;
+
 use super::message::Message;
 use super::settings::Template;
 
@@ -25,7 +27,7 @@ pub struct SummaryTask {
     /// The summary to update; `None` starts afresh.
     pub previous: Option<String>,
     /// What to summarise, oldest first, tool output already shortened where it must be.
-    pub messages: Vec<Message>,
+    pub messages: Arc<[Message]>,
     pub focus_topic: Option<String>,
     pub instructions: Option<String>,
     pub max_output_tokens: u32,

@@ -40,7 +40,7 @@ fn task() -> SummaryTask {
         template: Template::Checkpoint,
         prompt: None,
         previous: None,
-        messages: vec![Message::text(Role::User, SAID)],
+        messages: [Message::text(Role::User, SAID)].into(),
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,

@@ -1,5 +1,7 @@
 //! Preparing: what a compaction would do, without doing it.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
@@ -13,18 +15,16 @@ use super::history::message_of;
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read};
 use crate::domain::accounting::fill_state;
-use crate::domain::compaction::{FileLists, FillState, Reason};
+use crate::domain::compaction::{FillState, Reason};
 use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::files::{FileOps, FileTable};
+use crate::domain::files::{FileOps, FileTable, OpenFile};
 use crate::domain::json;
 use crate::domain::mask;
-use crate::domain::message::Message;
 use crate::domain::prepare::{Plan, prepare, prepare_at};
-use crate::domain::settings::{Settings, merge_patch};
+use crate::domain::settings::{FileTool, Settings, merge_patch};
 use crate::domain::view::NewestCompaction;
 use crate::store::compactions;
-use crate::store::entries::{self, StoredEntry};
-use crate::store::path::Segment;
+use crate::store::entries::StoredEntry;
 
 #[derive(Debug, Clone, Default)]
 pub struct PrepareRequest {
@@ -184,18 +184,33 @@ pub(crate) fn plan_on(
     plan(&heads, compaction)
 }
 
-/// What the files of earlier summaries and of these messages come to.
-pub(crate) fn file_ops(loaded: &Loaded, messages: &[Message], settings: &Settings) -> FileOps {
+/// The files that earlier summaries tell of.
+pub(crate) fn seeded_files(loaded: &Loaded) -> FileOps {
     let mut ops = FileOps::default();
     if let Some(record) = loaded.record().filter(|record| !record.from_hook) {
         ops.seed(&record.details);
     }
-    ops.collect(messages, FileTable::new(&settings.file_tools));
     ops
 }
 
-pub(crate) fn file_lists(loaded: &Loaded, messages: &[Message], settings: &Settings) -> FileLists {
-    file_ops(loaded, messages, settings).lists()
+/// What a forecast takes from the span's items.
+struct SpanItems {
+    file_tools: BTreeMap<String, FileTool>,
+    files: FileOps,
+    open_file: OpenFile,
+    /// By entry; `None`: the messages are not asked for.
+    messages: Option<HashMap<Uuid, Value>>,
+}
+
+impl SpanItems {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        self.files.note(&message, FileTable::new(&self.file_tools), &mut self.open_file);
+        if let Some(messages) = &mut self.messages {
+            messages.insert(stored.entry.head.id, serde_json::to_value(&message).unwrap_or(Value::Null));
+        }
+        Ok(())
+    }
 }
 
 struct Forecast<'a> {
@@ -216,23 +231,13 @@ impl Forecast<'_> {
         let span: Vec<usize> = self.plan.history.iter().chain(&self.plan.turn_prefix).copied().collect();
         // Files are told from calls alone, so only those items are read unless all messages are asked for.
         let needed = |index: &&usize| include_messages || !self.loaded.heads[**index].shape.calls.is_empty();
-        let stored = self.items(connection, tenant, span.iter().filter(needed)).await?;
-        let mut messages = std::collections::HashMap::new();
-        for stored in &stored {
-            if let Some(message) = message_of(stored)? {
-                messages.insert(stored.entry.head.id, message);
-            }
-        }
-        let in_order: Vec<Message> = stored.iter().filter_map(|s| messages.get(&s.entry.head.id).cloned()).collect();
-        let ops = file_ops(self.loaded, &in_order, self.settings);
-        let planned = |indexes: &[usize]| -> Vec<PlannedMessage> {
+        let items = self.read(connection, tenant, span.iter().filter(needed), include_messages).await?;
+        let (ops, mut messages) = (items.files, items.messages.unwrap_or_default());
+        let mut planned = |indexes: &[usize]| -> Vec<PlannedMessage> {
             let show = |index: &usize| {
                 let entry_id = self.loaded.heads[*index].id;
-                match messages.get(&entry_id).filter(|_| include_messages) {
-                    Some(message) => PlannedMessage::Message {
-                        entry_id,
-                        message: serde_json::to_value(message).unwrap_or(Value::Null),
-                    },
+                match messages.remove(&entry_id) {
+                    Some(message) => PlannedMessage::Message { entry_id, message },
                     None => PlannedMessage::Id(entry_id),
                 }
             };
@@ -262,19 +267,21 @@ impl Forecast<'_> {
         })
     }
 
-    async fn items(
+    async fn read(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
         indexes: impl Iterator<Item = &usize>,
-    ) -> Result<Vec<StoredEntry>> {
-        let segment = |index: &usize| {
-            let stored = &self.loaded.stored[*index];
-            let depth = stored.entry.head.depth;
-            Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth }
+        include_messages: bool,
+    ) -> Result<SpanItems> {
+        let segments = super::tool_calls::join(indexes.map(|index| self.loaded.segment(*index)));
+        let items = SpanItems {
+            file_tools: self.settings.file_tools.clone(),
+            files: seeded_files(self.loaded),
+            open_file: OpenFile::default(),
+            messages: include_messages.then(HashMap::new),
         };
-        let segments = super::tool_calls::join(indexes.map(segment));
-        Ok(entries::whole(connection, tenant.0, &segments).await?)
+        super::stretches::fold(connection, tenant, &segments, items, SpanItems::take).await
     }
 
     fn mask(&self) -> MaskForecast {

@@ -103,7 +103,7 @@ fn count(shared: &[StoredEntry], own: Vec<StoredEntry>, estimator: Estimator) ->
             path_tokens: after.0,
             path_result_tokens: after.1,
             shape: stored.entry.head.shape,
-            record: stored.record,
+            record: stored.record.map(|record| *record),
         });
     }
     Ok(counted)

@@ -45,12 +45,24 @@ impl Loaded {
         Loaded { stored, heads, newest }
     }
 
+    /// The place of the entry at this depth.
+    pub fn at_depth(&self, depth: i64) -> Option<usize> {
+        self.heads.binary_search_by_key(&depth, |head| head.depth).ok()
+    }
+
+    /// Where a single entry is stored.
+    pub fn segment(&self, index: usize) -> Segment {
+        let stored = &self.stored[index];
+        let depth = stored.entry.head.depth;
+        Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth }
+    }
+
     pub fn compaction(&self) -> Option<NewestCompaction<'_>> {
         let newest = self.newest.as_ref()?;
-        let at = |depth: i64| self.heads.binary_search_by_key(&depth, |head| head.depth).ok();
-        let index = at(newest.depth)?;
-        let record = self.stored[index].record.as_ref()?;
-        Some(NewestCompaction { index, record, first_kept: newest.first_kept_depth.and_then(at) })
+        let index = self.at_depth(newest.depth)?;
+        let record = self.stored[index].record.as_deref()?;
+        let first_kept = newest.first_kept_depth.and_then(|depth| self.at_depth(depth));
+        Some(NewestCompaction { index, record, first_kept })
     }
 
     pub fn record(&self) -> Option<&CompactionRecord> {
@@ -146,7 +158,7 @@ fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
 pub fn newest_of(stored: &[Arc<StoredEntry>]) -> Option<Newest> {
     let index = stored.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
     let compaction = &stored[index];
-    let record = compaction.record.as_ref()?;
+    let record = compaction.record.as_deref()?;
     Some(newest_from(&compaction.entry.head, record, &stored[..index]))
 }
 

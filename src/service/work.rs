@@ -2,27 +2,25 @@
 
 mod elide;
 mod outline;
+mod reading;
 mod tasks;
-
-use std::collections::HashMap;
 
 use uuid::Uuid;
 
 use super::compactions::{CompactRequest, Trigger};
 use super::error::Result;
 use super::head::SessionState;
-use super::history::message_of;
-use super::plan::plan_on;
 use super::state::Tenant;
 use super::view::Loaded;
 use crate::domain::compaction::{CompactionRecord, Elision, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
 use crate::domain::ledger::Ledger;
-use crate::domain::message::Message;
+use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::summary::SummaryTask;
 use elide::{elide, elides_only};
 use outline::{elision_outline, summary_outline};
+pub(crate) use reading::{Originals, Reading};
 
 /// Where a claimed compaction stands.
 pub enum Begin {
@@ -104,16 +102,48 @@ pub(crate) struct KeptFrom {
     pub path_result_tokens_before: i64,
 }
 
-/// What [`build`] works from.
-pub(crate) struct Material<'a> {
-    pub loaded: &'a Loaded,
-    /// The whole path, where everything is to be summarised again from the originals.
-    pub originals: Option<&'a Loaded>,
-    pub state: &'a SessionState,
-    pub settings: &'a Settings,
-    pub request: &'a CompactRequest,
+/// What a compaction is decided from, before any item is read.
+pub(crate) struct Material {
+    /// Heads alone.
+    pub loaded: Loaded,
+    pub plan: std::result::Result<Plan, Reason>,
+    pub state: SessionState,
+    pub settings: Settings,
+    pub request: CompactRequest,
     pub trigger: Trigger,
     pub strategy: Strategy,
+}
+
+impl Material {
+    /// The plan, where this may replace entries by a summary.
+    fn replaces(&self) -> Option<&Plan> {
+        self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
+    }
+
+    /// Whether a summariser may be asked.
+    fn asks(&self) -> bool {
+        self.request.summary.is_none() && self.replaces().is_some()
+    }
+
+    /// Whether the originals are summarised again where there is a summary.
+    fn afresh(&self) -> bool {
+        !self.settings.iterative && self.loaded.newest.is_some()
+    }
+
+    fn prunes(&self) -> bool {
+        self.strategy == Strategy::Prune
+            || (self.settings.tool_prune_before_summarise && self.strategy != Strategy::Mask)
+    }
+
+    /// Whether the entry stays as it is because it is young.
+    fn in_tail(&self, index: usize) -> bool {
+        let tokens = |head: Option<&EntryHead>| head.map_or(0, |head| head.path_tokens);
+        let heads = &self.loaded.heads;
+        match &self.plan {
+            Ok(plan) => index >= plan.first_kept,
+            Err(_) => tokens(heads.last()) - tokens(heads.get(index)) < i64::from(self.settings.keep_recent_tokens),
+        }
+    }
 }
 
 /// What was decided, before it has ids and a basis.
@@ -125,30 +155,17 @@ pub(crate) struct Decision {
 }
 
 /// Decides what a compaction of this material does. The inner error is the reason to do nothing.
-pub(crate) fn build(material: &Material<'_>) -> Result<std::result::Result<Decision, Reason>> {
-    let messages = read_messages(material.loaded)?;
-    let plan = plan_on(material.loaded, material.settings, material.request.first_kept_entry_id);
-    if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
-        return Ok(Err(reason));
-    }
-    let elided = elide(material, &messages, plan.as_ref().ok());
-    if elides_only(material, plan.as_ref().ok(), &elided) {
+pub(crate) fn build(
+    material: &Material,
+    mut reading: Reading,
+    originals: Option<Originals>,
+) -> Result<std::result::Result<Decision, Reason>> {
+    let elided = elide(material, reading.pruned());
+    if elides_only(material, &elided) {
         return Ok(elision_outline(material, elided));
     }
-    match plan {
-        Ok(plan) => summary_outline(material, &messages, &plan, elided).map(Ok),
-        Err(reason) => Ok(Err(reason)),
+    match &material.plan {
+        Ok(plan) => summary_outline(material, plan, reading, originals, elided).map(Ok),
+        Err(reason) => Ok(Err(*reason)),
     }
-}
-
-fn read_messages(loaded: &Loaded) -> Result<HashMap<usize, Message>> {
-    let mut messages = HashMap::new();
-    for (index, stored) in loaded.stored.iter().enumerate() {
-        if stored.entry.head.is_visible()
-            && let Some(message) = message_of(stored)?
-        {
-            messages.insert(index, message);
-        }
-    }
-    Ok(messages)
 }

@@ -2,6 +2,7 @@
 
 mod write;
 
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::postgres::PgRow;
 use sqlx::{PgExecutor, Row};
 use uuid::Uuid;
@@ -36,7 +37,8 @@ pub struct StoredEntry {
     pub session_id: Uuid,
     pub branch: i32,
     pub path_result_tokens: i64,
-    pub record: Option<CompactionRecord>,
+    /// Boxed: few entries have one, and a long path is held by the thousands.
+    pub record: Option<Box<CompactionRecord>>,
     pub label: Option<String>,
 }
 
@@ -55,7 +57,7 @@ impl StoredEntry {
             session_id,
             branch: new.branch,
             path_result_tokens: new.path_result_tokens,
-            record: new.record.clone(),
+            record: new.record.clone().map(Box::new),
             label: None,
         }
     }
@@ -66,31 +68,40 @@ const HEAD_COLUMNS: &str =
     e.path_result_tokens, e.usage, e.source_format, e.source_id, e.shape, e.record, e.label, e.created_at";
 
 /// The heads of a path's segments, in path order. The items are not read.
-pub async fn heads(
-    executor: impl PgExecutor<'_>,
+pub async fn heads<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    load(executor, tenant, segments, "''::text").await
+    load(executor, tenant, segments, "''::text").try_collect().await
 }
 
 /// The whole entries of a path's segments, in path order.
-pub async fn whole(
-    executor: impl PgExecutor<'_>,
+pub async fn whole<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    load(executor, tenant, segments, "e.item").await
+    each(executor, tenant, segments).try_collect().await
 }
 
-async fn load(
-    executor: impl PgExecutor<'_>,
+/// As [`whole`], one by one as they come from the database.
+pub fn each<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    segments: &[Segment],
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    load(executor, tenant, segments, "e.item")
+}
+
+fn load<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     segments: &[Segment],
     item: &str,
-) -> sqlx::Result<Vec<StoredEntry>> {
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
     match segments {
-        [] => Ok(Vec::new()),
+        [] => stream::empty().boxed(),
         [one] => {
             // One range is the common case, and the index gives it in order.
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -103,8 +114,7 @@ async fn load(
             .bind(one.from)
             .bind(one.to)
             .try_map(|row| stored(&row))
-            .fetch_all(executor)
-            .await
+            .fetch(executor)
         }
         many => {
             sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -120,8 +130,7 @@ async fn load(
             .bind(many.iter().map(|s| s.from).collect::<Vec<_>>())
             .bind(many.iter().map(|s| s.to).collect::<Vec<_>>())
             .try_map(|row| stored(&row))
-            .fetch_all(executor)
-            .await
+            .fetch(executor)
         }
     }
 }
@@ -301,7 +310,7 @@ fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
     let shape: Option<&str> = columns.next()?;
     let shape = shape.map(from_json::<Shape>).transpose()?.unwrap_or_default();
     let record: Option<&str> = columns.next()?;
-    let record = record.map(from_json::<CompactionRecord>).transpose()?;
+    let record = record.map(from_json::<Box<CompactionRecord>>).transpose()?;
     let (label, created_at, item) = (columns.next()?, columns.next()?, columns.next()?);
     let head = EntryHead { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
     let entry = Entry { head, parent_id, source_id, source_format, item, created_at };

@@ -9,8 +9,14 @@ use crate::domain::summary::text::quarters;
 
 fn ledger(messages: &[Message]) -> Ledger {
     let mut ledger = Ledger::default();
-    ledger.extend(&calls(messages));
+    ledger.extend(recorded(messages));
     ledger
+}
+
+fn recorded(messages: &[Message]) -> Recorder {
+    let mut recorder = Recorder::default();
+    messages.iter().for_each(|message| recorder.add(message));
+    recorder
 }
 
 #[test]
@@ -95,7 +101,7 @@ proptest! {
                 let entry = expected.entry(names[name].to_owned()).or_default();
                 *entry = (entry.0 + 1, entry.1 + u64::from(fails));
             }
-            ledger.extend(&calls(&messages));
+            ledger.extend(recorded(&messages));
             let stored = serde_json::to_string(&ledger).expect("serialises");
             ledger = serde_json::from_str(&stored).expect("reads");
             prop_assert!(ledger.lines.len() <= MAX_LINES);

@@ -18,7 +18,15 @@ fn item<'a>(at: usize, text: &'a str) -> PruneItem<'a> {
 }
 
 fn run(items: &[PruneItem<'_>]) -> Vec<Elision> {
-    plan(items, &settings(), Estimator::Pi)
+    plan(items, &settings())
+}
+
+fn plan(items: &[PruneItem<'_>], settings: &Settings) -> Vec<Elision> {
+    let mut pruner = Pruner::new(settings);
+    for item in items {
+        pruner.add(item);
+    }
+    pruner.plan()
 }
 
 #[test]
@@ -49,10 +57,10 @@ fn the_tail_pinned_entries_excluded_tools_and_earlier_elisions_stay() {
     assert_eq!(elisions[0].same_as.as_deref(), Some("c2"));
     let mut settings = settings();
     settings.pinned_entry_ids = vec![Uuid::from_u128(0)];
-    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+    assert!(plan(&[item(0, &text), tail], &settings).is_empty());
     settings.pinned_entry_ids.clear();
     settings.exclude_tools = vec!["read".into()];
-    assert!(plan(&[item(0, &text), tail], &settings, Estimator::Pi).is_empty());
+    assert!(plan(&[item(0, &text), tail], &settings).is_empty());
 }
 
 proptest! {

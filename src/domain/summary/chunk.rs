@@ -27,9 +27,9 @@ pub fn split(task: &SummaryTask, max_input_tokens: u32, estimator: Estimator) ->
         return vec![short];
     }
     let note = Message::text(Role::System, prompt::partial_note());
-    let empty = SummaryTask { previous: None, messages: vec![note.clone()], ..short.clone() };
+    let empty = SummaryTask { previous: None, messages: [note.clone()].into(), ..short.clone() };
     let room = max_input_tokens.saturating_sub(input_tokens(&empty, estimator)).max(MIN_ROOM);
-    group(short.messages, room, estimator)
+    group(&short.messages, room, estimator)
         .into_iter()
         .map(|messages| SummaryTask {
             messages: std::iter::once(note.clone()).chain(messages).collect(),
@@ -53,10 +53,10 @@ pub fn input_tokens(task: &SummaryTask, estimator: Estimator) -> u32 {
     count_text(estimator, &prompt.system).saturating_add(count_text(estimator, &prompt.user))
 }
 
-fn group(messages: Vec<Message>, room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
+fn group(messages: &[Message], room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
     let mut groups: Vec<Vec<Message>> = Vec::new();
     let mut used = 0u32;
-    for message in messages.into_iter().flat_map(|message| fitting(message, room, estimator)) {
+    for message in messages.iter().flat_map(|message| fitting(message.clone(), room, estimator)) {
         let tokens = size(&message, estimator);
         // A blank message takes no room, so the first one needs its group said.
         if groups.is_empty() || used.saturating_add(tokens) > room {

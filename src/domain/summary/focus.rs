@@ -70,7 +70,7 @@ mod tests {
         task.focus_topic = Some("SECURITY".into());
         let text = block(&task, 100).expect("matches");
         assert_eq!(text, "## Focus\n- *FOCUS* security scan: 0 issues\n- *FOCUS* Security first.");
-        task.messages.clear();
+        task.messages = [].into();
         task.previous = Some(text.clone());
         assert_eq!(block(&task, 100), Some(text));
         assert_eq!(block(&task, 12).map(|text| text.lines().count()), Some(2), "the newest stays");

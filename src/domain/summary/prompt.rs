@@ -28,7 +28,10 @@ const PARTIAL: &str = "[part of a longer transcript; the notes on its other part
 
 /// The prompt of a task.
 pub fn render(task: &SummaryTask) -> Prompt {
-    let mut user = format!("<conversation>\n{}\n</conversation>", serialise(&task.messages));
+    // The transcript may be of any size: it is not copied.
+    let mut user = serialise(&task.messages);
+    user.insert_str(0, "<conversation>\n");
+    user.push_str("\n</conversation>");
     if let Some(previous) = previous(task) {
         user.push_str(&format!("\n\n<previous-summary>\n{}\n</previous-summary>", neutralise(previous)));
     }

@@ -186,7 +186,7 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         template: Template::Checkpoint,
         prompt: None,
         previous: None,
-        messages,
+        messages: messages.into(),
         focus_topic: None,
         instructions: None,
         max_output_tokens: 2000,

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::message::{Block, Media, Message, Role, ToolCall, ToolResult};
 
@@ -21,8 +21,40 @@ static SPEAKERS: LazyLock<Option<Regex>> =
 
 /// The messages as labelled parts, joined by blank lines; parts with nothing to say are left out.
 pub fn serialise(messages: &[Message]) -> String {
-    let parts: Vec<String> = messages.iter().flat_map(parts).collect();
-    parts.join("\n\n")
+    let mut text = String::new();
+    for part in messages.iter().flat_map(parts) {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&part);
+    }
+    text
+}
+
+/// Takes out of a message what no summariser reads: the bytes of media, and what providers keep for a replay.
+pub fn strip(message: &mut Message) {
+    message.opaque = None;
+    message.content.iter_mut().for_each(strip_block);
+    message.content.shrink_to_fit();
+}
+
+fn strip_block(block: &mut Block) {
+    match block {
+        Block::Text { opaque, .. } | Block::Thinking { opaque, .. } => *opaque = None,
+        Block::Image { source } | Block::Document { source } => {
+            (source.data, source.opaque) = (None, None);
+        }
+        Block::ToolCall(call) => (call.arguments_text, call.opaque) = (None, None),
+        Block::ToolResult(result) => {
+            result.opaque = None;
+            result.content.iter_mut().for_each(strip_block);
+            result.content.shrink_to_fit();
+        }
+        Block::Raw(opaque) => {
+            let kind = opaque.value.get("type").and_then(Value::as_str);
+            opaque.value = kind.map_or(Value::Null, |kind| json!({ "type": kind }));
+        }
+    }
 }
 
 /// Takes the meaning from our delimiters in foreign text: what is quoted can't end its block or speak for others.
@@ -143,8 +175,8 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
+    use super::super::super::format::Format;
+    use super::super::super::message::Opaque;
     use super::super::testing::{assistant, call, failed, result, user};
     use super::*;
 
@@ -168,6 +200,21 @@ mod tests {
         let shown = serialise(&[result("c", &text)]);
         assert_eq!(shown, format!("[Tool result]: {}\n\n[... 6 more characters truncated]", "x".repeat(1999)));
         assert_eq!(cut(&"é".repeat(2000)), "é".repeat(2000));
+    }
+
+    #[test]
+    fn what_is_stripped_was_not_read() {
+        let opaque = || Opaque { format: Format::Anthropic, value: json!({"type": "server_thing", "data": "0123"}) };
+        let image = Media { data: Some("AAAA".into()), filename: Some("a.png".into()), ..Media::default() };
+        let mut message = assistant("Seen.");
+        message.opaque = Some(opaque());
+        message.content.push(Block::Image { source: Media { opaque: Some(opaque()), ..image } });
+        message.content.push(Block::Thinking { text: "Hm.".into(), opaque: Some(opaque()) });
+        message.content.push(Block::Raw(opaque()));
+        let before = serialise(std::slice::from_ref(&message));
+        strip(&mut message);
+        assert_eq!(serialise(std::slice::from_ref(&message)), before);
+        assert!(!format!("{message:?}").contains("0123") && !format!("{message:?}").contains("AAAA"), "{message:?}");
     }
 
     #[test]

@@ -1,17 +1,24 @@
 //! Beginning a claimed compaction: whether it may run, and what is to be done.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
+use uuid::Uuid;
 
 use super::{CompactRequest, Status, Trigger};
 use crate::domain::compaction::Reason;
 use crate::domain::settings::{Settings, Strategy};
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
+use crate::service::plan::plan_on;
 use crate::service::state::{Service, Tenant};
+use crate::service::stretches;
 use crate::service::view::{self, Read, Standpoint};
-use crate::service::work::{Basis, Begin, Decision, Material, Work, build};
+use crate::service::work::{Basis, Begin, Decision, Material, Originals, Reading, Work, build};
 use crate::store::compactions::{self, CompactionRow};
-use uuid::Uuid;
+use crate::store::path;
 
 impl Service {
     /// Looks at a claimed compaction and says what is to be done. What can't be done is skipped here.
@@ -34,40 +41,48 @@ impl Service {
             return Ok(Begin::Ended);
         }
         let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
-        let afresh = !settings.iterative && loaded.newest.is_some();
-        let originals = if afresh {
-            Some(view::load_path(&mut connection, tenant, from.leaf, from.plain, Read::Items).await?)
-        } else {
-            None
-        };
-        drop(connection);
+        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
-        let job = move || {
-            let material = Material {
-                loaded: &loaded,
-                originals: originals.as_ref(),
-                state: &head.state,
-                settings: &settings,
-                request: &request,
-                trigger,
-                strategy: carried_out(requested),
-            };
-            build(&material).map(|decision| (decision, settings, request))
-        };
-        let (decision, settings, request) =
-            tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
+        let plan = plan_on(&loaded, &settings, request.first_kept_entry_id);
+        let strategy = carried_out(requested);
+        let material = Arc::new(Material { loaded, plan, state: head.state, settings, request, trigger, strategy });
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
+            drop(connection);
+            self.skip_unplanned(tenant, &row, &material.settings, reason).await?;
+            return Ok(Begin::Ended);
+        }
+        let decision = read_and_decide(connection, tenant, &from, material.clone()).await?;
         match decision {
-            Ok(decision) => {
-                Ok(Begin::Work(Box::new(work(tenant, &row, trigger, settings, requested, request, basis, decision))))
-            }
+            Ok(decision) => Ok(Begin::Work(Box::new(work(tenant, &row, &material, requested, basis, decision)))),
             Err(reason) => {
-                self.skip_unplanned(tenant, &row, &settings, reason).await?;
+                self.skip_unplanned(tenant, &row, &material.settings, reason).await?;
                 Ok(Begin::Ended)
             }
         }
     }
+}
+
+/// Reads the items that the material asks for, and decides. The connection is given back in between.
+async fn read_and_decide(
+    mut connection: PoolConnection<Postgres>,
+    tenant: Tenant,
+    from: &Standpoint,
+    material: Arc<Material>,
+) -> Result<std::result::Result<Decision, Reason>> {
+    let reading = Reading::new(material.clone());
+    let segments = reading.segments();
+    let reading = stretches::fold(&mut connection, tenant, &segments, reading, Reading::take).await?;
+    let originals = match Originals::of(&material) {
+        None => None,
+        Some(originals) => {
+            let path = path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?;
+            let segments = originals.segments(&path);
+            Some(stretches::fold(&mut connection, tenant, &segments, originals, Originals::take).await?)
+        }
+    };
+    drop(connection);
+    tokio::task::spawn_blocking(move || build(&material, reading, originals)).await.context("planning a compaction")?
 }
 
 /// Why this compaction may not even be planned.
@@ -97,14 +112,11 @@ pub(super) fn carried_out(requested: Strategy) -> Strategy {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one value, put together once")]
 fn work(
     tenant: Tenant,
     row: &CompactionRow,
-    trigger: Trigger,
-    settings: Settings,
+    material: &Material,
     requested: Strategy,
-    request: CompactRequest,
     basis: Basis,
     decision: Decision,
 ) -> Work {
@@ -112,14 +124,14 @@ fn work(
         tenant,
         session_id: row.session_id,
         compaction_id: row.id,
-        trigger,
+        trigger: material.trigger,
         strategy: decision.strategy,
         requested,
         summary_tasks: decision.tasks,
-        upstream: settings.upstream.clone(),
-        given_summary: request.summary,
+        upstream: material.settings.upstream.clone(),
+        given_summary: material.request.summary.clone(),
         replaced_tokens: decision.replaced_tokens,
-        settings,
+        settings: material.settings.clone(),
         basis,
         outline: decision.outline,
     }

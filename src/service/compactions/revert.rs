@@ -98,7 +98,7 @@ fn record_before(loaded: &Loaded, entry_id: Uuid) -> CompactionRecord {
     let earlier = &loaded.stored[..place];
     let before = newest_of(earlier).and_then(|newest| {
         let stored = earlier.iter().find(|stored| stored.entry.head.id == newest.id)?;
-        let record = stored.record.clone()?;
+        let record = stored.record.as_deref().cloned()?;
         // Entries between that compaction and this one were shown too.
         let kept = newest.first_kept_depth.unwrap_or(newest.depth + 1);
         let first = earlier.iter().find(|stored| stored.entry.head.depth >= kept)?;

@@ -1,30 +1,29 @@
 //! What the context becomes: around a new summary, or with results elided and everything else as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use uuid::Uuid;
 
 use super::elide::Elided;
+use super::reading::Kept;
 use super::tasks::tasks;
-use super::{Decision, KeptFrom, Material, Outline};
+use super::{Decision, KeptFrom, Material, Originals, Outline, Reading};
 use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, FileLists, Reason};
 use crate::domain::identifiers;
-use crate::domain::ledger;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::CompactRequest;
 use crate::service::error::Result;
-use crate::service::plan::file_lists;
 use crate::service::view::Loaded;
 
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
-pub(super) fn elision_outline(material: &Material<'_>, elided: Elided) -> std::result::Result<Decision, Reason> {
+pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::result::Result<Decision, Reason> {
     if elided.freed == 0 {
         return Err(Reason::NothingToCompact);
     }
-    let loaded = material.loaded;
+    let loaded = &material.loaded;
     let previous = loaded.record().cloned();
     let first_kept = match loaded.compaction() {
         Some(compaction) => compaction.first_kept.unwrap_or(compaction.index + 1),
@@ -91,20 +90,20 @@ fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
 }
 
 pub(super) fn summary_outline(
-    material: &Material<'_>,
-    messages: &HashMap<usize, Message>,
+    material: &Material,
     plan: &Plan,
+    reading: Reading,
+    originals: Option<Originals>,
     elided: Elided,
 ) -> Result<Decision> {
-    let loaded = material.loaded;
+    let loaded = &material.loaded;
     let previous = loaded.record().cloned();
-    let span: Vec<Message> =
-        plan.history.iter().chain(&plan.turn_prefix).filter_map(|index| messages.get(index).cloned()).collect();
     let record = previous.as_ref();
+    let Reading { records, history, turn_prefix, .. } = reading;
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
-    ledger.extend(&ledger::calls(&span));
+    ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-    let identifiers = identifiers::carry(old_identifiers, identifiers::extract_span(&span));
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted());
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -114,7 +113,9 @@ pub(super) fn summary_outline(
         .collect();
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
-    let tasks = tasks(material, messages, plan, &elided.pruned)?;
+    let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
+    let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
+    let tasks = tasks(material, history, messages(turn_prefix));
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
@@ -132,11 +133,11 @@ pub(super) fn summary_outline(
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept: (plan.kept.len() + plan.anchors.len()) as u64,
         messages: material.state.messages,
-        files: caller_files(material.request).unwrap_or_else(|| file_lists(loaded, &span, material.settings)),
+        files: caller_files(&material.request).unwrap_or_else(|| records.files.lists()),
         identifiers,
         ledger,
         masked: elided.masked_results,
-        pruned: u32::try_from(elided.pruned.len()).unwrap_or(u32::MAX),
+        pruned: elided.pruned,
         mask_freed: elided.mask_freed,
         from_caller: material.request.summary.is_some(),
         previous,

@@ -71,20 +71,20 @@ proptest! {
             template: Template::Checkpoint,
             prompt: None,
             previous,
-            messages,
+            messages: messages.into(),
             focus_topic: None,
             instructions: None,
             max_output_tokens: 1_000,
         };
-        let bare = SummaryTask { previous: None, messages: Vec::new(), ..task.clone() };
+        let bare = SummaryTask { previous: None, messages: [].into(), ..task.clone() };
         let window = chunk::input_tokens(&bare, estimator) + 64 + room;
         let parts = chunk::split(&task, window, estimator);
         for part in &parts {
             let tokens = chunk::input_tokens(part, estimator);
             prop_assert!(tokens <= window, "{tokens} of {window}, {} parts", parts.len());
         }
-        let sent: Vec<&Message> = parts.iter().flat_map(|part| &part.messages).filter(|message| message.role != Role::System).collect();
-        prop_assert_eq!(said(sent.iter().copied()), said(&task.messages));
+        let sent: Vec<&Message> = parts.iter().flat_map(|part| part.messages.iter()).filter(|message| message.role != Role::System).collect();
+        prop_assert_eq!(said(sent.iter().copied()), said(task.messages.iter()));
         let calls = |messages: &[&Message]| messages.iter().flat_map(|message| message.tool_calls()).count();
         prop_assert!(calls(&sent) >= calls(&task.messages.iter().collect::<Vec<_>>()));
     }

@@ -114,9 +114,12 @@ impl Facts {
                 }
                 _ => {}
             }
-        }
-        for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
-            *list = newest_of(std::mem::take(list));
+            for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
+                // Not each time: what is let go is moved over.
+                if list.len() > 2 * MAX_FOUND || at + 1 == messages.len() {
+                    *list = newest_of(std::mem::take(list));
+                }
+            }
         }
     }
 

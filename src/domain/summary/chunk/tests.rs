@@ -7,7 +7,7 @@ use super::*;
 const PI: Estimator = Estimator::Pi;
 
 fn said(tasks: &[SummaryTask]) -> String {
-    let messages = tasks.iter().flat_map(|task| &task.messages).filter(|message| message.role != Role::System);
+    let messages = tasks.iter().flat_map(|task| task.messages.iter()).filter(|message| message.role != Role::System);
     messages.map(Message::plain_text).collect()
 }
 

@@ -1,0 +1,203 @@
+//! What a compaction reads of the items: what it needs of a message is taken as it passes, and nothing is kept twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::Material;
+use crate::domain::compaction::{Elision, ElisionKind};
+use crate::domain::files::{FileOps, FileTable, OpenFile};
+use crate::domain::identifiers;
+use crate::domain::ledger::Recorder;
+use crate::domain::mask;
+use crate::domain::message::{Block, Message};
+use crate::domain::prune::{PruneItem, Pruner};
+use crate::domain::summary::transcript::strip;
+use crate::domain::view::ViewItem;
+use crate::service::error::Result;
+use crate::service::history::message_of;
+use crate::service::plan::seeded_files;
+use crate::service::tool_calls::join;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Segment};
+
+/// The entries of a view, on their way past.
+pub(crate) struct Reading {
+    material: Arc<Material>,
+    /// Places of the view's tool results, with the calls whose results are shown shorter already. Only where pruning
+    /// is asked for.
+    results: HashMap<usize, Vec<String>>,
+    /// Tool names by call.
+    names: HashMap<String, String>,
+    pruner: Pruner,
+    pub(super) records: Records,
+    /// What a summariser reads, results cut already.
+    pub(super) history: Vec<Kept>,
+    pub(super) turn_prefix: Vec<Kept>,
+}
+
+/// What of the replaced span outlives it.
+#[derive(Default)]
+pub(super) struct Records {
+    pub calls: Recorder,
+    pub identifiers: identifiers::Span,
+    pub files: FileOps,
+    open_file: OpenFile,
+}
+
+/// A message that is to be summarised, and its entry.
+pub(super) struct Kept {
+    entry_id: Uuid,
+    pub message: Message,
+}
+
+impl Reading {
+    pub(crate) fn new(material: Arc<Material>) -> Reading {
+        let (mut results, mut names) = (HashMap::new(), HashMap::new());
+        if material.prunes() {
+            let heads = &material.loaded.heads;
+            for item in material.loaded.view() {
+                let ViewItem::Entry { index, elisions } = item else { continue };
+                if !heads[index].shape.results.is_empty() {
+                    results.insert(index, elisions.into_iter().map(|elision| elision.tool_call_id).collect());
+                }
+            }
+            let calls = heads.iter().flat_map(|head| &head.shape.calls);
+            names.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
+        }
+        Reading {
+            results,
+            names,
+            pruner: Pruner::new(&material.settings),
+            records: Records { files: seeded_files(&material.loaded), ..Records::default() },
+            history: Vec::new(),
+            turn_prefix: Vec::new(),
+            material,
+        }
+    }
+
+    /// Where the entries are that have something to say here.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let mut wanted: Vec<usize> = self.results.keys().copied().collect();
+        if let Some(plan) = self.material.replaces() {
+            wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
+        }
+        wanted.sort_unstable();
+        join(wanted.into_iter().map(|index| self.material.loaded.segment(index)))
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let material = self.material.clone();
+        let Some(index) = material.loaded.at_depth(stored.entry.head.depth) else { return Ok(()) };
+        let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let cut = self.prune(index, &message);
+        let Some(plan) = material.replaces() else { return Ok(()) };
+        let in_history = plan.history.binary_search(&index).is_ok();
+        if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
+            return Ok(());
+        }
+        self.records.add(&message, FileTable::new(&material.settings.file_tools));
+        if material.asks() && !(in_history && material.afresh()) {
+            mask::apply(&mut message, &cut);
+            strip(&mut message);
+            let kept = Kept { entry_id: stored.entry.head.id, message };
+            if in_history { self.history.push(kept) } else { self.turn_prefix.push(kept) }
+        }
+        Ok(())
+    }
+
+    /// The cuts of the message's results, as far as they are known before the rest is read.
+    fn prune(&mut self, index: usize, message: &Message) -> Vec<Elision> {
+        let Some(elided) = self.results.get(&index) else { return Vec::new() };
+        let Some(head) = self.material.loaded.heads.get(index) else { return Vec::new() };
+        let in_tail = self.material.in_tail(index);
+        let mut cut = Vec::new();
+        for (result, known) in message.tool_results().zip(&head.shape.results) {
+            if !result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
+                continue;
+            }
+            cut.extend(self.pruner.add(&PruneItem {
+                entry_id: head.id,
+                call_id: &result.tool_call_id,
+                name: self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default(),
+                text: &result.plain_text(),
+                tokens: known.tokens,
+                already_elided: elided.contains(&known.call_id),
+                in_tail,
+            }));
+        }
+        cut
+    }
+
+    /// All elisions of pruning, once everything was read.
+    pub(super) fn pruned(&mut self) -> Vec<Elision> {
+        let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
+        point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
+        pruned
+    }
+}
+
+impl Records {
+    fn add(&mut self, message: &Message, table: FileTable<'_>) {
+        self.calls.add(message);
+        self.identifiers.add(message);
+        self.files.note(message, table, &mut self.open_file);
+    }
+}
+
+/// Of a result that a later one repeats, only that is known at the end.
+fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elision]) {
+    // As in a message: the last elision of a call is the one that counts.
+    let last: HashMap<(Uuid, &str), &Elision> =
+        pruned.iter().map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
+    let mut copies: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+    for elision in last.into_values().filter(|elision| elision.kind == ElisionKind::Duplicate) {
+        copies.entry(elision.entry_id).or_default().push(elision.clone());
+    }
+    for Kept { entry_id, message } in kept {
+        if let Some(copies) = copies.get(entry_id) {
+            mask::apply(message, copies);
+        }
+    }
+}
+
+/// Everything before the cut from the root on, anchors aside: what is summarised where no summary is updated.
+pub(crate) struct Originals {
+    end: i64,
+    anchors: HashSet<Uuid>,
+    pub(super) messages: Vec<Message>,
+}
+
+impl Originals {
+    /// `None`: they are not asked for.
+    pub(crate) fn of(material: &Material) -> Option<Originals> {
+        let plan = material.replaces().filter(|_| material.asks() && material.afresh())?;
+        let heads = &material.loaded.heads;
+        let end = plan.turn_prefix.first().copied().unwrap_or(plan.first_kept);
+        Some(Originals {
+            end: heads.get(end).map_or(i64::MAX, |head| head.depth),
+            anchors: plan.anchors.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
+            messages: Vec::new(),
+        })
+    }
+
+    /// Where they are on the whole path.
+    pub(crate) fn segments(&self, path: &[Segment]) -> Vec<Segment> {
+        path::clip(path, &[(0, self.end.saturating_sub(1))])
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let head = &stored.entry.head;
+        if head.is_visible()
+            && !self.anchors.contains(&head.id)
+            && let Some(mut message) = message_of(stored)?
+        {
+            strip(&mut message);
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+}
