@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use upstream::{UpstreamKind, UpstreamSection};
+pub use upstream::{MaxTokensField, UpstreamKind, UpstreamSection};
 
 /// A lease outlives the slowest model call by this, so that a job is never taken from a worker that still waits for its model.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(15);

@@ -87,6 +87,7 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         settings: config.settings.clone(),
         max_items: config.limits.max_items,
         max_depth: config.limits.max_depth,
+        prices: upstreams::prices(&config.upstreams),
         ..Options::default()
     };
     Service::new(database.pool().clone(), options)

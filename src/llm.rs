@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod breaker;
+mod budget;
 mod config;
 mod endpoint;
 mod error;
@@ -9,26 +10,36 @@ mod http;
 pub mod metrics;
 mod openai;
 mod openai_responses;
+mod pace;
 mod registry;
 mod retry;
+mod tally;
 mod wire;
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-pub use config::{SetupError, UpstreamConfig, UpstreamKind};
+pub use budget::OutputBudget;
+pub use config::{MaxTokensField, ModelOptions, SetupError, UpstreamConfig, UpstreamKind};
 pub use error::UpstreamError;
 pub use registry::{BUILTIN, Upstreams};
+pub use tally::{Spent, Tally};
 
 use crate::domain::message::Stop;
 use crate::domain::overflow::is_silent_overflow;
+use crate::domain::summary::prefix::{self, SessionPrefix};
 use crate::domain::summary::{SummaryTask, builtin, prompt};
 use crate::domain::usage::ReportedUsage;
 use breaker::Breaker;
 use http::HttpUpstream;
+use pace::Pace;
 use retry::RetryPolicy;
-use wire::{Answer, Question, Wire};
+use tally::plausible;
+use wire::{Answer, Before, Question, Wire};
+
+/// What `requests_per_minute` counts over.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Tokens of one answer. `input` is the whole prompt, `cached` the part of it that a cache served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +65,7 @@ pub struct Completion {
 pub struct Upstream {
     config: UpstreamConfig,
     slots: Semaphore,
+    pace: Option<Pace>,
     breaker: Breaker,
     /// `None`: the builtin.
     http: Option<HttpUpstream>,
@@ -72,7 +84,8 @@ impl Upstream {
         };
         let slots = Semaphore::new(config.max_concurrency.min(Semaphore::MAX_PERMITS));
         let breaker = Breaker::new(config.breaker_failures, config.breaker_rest);
-        Ok(Upstream { config, slots, breaker, http })
+        let pace = config.requests_per_minute.map(|limit| Pace::new(limit as usize, MINUTE));
+        Ok(Upstream { config, slots, pace, breaker, http })
     }
 
     pub fn config(&self) -> &UpstreamConfig {
@@ -81,10 +94,23 @@ impl Upstream {
 
     /// Summarises, trying again as the configuration says. Dropping the future ends the call.
     pub async fn summarise(&self, task: &SummaryTask) -> Result<Completion, UpstreamError> {
+        self.ask(task, None, &Tally::default()).await
+    }
+
+    /// As [`Upstream::summarise`]; what it takes, failures included, is added to `tally`. With a `prefix`, the
+    /// model reads the session's own context in place of the task's messages.
+    pub async fn ask(
+        &self,
+        task: &SummaryTask,
+        prefix: Option<&SessionPrefix>,
+        tally: &Tally,
+    ) -> Result<Completion, UpstreamError> {
         let Some(http) = &self.http else { return self.builtin(task).await };
         let _slot = self.slot().await?;
         self.breaker.admit(Instant::now()).map_err(UpstreamError::CircuitOpen)?;
-        let result = self.ask(http, task).await;
+        let started = Instant::now();
+        let result = self.call(http, task, prefix, tally).await;
+        tally.took(started.elapsed());
         // An upstream that refuses this one call is alive.
         self.breaker.note(Instant::now(), result.as_ref().is_err_and(UpstreamError::is_retryable));
         result
@@ -100,26 +126,38 @@ impl Upstream {
         Ok(Completion { text: text?, stop: Stop::End, usage: TokenUsage::default(), latency, calls: 0 })
     }
 
-    async fn ask(&self, http: &HttpUpstream, task: &SummaryTask) -> Result<Completion, UpstreamError> {
-        let prompt = prompt::render(task);
-        let limit = self.config.max_output_tokens.unwrap_or(u32::MAX);
-        let request = http.request(&Question {
+    async fn call(
+        &self,
+        http: &HttpUpstream,
+        task: &SummaryTask,
+        prefix: Option<&SessionPrefix>,
+        tally: &Tally,
+    ) -> Result<Completion, UpstreamError> {
+        let budget = self.config.output_budget(task.max_output_tokens);
+        let rendered = match prefix {
+            None => prompt::render(task),
+            Some(prefix) => prompt::Prompt { system: String::new(), user: prefix::instruction(task, prefix) },
+        };
+        let question = Question {
             model: &self.config.model,
-            system: &prompt.system,
-            user: &prompt.user,
-            max_tokens: task.max_output_tokens.min(limit).max(1),
-        })?;
+            options: &self.config.options,
+            before: prefix.map_or(Before::System(&rendered.system), Before::Session),
+            user: &rendered.user,
+            budget,
+        };
+        let (request, texts) = (http.request(&question)?, question.texts());
         let (policy, started) = (RetryPolicy::of(&self.config), Instant::now());
         let mut calls = 0;
         loop {
+            self.keep_pace().await?;
             calls += 1;
+            tally.call();
             let attempt_started = Instant::now();
-            let result = http.attempt(&request, &[&prompt.system, &prompt.user]).await;
-            let result = result.and_then(|answer| self.checked(answer));
+            let result = http.attempt(&request, &texts).await;
+            let result = result.and_then(|answer| self.checked(answer, &texts, tally));
             metrics::record_attempt(&self.config.name, outcome(&result), attempt_started.elapsed());
             let error = match result {
                 Ok(Answer { text, stop, usage }) => {
-                    metrics::record_tokens(&self.config.name, &usage);
                     return Ok(Completion { text, stop, usage, latency: started.elapsed(), calls });
                 }
                 Err(error) => error,
@@ -133,15 +171,25 @@ impl Upstream {
         }
     }
 
-    /// An answer of no words because the prompt filled the window is an overflow, whatever its status.
-    fn checked(&self, answer: Answer) -> Result<Answer, UpstreamError> {
-        let usage = ReportedUsage { input: answer.usage.input, output: answer.usage.output, ..Default::default() };
+    /// Counts an answer. One of no words because the prompt filled the window is an overflow, whatever its status.
+    fn checked(&self, answer: Answer, prompt: &[&str], tally: &Tally) -> Result<Answer, UpstreamError> {
+        let usage = plausible(answer.usage, self.config.context_window, prompt, &answer.text);
+        tally.usage(&usage);
+        metrics::record_tokens(&self.config.name, &usage);
+        let reported = ReportedUsage { input: answer.usage.input, output: answer.usage.output, ..Default::default() };
         match answer.stop {
-            Stop::Length if is_silent_overflow(Some(Stop::Length), &usage, self.config.context_window) => {
+            Stop::Length if is_silent_overflow(Some(Stop::Length), &reported, self.config.context_window) => {
                 Err(UpstreamError::ContextOverflow { message: "the prompt filled the window".to_owned() })
             }
-            _ => Ok(answer),
+            _ => Ok(Answer { usage, ..answer }),
         }
+    }
+
+    async fn keep_pace(&self) -> Result<(), UpstreamError> {
+        let Some(pace) = &self.pace else { return Ok(()) };
+        let wait = pace.book(Instant::now(), self.config.max_wait).ok_or(UpstreamError::Busy(self.config.max_wait))?;
+        tokio::time::sleep(wait).await;
+        Ok(())
     }
 
     async fn slot(&self) -> Result<SemaphorePermit<'_>, UpstreamError> {

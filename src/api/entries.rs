@@ -93,10 +93,14 @@ async fn append_entries(
     }
     let return_context = body.return_context;
     let append = checked(body)?;
-    let appended = state.service.append(tenant, sid, append).await?;
+    let mut appended = state.service.append(tenant, sid, append).await?;
     metrics::appended(appended.entries.len());
     let context = match return_context {
         Some(format) => {
+            if let Some(relieved) = state.service.relieve_after(tenant, sid, &appended).await? {
+                appended.compaction = Some(relieved.compaction);
+                (appended.snapshot, appended.leaf_id) = (relieved.snapshot, relieved.leaf_id);
+            }
             Some(state.service.rebuild(tenant, sid, Rebuild { format, leaf_id: None, max_tokens: None }).await?)
         }
         None => None,

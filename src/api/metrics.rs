@@ -19,6 +19,7 @@ const QUEUE_JOBS: &str = "contextd_queue_jobs";
 const QUEUE_AGE: &str = "contextd_queue_oldest_job_age_seconds";
 const COMPACTIONS: &str = "contextd_compactions_total";
 const SAVINGS: &str = "contextd_compaction_savings_percent";
+const COMPACTION_WAIT: &str = "contextd_compaction_wait_seconds";
 const COMPACTION_SECONDS: &str = "contextd_compaction_duration_seconds";
 
 const LATENCY_BUCKETS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -66,6 +67,7 @@ fn describe() {
     describe_gauge!(QUEUE_AGE, "Seconds since the oldest job that is due became due; 0 when none is.");
     describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
     describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
+    describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
     describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
 }
 

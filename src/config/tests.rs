@@ -111,6 +111,31 @@ fn upstreams_are_checked_together() {
 }
 
 #[test]
+fn options_of_upstreams_are_checked() {
+    let one = |line: &str| format!("[[upstreams]]\nname = \"a\"\nkind = \"openai\"\nmodel = \"m\"\n{line}\n");
+    for fine in
+        ["reasoning_effort = \"low\"", "fallbacks = [\"builtin\"]", "reuse_prefix = true", "requests_per_minute = 9"]
+    {
+        assert!(load(&one(fine), &[], Overrides::default()).is_ok(), "{fine}");
+    }
+    for (bad, field) in [
+        ("reasoning_effort = \"much\"", "reasoning_effort"),
+        ("thinking_budget_tokens = 2000", "thinking_budget_tokens"),
+        ("temperature = 3.0", "temperature"),
+        ("requests_per_minute = 0", "requests_per_minute"),
+        ("max_output_tokens = 0", "max_output_tokens"),
+        ("price_input_per_mtok = -1.0", "price"),
+        ("price_output_per_mtok = 1.0", "price"),
+        ("fallbacks = [\"b\"]", "upstreams.a.fallbacks"),
+        ("fallbacks = [\"a\"]", "upstreams.a.fallbacks"),
+        ("fallbacks = [\"builtin\", \"builtin\"]", "upstreams.a.fallbacks"),
+        ("fallback = \"b\"", "fallback"),
+    ] {
+        assert!(refusal(&one(bad), &[], Overrides::default()).contains(field), "{bad}");
+    }
+}
+
+#[test]
 fn secrets_do_not_show_in_debug_output() {
     let env = [("CONTEXTD_UPSTREAM_API_KEY", "sk-hidden"), ("DATABASE_URL", "postgres://u:hidden@h/d")];
     let config = load("", &env, Overrides::default()).unwrap();

@@ -48,7 +48,7 @@ pub struct UsageMark {
 }
 
 /// How full the window is. Tokens are integers; `utilization` is tokens / (window - reserve_tokens).
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Snapshot {
     pub tokens: u64,
     pub window: u32,
@@ -72,7 +72,7 @@ pub struct Snapshot {
 }
 
 /// What the snapshot's `tokens` rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     Estimate,
@@ -80,7 +80,7 @@ pub enum Source {
 }
 
 /// Tokens by part; together they are the snapshot's `tokens`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Breakdown {
     pub system: u64,
     pub tools: u64,
@@ -90,7 +90,7 @@ pub struct Breakdown {
 }
 
 /// Whether the agent is asked to close chapters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct ChapterTask {
     pub pending: bool,
 }
@@ -141,6 +141,11 @@ impl Account {
             tool_results,
         };
         self.usage = None;
+    }
+
+    /// System prompt and tools alone leave no room for a message.
+    pub fn has_no_room(&self, settings: &Settings) -> bool {
+        u64::from(self.system) + u64::from(self.tools) >= u64::from(settings.usable())
     }
 
     /// The size of the context and what it rests on.
@@ -232,7 +237,14 @@ pub fn fill_state(tokens: u64, settings: &Settings) -> FillState {
     }
 }
 
-fn red_threshold(settings: &Settings) -> f64 {
+/// Whether a context of this size is due for a summary prepared ahead of red.
+pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
+    let utilization = tokens as f64 / f64::from(settings.usable());
+    settings.ahead_at.is_some_and(|ahead_at| utilization >= ahead_at)
+}
+
+/// The size from which a context is red.
+pub fn red_threshold(settings: &Settings) -> f64 {
     (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
 }
 

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::guard::AntiThrash;
+use super::identifiers::Wanted;
 use super::ledger::Ledger;
 use super::settings::Strategy;
 
@@ -41,18 +42,21 @@ pub struct CompactionRecord {
     pub from_hook: bool,
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub identifiers: Vec<String>,
+    pub identifiers: Vec<Wanted>,
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
 }
 
-/// One tool result shown shorter than it is. The original stays in its entry.
+/// One tool result, or the arguments of one call, shown shorter than they are. The original stays in its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Elision {
     pub entry_id: Uuid,
     pub tool_call_id: String,
     pub kind: ElisionKind,
+    /// What of the call is shown shorter. The entry is the one that holds it.
+    #[serde(default, skip_serializing_if = "ElidedPart::is_result")]
+    pub part: ElidedPart,
     pub tokens_before: u32,
     pub tokens_after: u32,
     /// `duplicate`: the call whose result says the same. `truncate`: how many characters of head and tail stay.
@@ -69,6 +73,28 @@ pub enum ElisionKind {
     Truncate,
     Duplicate,
     Drop,
+}
+
+/// The half of a call that an [`Elision`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElidedPart {
+    #[default]
+    Result,
+    Arguments,
+}
+
+impl ElidedPart {
+    fn is_result(&self) -> bool {
+        *self == ElidedPart::Result
+    }
+}
+
+impl Elision {
+    /// Tokens that the context is smaller by.
+    pub fn freed(&self) -> i64 {
+        i64::from(self.tokens_before) - i64::from(self.tokens_after)
+    }
 }
 
 /// Files that the summarised calls read and changed, sorted by UTF-16 code units; disjoint.
@@ -141,7 +167,7 @@ pub struct CompactionResult {
     pub duration_ms: u64,
 }
 
-/// Whether the built-in summariser stood in, for which upstream and why.
+/// Whether another upstream or the built-in summariser stood in, for which upstream and why that one failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct Fallback {
     pub used: bool,
@@ -149,8 +175,8 @@ pub struct Fallback {
     pub reason: Option<String>,
 }
 
-/// Identifiers of the summarised span: how many there were, how many the summary kept by itself, how many
-/// were put back. `recall` (0-1) is measured before restoring.
+/// Identifiers that the summary should keep, of the summarised span and of earlier ones: how many there are, how many
+/// the summary's body kept by itself, how many code put back around it. `recall` (0-1) is measured before restoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IdentifierReport {
     pub found: u32,
@@ -159,7 +185,8 @@ pub struct IdentifierReport {
     pub recall: f64,
 }
 
-/// What the summary cost. All zero and `name` null where no upstream was asked.
+/// Who wrote the summary and what it cost: the figures are of all calls, also of failed and refused ones and of upstreams
+/// that were asked in vain. All zero and `name` null where no upstream was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct UpstreamReport {
     pub name: Option<String>,
@@ -170,6 +197,9 @@ pub struct UpstreamReport {
     pub cached_tokens: u64,
     pub cost_usd: f64,
     pub latency_ms: u64,
+    /// The session's own context was sent, for the provider's prompt cache.
+    #[serde(default)]
+    pub prefix_reused: bool,
 }
 
 /// What the compaction is worth: tokens no longer sent each turn against the summary's cost.
@@ -177,7 +207,8 @@ pub struct UpstreamReport {
 pub struct NetReport {
     pub tokens_shed_per_turn: u64,
     pub summary_cost_usd: f64,
-    /// Turns after which the summary has paid for itself; `null` without prices or savings.
+    /// Turns after which the summary has paid for itself at the session model's input price, 0 where it cost nothing;
+    /// `null` without prices or savings.
     pub break_even_turns: Option<f64>,
 }
 

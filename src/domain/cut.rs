@@ -90,12 +90,28 @@ fn valid_places(entries: &[&EntryHead]) -> Vec<usize> {
         }
     }
     let mut parted = 0;
-    let edges = opened.iter().zip(&closed);
-    let places = entries.iter().zip(edges).enumerate().filter_map(|(place, (head, (opens, closes)))| {
+    let edges = opened.iter().zip(&closed).zip(led(entries));
+    let places = entries.iter().zip(edges).enumerate().filter_map(|(place, (head, ((opens, closes), led)))| {
         parted = parted + opens - closes;
-        (parted == 0 && starts_context(head)).then_some(place)
+        (parted == 0 && !led && starts_context(head)).then_some(place)
     });
     places.collect()
+}
+
+/// For each entry, whether it belongs to an answer whose reasoning stands in an entry before it: the two may not be
+/// parted.
+pub fn led(entries: &[&EntryHead]) -> Vec<bool> {
+    let mut reasoned = false;
+    let is_led = |head: &&EntryHead| {
+        if !head.is_visible() {
+            return false;
+        }
+        let answers = head.role == Some(Role::Assistant);
+        let led = reasoned && answers;
+        reasoned = answers && (reasoned || head.shape.leads);
+        led
+    };
+    entries.iter().map(is_led).collect()
 }
 
 /// Calls and their results, as indexes of their entries; a result belongs to the newest call of its id before it.

@@ -1,7 +1,7 @@
 //! Entries: the nodes of a session's tree.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::format::Format;
@@ -9,7 +9,7 @@ use super::message::Role;
 use super::shape::Shape;
 
 /// What an entry is. Only some are visible to the model; see [`EntryType::holds_message`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryType {
     Message,
@@ -25,7 +25,7 @@ pub enum EntryType {
 }
 
 /// The small columns of an entry: all that planning needs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EntryHead {
     pub id: Uuid,
     /// Position in its session, given under the session's lock: 0, 1, 2, …

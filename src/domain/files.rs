@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::compaction::FileLists;
 use super::message::{Message, ToolCall};
 use super::settings::{FileKind, FileTool};
+use super::summary::text::quarters;
 
 /// Paths by what was done with them. A path may be in several sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -102,6 +103,28 @@ impl FileOps {
             FileKind::Edit => &mut self.edited,
         };
         set.insert(path.to_owned());
+    }
+}
+
+impl FileLists {
+    /// The lists as a summary shows them, in about `max_tokens` (four characters each): what was changed first. A
+    /// list that is cut says so in its last line.
+    pub fn within(&self, max_tokens: u32) -> FileLists {
+        let mut room = (max_tokens as usize).saturating_mul(4);
+        let mut shorten = |paths: &[String]| {
+            let fits = |path: &&String| {
+                let cost = quarters(path) + 1;
+                room = room.saturating_sub(cost);
+                room > 0
+            };
+            let mut shown: Vec<String> = paths.iter().take_while(fits).cloned().collect();
+            if shown.len() < paths.len() {
+                shown.push(format!("(… {} more)", paths.len() - shown.len()));
+            }
+            shown
+        };
+        let modified_files = shorten(&self.modified_files);
+        FileLists { read_files: shorten(&self.read_files), modified_files }
     }
 }
 

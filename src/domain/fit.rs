@@ -1,13 +1,14 @@
 //! Making a context fit a smaller bound for one rebuild: its oldest turns are left out, nothing is stored.
 
-use super::cut::pairs;
+use super::cut::{led, pairs};
 use super::entry::EntryHead;
 use super::message::Role;
 use super::settings::Settings;
 use super::view::{ViewItem, item_tokens};
 
 /// The view without as many of its oldest messages as free `over` tokens, and the tokens freed. System messages, anchors
-/// and the summary stay, and a call is never parted from its result.
+/// and the summary stay, as does the newest compaction of a provider's own; a call is never parted from its result, nor
+/// an answer from its reasoning.
 ///
 /// # Errors
 /// The most that could be freed, where that is less than `over`.
@@ -20,18 +21,23 @@ pub fn fit(path: &[EntryHead], view: &[ViewItem], over: u64, settings: &Settings
     for (call, result) in pairs(&heads) {
         reach[call] = reach[call].max(result);
     }
+    let led = led(&heads);
+    let checkpoint = heads.iter().rposition(|head| head.shape.checkpoint);
     let mut freed = 0;
     let mut most = 0;
     for cut in 1..heads.len() {
-        freed += item_tokens(path, &tail[cut - 1]);
+        if Some(cut - 1) != checkpoint {
+            freed += item_tokens(path, &tail[cut - 1]);
+        }
         open_until = open_until.max(reach[cut - 1]);
-        let valid = open_until < cut && heads[cut].shape.results.is_empty();
+        let valid = open_until < cut && heads[cut].shape.results.is_empty() && !led[cut];
         if !valid {
             continue;
         }
         most = freed;
         if freed >= over {
-            let kept = view[..protected].iter().chain(&tail[cut..]).cloned().collect();
+            let checkpoint = checkpoint.filter(|at| *at < cut).map(|at| &tail[at]);
+            let kept = view[..protected].iter().chain(checkpoint).chain(&tail[cut..]).cloned().collect();
             return Ok((kept, freed));
         }
     }
@@ -54,3 +60,6 @@ fn protected(path: &[EntryHead], view: &[ViewItem], settings: &Settings) -> usiz
     let first_user = view.get(system).is_some_and(|item| role(item) == Some(Role::User));
     system + usize::from(first_user && settings.anchor_first_user)
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,7 +147,7 @@ fn retry_at(tripped_at: u64) -> u64 {
 }
 
 /// Compares all but the fields that only say when compaction starts, never what it does.
-fn changes_outcome(old: &Settings, new: &Settings) -> bool {
+pub fn changes_outcome(old: &Settings, new: &Settings) -> bool {
     let mut aligned = old.clone();
     aligned.preset = new.preset;
     aligned.enabled = new.enabled;

@@ -2,51 +2,68 @@
 //!
 //! Text is cut into short tokens first and each is classified by itself, so the work is linear on any input.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::compaction::IdentifierReport;
-use super::message::{Block, Message, Role};
-use super::summary::framing;
-use super::summary::text::{clip, one_line, quarters, sentences, words};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
+use super::compaction::IdentifierReport;
+use super::message::{Block, Message};
+use super::summary::speech::{Listener, Speech};
+use super::summary::text::one_line;
+
+mod restore;
+mod rules;
 mod token;
 
-/// Upper bound of what one span is asked to keep, and of what is carried on.
-const MAX_WANTED: usize = 200;
-const MAX_RULES: usize = 30;
-const MAX_RULE_CHARS: usize = 300;
-/// Longer user messages are pasted documents: their rules are the document's.
-const MAX_RULE_MESSAGE: usize = 8000;
+pub use restore::{Restored, restore};
+pub use rules::rules;
 
-const RULE_WORDS: [&str; 12] = [
-    "never",
-    "always",
-    "must",
-    "mustn't",
-    "don't",
-    "only",
-    "forbidden",
-    "required",
-    "avoid",
-    "cannot",
-    "ensure",
-    "shall",
-];
-const REPORTED: [&str; 6] = ["i", "we", "they", "it", "he", "she"];
-const RULE_PHRASES: [&str; 12] = [
-    "do not",
-    "make sure",
-    "at most",
-    "at least",
-    "no more than",
-    "必ず",
-    "禁止",
-    "しないで",
-    "不要",
-    "必须",
-    "绝不",
-    "一定要",
-];
+/// Upper bound of what one span is asked to keep, and of what is carried on.
+const MAX_WANTED: usize = 300;
+const MAX_RULES: usize = 60;
+
+/// The weight of a rule: no other reaches it.
+const RULE: u32 = u32::MAX;
+const MAX_WEIGHT: u32 = 400;
+/// What one use adds, by who wrote it.
+const BY_USER: u32 = 64;
+const BY_MODEL: u32 = 8;
+const IN_CALL: u32 = 6;
+const PRINTED: u32 = 1;
+/// The most that output of tools adds, however often it repeats itself.
+const MOST_PRINTED: u32 = 5;
+
+/// Something that a summary should keep literally, and how much it was used: old uses count less with every
+/// compaction, so that what is used least and longest ago goes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wanted {
+    pub text: String,
+    pub weight: u32,
+}
+
+impl Wanted {
+    pub fn rule(text: impl Into<String>) -> Wanted {
+        Wanted { text: text.into(), weight: RULE }
+    }
+
+    /// Whether it is a rule of the user's.
+    pub fn is_rule(&self) -> bool {
+        self.weight == RULE
+    }
+}
+
+impl<'de> Deserialize<'de> for Wanted {
+    /// A bare string is one from a record without weights.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Wanted, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let text = value.get("text").unwrap_or(&value).as_str().unwrap_or_default().to_owned();
+        let weight = value.get("weight").and_then(Value::as_u64).and_then(|weight| u32::try_from(weight).ok());
+        let weight = weight.unwrap_or(if rules::is_rule(&text) { RULE } else { PRINTED });
+        Ok(Wanted { text, weight })
+    }
+}
 
 /// The distinct identifiers of a text in the order of their first appearance, at most [`MAX_WANTED`].
 pub fn extract(text: &str) -> Vec<String> {
@@ -60,31 +77,17 @@ pub fn extract(text: &str) -> Vec<String> {
     found
 }
 
-/// The rules in a user's text: sentences that say never, always, must, do not and the like, in their own words.
-pub fn rules(text: &str) -> Vec<String> {
-    if text.len() > MAX_RULE_MESSAGE {
-        return Vec::new();
-    }
-    sentences(text).into_iter().filter(|sentence| is_rule(sentence)).map(|rule| clip(&rule, MAX_RULE_CHARS)).collect()
-}
-
-fn is_rule(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
-    let phrase = RULE_PHRASES.iter().any(|phrase| lower.contains(phrase));
-    let mut before = String::new();
-    let worded = words(sentence).any(|word| {
-        // "I don't remember" says how things are, not how they are to be.
-        let states = REPORTED.contains(&before.as_str()) && matches!(word.as_str(), "don't" | "cannot" | "only");
-        let rule = RULE_WORDS.contains(&word.as_str()) && !states;
-        before = word;
-        rule
-    });
-    (phrase || worded) && !sentence.ends_with('?') && (sentence.contains(' ') || !sentence.is_ascii())
+/// How often an identifier was used by people and models, how often it was only printed, and where last.
+#[derive(Debug, Default, Clone, Copy)]
+struct Uses {
+    spoken: u32,
+    printed: u32,
+    last: usize,
 }
 
 /// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
 /// and last in front. What people and the model wrote weighs more than what tools printed.
-pub fn extract_span(messages: &[Message]) -> Vec<String> {
+pub fn extract_span(messages: &[Message]) -> Vec<Wanted> {
     let mut span = Span::default();
     messages.iter().for_each(|message| span.add(message));
     span.wanted()
@@ -94,85 +97,131 @@ pub fn extract_span(messages: &[Message]) -> Vec<String> {
 #[derive(Debug, Default)]
 pub struct Span {
     messages: usize,
+    listener: Listener,
     rules: Vec<String>,
-    /// By weight, then by the last message that has it.
-    ranks: HashMap<String, (u32, usize)>,
+    uses: HashMap<String, Uses>,
 }
 
 impl Span {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
-        if message.role == Role::User {
-            let text = message.plain_text();
-            if !framing::is_framed(&text) {
-                self.rules.extend(rules(&text));
-            }
+        let speech = self.listener.hear(message);
+        if let Speech::User(text) = &speech {
+            self.rules.extend(rules(text));
         }
-        let (at, ranks) = (self.messages, &mut self.ranks);
+        let (at, uses) = (self.messages, &mut self.uses);
         self.messages += 1;
         for block in &message.content {
-            let (text, weight) = readable(block, message.role);
-            let printed = matches!(block, Block::ToolResult(_));
+            let (text, weight) = readable(block, &speech);
             token::each(&text, &mut |identifier| {
-                if printed && token::is_measure(&identifier) {
+                if weight == PRINTED && token::is_measure(&identifier) {
                     return;
                 }
-                let rank = ranks.entry(identifier).or_default();
-                *rank = (rank.0.saturating_add(weight), at);
+                let uses = uses.entry(identifier).or_default();
+                uses.last = at;
+                let sum = if weight == PRINTED { &mut uses.printed } else { &mut uses.spoken };
+                *sum = sum.saturating_add(weight);
             });
         }
     }
 
     /// What a summary should keep of it all.
-    pub fn wanted(self) -> Vec<String> {
-        let mut ranked: Vec<(String, (u32, usize))> = self.ranks.into_iter().collect();
-        ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let identifiers = ranked.into_iter().map(|(identifier, _)| identifier);
+    pub fn wanted(self) -> Vec<Wanted> {
+        let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
+        let mut ranked: Vec<(Wanted, usize)> = self.uses.into_iter().map(weigh).collect();
+        ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
+            (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
+        });
         let newest_rules = self.rules.len().saturating_sub(MAX_RULES);
-        distinct(self.rules.into_iter().skip(newest_rules).chain(identifiers))
+        let rules = self.rules.into_iter().skip(newest_rules).map(Wanted::rule);
+        distinct(rules.chain(ranked.into_iter().map(|(wanted, _)| wanted)))
     }
 }
 
-fn readable(block: &Block, role: Role) -> (std::borrow::Cow<'_, str>, u32) {
+fn weighed(text: String, uses: Uses) -> Wanted {
+    Wanted { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
+}
+
+fn readable<'m>(block: &'m Block, speech: &Speech) -> (Cow<'m, str>, u32) {
     match block {
-        Block::Text { text, .. } => (text.into(), if role == Role::User { 8 } else { 4 }),
-        Block::ToolCall(call) => (call.arguments.to_string().into(), 3),
-        Block::ToolResult(result) => (result.plain_text().into(), if result.is_error { 2 } else { 1 }),
-        _ => ("".into(), 0),
+        Block::Text { text, .. } => match speech {
+            Speech::User(_) => (text.into(), BY_USER),
+            Speech::Output(_) => (text.into(), PRINTED),
+            Speech::Other | Speech::Continued(_) => (text.into(), BY_MODEL),
+        },
+        Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
+        Block::ToolResult(result) => (result.plain_text().into(), PRINTED),
+        _ => ("".into(), PRINTED),
     }
 }
 
-/// The list that goes on to the next compaction: rules old and new, then what is new, then the rest of the old.
-pub fn carry(previous: &[String], new: Vec<String>) -> Vec<String> {
-    let rule = |text: &&String| is_rule(text);
-    let mut rules: Vec<String> = previous.iter().filter(rule).chain(new.iter().filter(rule)).cloned().collect();
-    rules = distinct(rules.into_iter());
+/// The strings and numbers of arguments, without JSON's escapes.
+fn told(arguments: &Value) -> String {
+    let mut told = String::new();
+    let mut open = vec![arguments];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => open.extend(fields.values().rev()),
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::String(text) => told.push_str(text),
+            Value::Number(number) => told.push_str(&number.to_string()),
+            Value::Bool(_) | Value::Null => {}
+        }
+        told.push('\n');
+    }
+    told
+}
+
+/// The list that goes on to the next compaction, in about `max_tokens`: all rules, then what weighs most of the new
+/// and the old.
+pub fn carry(previous: &[Wanted], new: Vec<Wanted>, max_tokens: u32) -> Vec<Wanted> {
+    let (mut rules, mut plain) = (Vec::new(), Vec::new());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let faded = previous.iter().map(|old| Wanted { weight: faded(old), ..old.clone() });
+    for (age, list) in [(0, new), (1, faded.collect::<Vec<_>>())] {
+        for wanted in list {
+            if wanted.is_rule() {
+                rules.push((age, wanted));
+                continue;
+            }
+            let place = *places.entry(wanted.text.clone()).or_insert(plain.len());
+            match plain.get_mut(place) {
+                Some(Wanted { weight, .. }) => *weight = weight.saturating_add(wanted.weight).min(MAX_WEIGHT),
+                None => plain.push(wanted),
+            }
+        }
+    }
+    // Old rules stand before new ones; identifiers of one weight keep their order, the new before the old.
+    rules.sort_by_key(|(age, _)| std::cmp::Reverse(*age));
+    plain.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
+    let rules = distinct(rules.into_iter().map(|(_, rule)| rule));
     let surplus = rules.len().saturating_sub(2 * MAX_RULES);
-    let old = previous.iter().filter(|text| !is_rule(text)).cloned();
-    let new = new.into_iter().filter(|text| !is_rule(text));
-    distinct(rules.into_iter().skip(surplus).chain(new).chain(old))
+    let rules: Vec<&Wanted> = rules.iter().skip(surplus).collect();
+    let room = restore::beside(&rules, (max_tokens as usize).saturating_mul(4));
+    let plain = restore::fitting(plain.iter().collect(), room);
+    distinct(rules.into_iter().chain(plain).cloned())
 }
 
-fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+fn faded(old: &Wanted) -> u32 {
+    if old.is_rule() { RULE } else { old.weight - old.weight.div_ceil(4).min(old.weight) }
+}
+
+fn distinct(all: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
     let mut seen = HashSet::new();
-    all.filter(|text| seen.insert(text.clone())).take(MAX_WANTED).collect()
+    all.filter(|wanted| seen.insert(wanted.text.clone())).take(MAX_WANTED).collect()
 }
 
-/// What a summary keeps of what is wanted. `restored` of the report is 0 until [`restore`] has run.
-pub fn check(summary: &str, wanted: &[String]) -> (Vec<String>, IdentifierReport) {
+/// What a summary keeps of what is wanted. `restored` of the report is 0: that is the caller's to say.
+pub fn check<'w>(summary: &str, wanted: &'w [Wanted]) -> (Vec<&'w Wanted>, IdentifierReport) {
     let flat = one_line(summary).to_lowercase();
-    let missing: Vec<String> = wanted
-        .iter()
-        .filter(|identifier| {
-            let kept = if is_rule(identifier) {
-                flat.contains(identifier.to_lowercase().trim_end_matches(['.', '!', '…']))
-            } else {
-                stands_in(summary, identifier)
-            };
-            !kept
-        })
-        .cloned()
-        .collect();
+    let kept = |wanted: &&Wanted| {
+        if wanted.is_rule() {
+            flat.contains(wanted.text.to_lowercase().trim_end_matches(['.', '!', '…']))
+        } else {
+            stands_in(summary, &wanted.text)
+        }
+    };
+    let missing: Vec<&Wanted> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
     let found = wanted.len() as u32;
     let kept = found - missing.len() as u32;
     let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };
@@ -189,38 +238,6 @@ fn stands_in(text: &str, identifier: &str) -> bool {
         };
         !inside(before, identifier.chars().next()) && !inside(after, identifier.chars().next_back())
     })
-}
-
-/// A block that gives back what a summary left out, and how much of it fitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
-    pub block: String,
-    pub count: u32,
-}
-
-/// The missing identifiers under the heading `Identifiers`, as many from the front as `max_tokens` (four
-/// characters each) hold. `None`: nothing is missing or nothing fits.
-pub fn restore(missing: &[String], max_tokens: u32) -> Option<Restored> {
-    const HEADING: &str = "## Identifiers";
-    let mut left = (max_tokens as usize * 4).checked_sub(HEADING.len())?;
-    let mut rules = String::new();
-    let mut plain: Vec<&str> = Vec::new();
-    let mut count = 0;
-    for identifier in missing {
-        let cost = quarters(identifier) + 4;
-        if cost > left {
-            continue;
-        }
-        left -= cost;
-        count += 1;
-        if is_rule(identifier) {
-            rules.push_str(&format!("\n- \"{identifier}\""));
-        } else {
-            plain.push(identifier);
-        }
-    }
-    let plain = if plain.is_empty() { String::new() } else { format!("\n{}", plain.join(", ")) };
-    (count > 0).then(|| Restored { block: format!("{HEADING}{rules}{plain}"), count })
 }
 
 #[cfg(test)]

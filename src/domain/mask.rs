@@ -1,13 +1,16 @@
-//! Masking: old tool results give way to a marker. The originals stay in their entries, so it can be undone,
+//! Masking: old tool results give way to a marker, long arguments to head and tail. The originals stay in their entries, so it can be undone,
 //! and the agent can page one back in by its call id.
+
+pub mod arguments;
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::compaction::{Elision, ElisionKind};
+use super::compaction::{ElidedPart, Elision, ElisionKind};
 use super::entry::EntryHead;
 use super::message::{Block, Message, Role, ToolResult};
+use super::pairing;
 use super::settings::{Estimator, Settings};
 use super::shape::ShapeKind;
 use super::tokens::count_message;
@@ -35,11 +38,10 @@ pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskP
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
     let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
-    let mut seen = HashSet::new();
     let mut plan = MaskPlan::default();
     for result in shown.iter().take(old) {
         let excluded = pinned.contains(&result.entry_id) || result.name.is_some_and(|name| excluded.contains(name));
-        if result.marked || excluded || !seen.insert((result.entry_id, result.call_id)) {
+        if result.marked || excluded || result.ambiguous {
             continue;
         }
         let marker = marker(result.call_id, result.original_tokens);
@@ -51,6 +53,7 @@ pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskP
                 entry_id: result.entry_id,
                 tool_call_id: result.call_id.to_owned(),
                 kind: ElisionKind::Mask,
+                part: ElidedPart::Result,
                 tokens_before: result.original_tokens,
                 tokens_after: after,
                 same_as: None,
@@ -72,19 +75,27 @@ struct Shown<'a> {
     shown_tokens: u32,
     /// Nothing but a marker is shown already.
     marked: bool,
+    /// Another result of the same entry has the same call id: an elision could not tell them apart.
+    ambiguous: bool,
 }
 
 fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'a>> {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut shown = Vec::new();
+    // What answers no call goes out in no context.
+    let unanswered = pairing::unanswered(view, path);
     for item in view {
         let ViewItem::Entry { index, elisions } = item else { continue };
         let Some(head) = path.get(*index) else { continue };
         names.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
         let earlier: HashMap<&str, &Elision> =
-            elisions.iter().map(|elision| (elision.tool_call_id.as_str(), elision)).collect();
-        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            results_of(elisions).map(|elision| (elision.tool_call_id.as_str(), elision)).collect();
+        let ids = occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
+        for (slot, result) in head.shape.results.iter().enumerate() {
             let call_id = result.call_id.as_str();
+            if result.kind != ShapeKind::Function || unanswered.contains(&(*index, slot)) {
+                continue;
+            }
             let earlier = earlier.get(call_id);
             shown.push(Shown {
                 entry_id: head.id,
@@ -93,18 +104,33 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'
                 original_tokens: result.tokens,
                 shown_tokens: earlier.map_or(result.tokens, |elision| elision.tokens_after),
                 marked: earlier.is_some_and(|elision| matches!(elision.kind, ElisionKind::Mask | ElisionKind::Drop)),
+                ambiguous: ids.get(call_id).is_some_and(|count| *count > 1),
             });
         }
     }
     shown
 }
 
-/// Earlier elisions with newer ones over them: one for each result, the original size kept.
+/// How often each id occurs.
+pub fn occurrences<'i>(ids: impl Iterator<Item = &'i str>) -> HashMap<&'i str, usize> {
+    let mut counts = HashMap::new();
+    for id in ids {
+        *counts.entry(id).or_default() += 1;
+    }
+    counts
+}
+
+fn results_of(elisions: &[Elision]) -> impl Iterator<Item = &Elision> {
+    elisions.iter().filter(|elision| elision.part == ElidedPart::Result)
+}
+
+/// Earlier elisions with newer ones over them: one for each result and each call's arguments, the original size kept.
 pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
     let mut merged: Vec<Elision> = Vec::with_capacity(previous.len() + new.len());
-    let mut places: HashMap<(Uuid, &str), usize> = HashMap::new();
+    let mut places: HashMap<(Uuid, &str, ElidedPart), usize> = HashMap::new();
     for elision in previous.iter().chain(new) {
-        match places.get(&(elision.entry_id, elision.tool_call_id.as_str())).copied() {
+        let key = (elision.entry_id, elision.tool_call_id.as_str(), elision.part);
+        match places.get(&key).copied() {
             Some(place) => {
                 if let Some(slot) = merged.get_mut(place) {
                     let tokens_before = slot.tokens_before;
@@ -112,7 +138,7 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
                 }
             }
             None => {
-                places.insert((elision.entry_id, &elision.tool_call_id), merged.len());
+                places.insert(key, merged.len());
                 merged.push(elision.clone());
             }
         }
@@ -120,18 +146,34 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
     merged
 }
 
-/// Shows the named results of a message as their elisions say. Call id, name and error flag stay.
+/// Shows the named results and arguments of a message as their elisions say. Call id, name and error flag stay.
 pub fn apply(message: &mut Message, elisions: &[Elision]) {
-    let by_call: HashMap<&str, &Elision> = elisions.iter().map(|one| (one.tool_call_id.as_str(), one)).collect();
+    let by_call: HashMap<(&str, ElidedPart), &Elision> =
+        elisions.iter().map(|one| ((one.tool_call_id.as_str(), one.part), one)).collect();
     for block in &mut message.content {
-        let Block::ToolResult(result) = block else { continue };
-        let Some(elision) = by_call.get(result.tool_call_id.as_str()) else { continue };
-        let text = replacement(elision, &result.plain_text());
-        let keep_media = elision.kind == ElisionKind::Truncate;
-        result.content.retain(|block| keep_media && !matches!(block, Block::Text { .. }));
-        result.content.insert(0, Block::text(text));
-        result.opaque = None;
+        match block {
+            Block::ToolResult(result) => {
+                if let Some(elision) = by_call.get(&(result.tool_call_id.as_str(), ElidedPart::Result)) {
+                    apply_to_result(result, elision);
+                }
+            }
+            Block::ToolCall(call) => {
+                let elision = by_call.get(&(call.id.as_str(), ElidedPart::Arguments));
+                if let Some((head, tail)) = elision.and_then(|elision| elision.keep_chars) {
+                    arguments::shorten(call, head as usize, tail as usize);
+                }
+            }
+            _ => {}
+        }
     }
+}
+
+fn apply_to_result(result: &mut ToolResult, elision: &Elision) {
+    let text = replacement(elision, &result.plain_text());
+    let keep_media = elision.kind == ElisionKind::Truncate;
+    result.content.retain(|block| keep_media && !matches!(block, Block::Text { .. }));
+    result.content.insert(0, Block::text(text));
+    result.opaque = None;
 }
 
 fn replacement(elision: &Elision, original: &str) -> String {
@@ -157,13 +199,17 @@ pub fn duplicate(call_id: &str, same_as: &str, original_tokens: u32) -> String {
 
 /// Head and tail of a long result, in characters, around a line that states its length. `None`: it is not longer.
 pub fn truncated(call_id: &str, original: &str, head: usize, tail: usize) -> Option<String> {
+    head_and_tail(original, TRUNCATED, call_id, head, tail)
+}
+
+fn head_and_tail(original: &str, mark: &str, call_id: &str, head: usize, tail: usize) -> Option<String> {
     let length = original.chars().count();
     if length <= head.saturating_add(tail) {
         return None;
     }
     let offset = |chars: usize| original.char_indices().nth(chars).map_or(original.len(), |(at, _)| at);
     let (head, tail) = (&original[..offset(head)], &original[offset(length - tail)..]);
-    Some(format!("{head}\n{TRUNCATED}{call_id}; original_characters={length}]\n{tail}"))
+    Some(format!("{head}\n{mark}{call_id}; original_characters={length}]\n{tail}"))
 }
 
 /// Whether a result's text is the marker of a masked one.
@@ -171,13 +217,15 @@ pub fn is_marker(text: &str) -> bool {
     closes(text.trim(), MASKED, "; original_tokens=")
 }
 
-/// Whether a result's text is anything that this service put in place of an original: a client that posts its
-/// context back must not have it stored as the tool's own words.
+/// Whether the text of a result or of an argument is anything that this service put in place of an original: a
+/// client that posts its context back must not have it stored as the original words.
 pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     is_marker(text)
         || closes(text, DUPLICATE, "; original_tokens=")
-        || text.lines().any(|line| closes(line, TRUNCATED, "; original_characters="))
+        || text
+            .lines()
+            .any(|line| closes(line, TRUNCATED, "; original_characters=") || arguments::is_shortened_line(line))
 }
 
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {

@@ -2,13 +2,13 @@
 //!
 //! It is derived from the stored raw item whenever it is needed; the item stays the truth.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::format::Format;
 
 /// Who speaks. The last four exist in pi sessions only; every other format maps onto the first five.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     System,
@@ -183,6 +183,31 @@ impl Block {
     /// Plain text.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into(), opaque: None }
+    }
+}
+
+impl Opaque {
+    /// Whether this is the provider's own compaction of all before it (facts as of November 2026):
+    ///
+    /// - Anthropic (beta `compact-2026-01-12`): a `compaction` block in an answer, its summary readable in `content`.
+    ///   The API leaves out everything before the newest one, and refuses one whose summary is empty, as a failed
+    ///   compaction leaves it.
+    /// - OpenAI Responses (`context_management`, `/responses/compact`): a `compaction` item with `encrypted_content`,
+    ///   `compaction_summary` in Codex. What is before the newest one may be sent or left out; the user messages that
+    ///   `/responses/compact` hands back with it stay.
+    pub fn is_compaction(&self) -> bool {
+        let kind = self.value.get("type").and_then(Value::as_str);
+        match self.format {
+            Format::Anthropic => kind == Some("compaction"),
+            Format::OpenaiResponses => matches!(kind, Some("compaction" | "compaction_summary")),
+            _ => false,
+        }
+    }
+
+    /// Whether this is reasoning of OpenAI Responses: it is refused without the item that it led to, and items with an
+    /// id are refused without it (as of November 2026).
+    pub fn ties_next(&self) -> bool {
+        self.format == Format::OpenaiResponses && self.value.get("type").and_then(Value::as_str) == Some("reasoning")
     }
 }
 

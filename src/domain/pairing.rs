@@ -6,6 +6,8 @@
 mod emit;
 mod matching;
 
+use std::collections::HashSet;
+
 use crate::domain::entry::EntryHead;
 use crate::domain::format::Format;
 use crate::domain::format::write::{Note, Piece};
@@ -13,6 +15,7 @@ use crate::domain::message::Role;
 use crate::domain::shape::{Shape, ShapeKind};
 use crate::domain::view::ViewItem;
 
+use self::matching::Outcome;
 use super::compaction::Elision;
 
 /// What a call without a result is answered with.
@@ -45,6 +48,19 @@ pub fn pieces<'a>(
     emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
 }
 
+/// The results of a view that answer none of its calls, as index into `path` and place among the entry's results: they
+/// go out in no context.
+pub fn unanswered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
+    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let matching = matching::Matching::of(&steps, false);
+    let dropped = |outcome: &Outcome| matches!(outcome, Outcome::Orphan | Outcome::Duplicate);
+    let of_step = |(at, step): (usize, &Step<'_>)| {
+        let slots = matching.outcomes_of(at).iter().enumerate().filter(|(_, outcome)| dropped(outcome));
+        slots.map(|(slot, _)| (step.index, slot)).collect::<Vec<_>>()
+    };
+    steps.iter().enumerate().flat_map(of_step).collect()
+}
+
 /// One step of the view, with what pairing needs of its entry.
 struct Step<'v> {
     /// Place in the path.
@@ -56,7 +72,14 @@ struct Step<'v> {
     is_summary: bool,
 }
 
-static NO_SHAPE: Shape = Shape { calls: Vec::new(), results: Vec::new(), needs_repair: false, mixed: false };
+static NO_SHAPE: Shape = Shape {
+    calls: Vec::new(),
+    results: Vec::new(),
+    needs_repair: false,
+    mixed: false,
+    leads: false,
+    checkpoint: false,
+};
 
 impl<'v> Step<'v> {
     fn of(item: &'v ViewItem, path: &'v [EntryHead]) -> Option<Step<'v>> {
@@ -93,4 +116,4 @@ impl<'v> Step<'v> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::domain) mod tests;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::compaction::Reason;
-use super::cut::{Cut, cut_point, pairs, starts_turn};
+use super::cut::{Cut, cut_point, led, pairs, starts_turn};
 use super::entry::{EntryHead, EntryType};
 use super::message::Role;
 use super::settings::Settings;
@@ -107,7 +107,8 @@ fn cut(path: &[EntryHead], boundary_start: usize, keep_recent_tokens: u32) -> Op
 }
 
 /// Entries before the cut that no summary replaces: system messages (instructions are not history), the first user
-/// message, pinned entries and earlier anchors, each with the whole batch of calls and results that it belongs to.
+/// message, pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors,
+/// each with the whole batch of calls and results, or the reasoned answer, that it belongs to.
 fn anchors(
     path: &[EntryHead],
     newest: Option<NewestCompaction<'_>>,
@@ -126,22 +127,29 @@ fn anchors(
     }
     let is_system = |head: &EntryHead| matches!(head.role, Some(Role::System | Role::Developer));
     anchors.extend(visible().filter(|(_, head)| is_system(head)).map(|(index, _)| index));
-    anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
+    let checkpoint = path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint);
+    let pinned = |head: &EntryHead| settings.pinned_entry_ids.contains(&head.id);
+    anchors.extend(checkpoint.filter(|index| *index < first_kept));
+    // The newest one carries what the older ones did.
+    let superseded = |index, head: &EntryHead| head.shape.checkpoint && Some(index) != checkpoint && !pinned(head);
+    anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
     with_batches(before, anchors)
 }
 
-/// Adds to the set whatever calls and results tie to its members.
+/// Adds to the set whatever calls, results and reasoning tie to its members.
 fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize> {
-    let has_traffic = |index: &usize| {
-        path.get(*index).is_some_and(|head| !head.shape.calls.is_empty() || !head.shape.results.is_empty())
+    let may_be_tied = |index: &usize| {
+        let head = path.get(*index);
+        head.is_some_and(|head| head.role == Some(Role::Assistant) || !head.shape.is_trivial())
     };
-    if !members.iter().any(has_traffic) {
+    if !members.iter().any(may_be_tied) {
         return members;
     }
+    let entries: Vec<&EntryHead> = path.iter().collect();
     let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (call, result) in pairs(&path.iter().collect::<Vec<_>>()) {
-        tied.entry(call).or_default().push(result);
-        tied.entry(result).or_default().push(call);
+    for (one, other) in pairs(&entries).into_iter().chain(reasoned(&entries)) {
+        tied.entry(one).or_default().push(other);
+        tied.entry(other).or_default().push(one);
     }
     let mut pending: Vec<usize> = members.iter().copied().collect();
     let mut closed = members;
@@ -154,6 +162,21 @@ fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize>
         }
     }
     closed
+}
+
+/// The neighbours of every answer that begins with reasoning.
+fn reasoned(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
+    let mut last = 0;
+    let mut tied = Vec::new();
+    for (index, (head, led)) in entries.iter().zip(led(entries)).enumerate() {
+        if led {
+            tied.push((last, index));
+        }
+        if head.is_visible() {
+            last = index;
+        }
+    }
+    tied
 }
 
 fn tokens<'a>(path: &[EntryHead], indexes: impl Iterator<Item = &'a usize>) -> u64 {

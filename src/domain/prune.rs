@@ -1,15 +1,19 @@
-//! Pruning: repeated tool results point to their newest copy, long ones keep head and tail.
+//! Pruning: repeated tool results point to their newest copy; long ones and long arguments keep head and tail.
+
+mod arguments;
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::compaction::{Elision, ElisionKind};
+use super::compaction::{ElidedPart, Elision, ElisionKind};
 use super::mask;
 use super::settings::{Estimator, Settings};
 
-/// One tool result in the order of the view. Give only results that are text alone: an image is no duplicate of
-/// another because the words beside it are the same.
+pub use arguments::PruneCall;
+
+/// One tool result in the order of the view. Give only results that are shown (see [`super::pairing::unanswered`]) and
+/// that are text alone: an image is no duplicate of another because the words beside it are the same.
 #[derive(Debug, Clone, Copy)]
 pub struct PruneItem<'a> {
     pub entry_id: Uuid,
@@ -23,9 +27,11 @@ pub struct PruneItem<'a> {
     pub already_elided: bool,
     /// It belongs to the kept tail: it may be pointed to, but it stays as it is.
     pub in_tail: bool,
+    /// Another result of the entry has the same call id: an elision could not tell them apart, so both stay.
+    pub ambiguous: bool,
 }
 
-/// Plans over results that are read one by one: of each, a digest and its size are kept, never the text.
+/// Plans over results and calls that are read one by one: of each, a digest and its size are kept, never the text.
 #[derive(Debug)]
 pub struct Pruner {
     excluded: HashSet<String>,
@@ -36,6 +42,8 @@ pub struct Pruner {
     candidates: Vec<Candidate>,
     /// Place and call of the newest result with this text.
     newest: HashMap<Digest, (usize, String)>,
+    arguments: Vec<Elision>,
+    min_gain: u32,
 }
 
 type Digest = [u8; 32];
@@ -63,6 +71,8 @@ impl Pruner {
             results: 0,
             candidates: Vec::new(),
             newest: HashMap::new(),
+            arguments: Vec::new(),
+            min_gain: settings.min_gain_tokens,
         }
     }
 
@@ -75,7 +85,7 @@ impl Pruner {
         }
         let digest = *blake3::hash(item.text.as_bytes()).as_bytes();
         self.newest.insert(digest, (place, item.call_id.to_owned()));
-        if item.in_tail || self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id) {
+        if item.in_tail || item.ambiguous || self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id) {
             return None;
         }
         let truncated = self.truncate(item);
@@ -90,33 +100,50 @@ impl Pruner {
         truncated
     }
 
-    /// The elisions that free tokens, in order: duplicates first considered, then length.
+    /// Takes in the next call. Its arguments are shown as this elision says.
+    pub fn add_call(&mut self, call: &PruneCall<'_>) -> Option<Elision> {
+        let stays = self.excluded.contains(call.call.name.as_str()) || self.pinned.contains(&call.entry_id);
+        let elision = if stays { None } else { arguments::elide(call, self.max_chars, self.estimator) };
+        self.arguments.extend(elision.clone());
+        elision
+    }
+
+    /// The elisions that free tokens: those of results in order, duplicates first considered, then length; and those
+    /// of arguments. None, where all together free less than `min_gain_tokens`.
     pub fn plan(self) -> Vec<Elision> {
-        let Pruner { candidates, newest, estimator, .. } = self;
-        candidates
-            .into_iter()
-            .filter_map(|candidate| {
-                let copy = newest.get(&candidate.digest).filter(|(last, _)| *last > candidate.place);
-                copy.and_then(|(_, copy)| duplicate(&candidate, copy, estimator)).or(candidate.truncated)
-            })
-            .collect()
+        let Pruner { candidates, newest, estimator, arguments, min_gain, .. } = self;
+        let results = candidates.into_iter().filter_map(|candidate| {
+            let copy = newest.get(&candidate.digest).filter(|(last, _)| *last > candidate.place);
+            // A pointer to its own id would point nowhere.
+            let copy = copy.filter(|(_, id)| *id != candidate.call_id);
+            copy.and_then(|(_, copy)| duplicate(&candidate, copy, estimator)).or(candidate.truncated)
+        });
+        let elisions: Vec<Elision> = results.chain(arguments).collect();
+        let freed: i64 = elisions.iter().map(Elision::freed).sum();
+        if freed >= i64::from(min_gain) { elisions } else { Vec::new() }
     }
 
     fn truncate(&self, item: &PruneItem<'_>) -> Option<Elision> {
-        let tail = self.max_chars / 3;
-        let head = self.max_chars - tail;
+        let (head, tail) = kept_ends(self.max_chars);
         let shown = mask::truncated(item.call_id, item.text, head as usize, tail as usize)?;
         let tokens_after = mask::result_tokens(self.estimator, item.call_id, &shown);
         (tokens_after < item.tokens).then(|| Elision {
             entry_id: item.entry_id,
             tool_call_id: item.call_id.to_owned(),
             kind: ElisionKind::Truncate,
+            part: ElidedPart::Result,
             tokens_before: item.tokens,
             tokens_after,
             same_as: None,
             keep_chars: Some((head, tail)),
         })
     }
+}
+
+/// How many characters of head and tail stay of what is longer than `max_chars`.
+fn kept_ends(max_chars: u32) -> (u32, u32) {
+    let tail = max_chars / 3;
+    (max_chars - tail, tail)
 }
 
 fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Option<Elision> {
@@ -126,6 +153,7 @@ fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Opti
         entry_id: candidate.entry_id,
         tool_call_id: candidate.call_id.clone(),
         kind: ElisionKind::Duplicate,
+        part: ElidedPart::Result,
         tokens_before: candidate.tokens,
         tokens_after,
         same_as: Some(same_as.to_owned()),

@@ -40,13 +40,14 @@ pub struct Settings {
     pub anchor_first_user: bool,
     /// Tool results (counted one by one) that masking leaves alone; 0 masks all.
     pub keep_recent_results: u32,
-    /// Tools whose results are never masked or pruned.
+    /// Tools whose results and arguments are never masked or pruned.
     pub exclude_tools: Vec<String>,
-    /// Masking that frees less than this is not done.
+    /// Masking, and likewise pruning, that frees less than this in all is not done.
     pub min_gain_tokens: u32,
     pub tool_prune_before_summarise: bool,
-    /// In characters.
+    /// In characters. Pruning shortens longer results, and longer strings in the arguments of calls.
     pub max_tool_result_size: u32,
+    pub thinking: Thinking,
     pub template: Template,
     /// Update the previous summary with what is new (true) or summarise everything again (false).
     pub iterative: bool,
@@ -89,6 +90,11 @@ word_enum!(
 );
 word_enum!(Strategy { Auto, Mask, Prune, Truncate, Sliding, Smart, Summarize, LlmSummarize });
 word_enum!(Template { Checkpoint, SixSection, Continuity, Prose });
+word_enum!(
+    /// What becomes of the model's thinking in a rebuilt context. `auto`: what the target would refuse is left out.
+    /// `keep`: besides, thinking that another model signed stays. `strip`: none but that of the running tool-use turn.
+    Thinking { Keep, Strip, Auto }
+);
 word_enum!(OnUpstreamFailure { Fallback, Fail });
 word_enum!(Policy { Conservative, Balanced, Aggressive });
 word_enum!(GuardReset { Growth, NewMessages });
@@ -106,5 +112,13 @@ impl Settings {
     /// `context_window - reserve_tokens`, never below 1.
     pub fn usable(&self) -> u32 {
         self.context_window.saturating_sub(self.reserve_tokens).max(1)
+    }
+
+    /// No context larger than this is handed out while the session compacts by itself: the window. Where red is the
+    /// full window itself, a quarter more, so that a summary has time to be written.
+    pub fn hard_limit(&self) -> u64 {
+        let window = u64::from(self.context_window);
+        let red_is_full = self.red_at.is_none_or(|red_at| red_at >= 1.0) && self.reserve_tokens == 0;
+        if red_is_full { window + window / 4 } else { window }
     }
 }

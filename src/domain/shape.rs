@@ -22,6 +22,12 @@ pub struct Shape {
     /// The message has something besides tool results (user text in the same message, say).
     #[serde(default, skip_serializing_if = "is_false")]
     pub mixed: bool,
+    /// Reasoning that its provider ties to what follows: the rest of the answer may not go out without it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leads: bool,
+    /// A provider's own compaction, which stands for all before it and which nobody else can read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub checkpoint: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,6 +188,10 @@ impl Shape {
             let call_id = shape.answered(result, open, &mut taken);
             shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
         }
+        shape.leads =
+            matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());
+        shape.checkpoint =
+            message.content.iter().any(|block| matches!(block, Block::Raw(opaque) if opaque.is_compaction()));
         shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
         shape
     }

@@ -4,8 +4,10 @@ pub mod builtin;
 pub mod chunk;
 pub mod focus;
 pub mod framing;
+pub mod prefix;
 pub mod prompt;
 pub mod sections;
+pub mod speech;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
@@ -48,26 +50,48 @@ pub enum SummaryPart {
 const FRAME_TOKENS: u64 = 100;
 /// A summary shorter than this says nothing; one longer than that is no summary.
 const BODY: std::ops::RangeInclusive<u64> = 64..=4_000;
-/// The most that the ledger and the restored identifiers each may take, in tokens.
+/// The most that the ledger and the file lists each may take, in tokens.
 const LONGEST_APPENDIX: u64 = 2_000;
+
+/// The most that the restored identifiers may take, in tokens.
+const MOST_IDENTIFIERS: u64 = 3_000;
 
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
     /// For a summary that can be written to measure.
     pub body: u32,
-    /// For the tool ledger, and again for the restored identifiers.
+    /// For the tool ledger, and again for the file lists.
     pub appendix: u32,
+    /// For the identifiers that code puts back. The user's rules stay beyond it, up to as much again.
+    pub identifiers: u32,
 }
 
 impl Allowance {
     /// For a summary that stands for `replaced` tokens, with `reserve` kept free for answers.
     pub fn new(replaced: u64, reserve: u32) -> Allowance {
         // A short span leaves room for little more than the headings, so it may take most of its size.
-        let whole = (replaced * 17 / 20).min(1_000 + replaced / 5);
-        let appendix = (whole / 8).min(u64::from(reserve) / 8).min(LONGEST_APPENDIX);
-        let body = whole.saturating_sub(FRAME_TOKENS + 2 * appendix).clamp(*BODY.start(), *BODY.end());
+        let whole = (replaced * 17 / 20).min(1_000 + replaced / 4);
+        let reserve = u64::from(reserve);
+        let appendix = (whole / 8).min(reserve / 8).min(LONGEST_APPENDIX);
+        let identifiers = (whole / 5).min(reserve / 4).min(MOST_IDENTIFIERS);
+        let taken = FRAME_TOKENS + 2 * appendix + identifiers;
+        let body = whole.saturating_sub(taken).clamp(*BODY.start(), *BODY.end());
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        Allowance { body: tokens(body), appendix: tokens(appendix) }
+        Allowance { body: tokens(body), appendix: tokens(appendix), identifiers: tokens(identifiers) }
+    }
+
+    /// For the passages about the focus topic, inside the body or behind it.
+    pub fn focus(&self) -> u32 {
+        self.body / 3
+    }
+
+    /// What one of the tasks of a compaction may take of the body. Of two, the history has more to say.
+    pub fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
+        match part {
+            _ if tasks == 1 => self.body,
+            SummaryPart::TurnPrefix => self.body / 3,
+            SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
+        }
     }
 }

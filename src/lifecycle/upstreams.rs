@@ -4,19 +4,35 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::config::{UpstreamKind as Configured, UpstreamSection};
+use crate::config::{MaxTokensField as ConfiguredField, UpstreamKind as Configured, UpstreamSection};
 use crate::domain::models::context_window;
-use crate::llm::{UpstreamConfig, UpstreamKind, Upstreams};
+use crate::domain::prices::{Price, Priced, Prices};
+use crate::llm::{MaxTokensField, ModelOptions, UpstreamConfig, UpstreamKind, Upstreams};
 
 /// The upstreams of a configuration. The first is the default, unless one is named `default`.
 ///
 /// # Errors
 /// A model or an address that is missing or can't be.
 pub fn upstreams(sections: &[UpstreamSection]) -> anyhow::Result<Upstreams> {
-    let named = sections.iter().find(|section| section.name == "default").or(sections.first());
-    let default = named.map(|section| section.name.clone());
+    let default = default_name(sections);
     let configs = sections.iter().map(config).collect();
     Upstreams::new(configs, default.as_deref()).context("upstreams")
+}
+
+fn default_name(sections: &[UpstreamSection]) -> Option<String> {
+    let named = sections.iter().find(|section| section.name == "default").or(sections.first());
+    named.map(|section| section.name.clone())
+}
+
+/// What they cost.
+pub fn prices(sections: &[UpstreamSection]) -> Prices {
+    let priced = |section: &UpstreamSection| {
+        let given = section.price_input_per_mtok.zip(section.price_output_per_mtok);
+        let given = given.map(|(input, output)| Price { input, output });
+        let price = if section.kind == Configured::Builtin { Some(Price::default()) } else { given };
+        (section.name.clone(), Priced { model: section.model.clone(), price })
+    };
+    Prices { upstreams: sections.iter().map(priced).collect(), default: default_name(sections) }
 }
 
 fn config(section: &UpstreamSection) -> UpstreamConfig {
@@ -39,11 +55,30 @@ fn config(section: &UpstreamSection) -> UpstreamConfig {
         max_retries: section.max_retries,
         retry_base: Duration::from_millis(section.retry_base_ms),
         retry_max: Duration::from_millis(section.retry_max_ms),
+        requests_per_minute: section.requests_per_minute,
         max_output_tokens: section.max_output_tokens,
-        price_input_per_mtok: section.price_input_per_mtok,
-        price_output_per_mtok: section.price_output_per_mtok,
+        options: options(section),
+        fallbacks: section.fallbacks.clone(),
+        reuse_prefix: section.reuse_prefix,
+        is_priced: section.price_input_per_mtok.is_some() || defaults.is_priced,
+        price_input_per_mtok: section.price_input_per_mtok.unwrap_or(0.0),
+        price_output_per_mtok: section.price_output_per_mtok.unwrap_or(0.0),
         price_cached_per_mtok: section.price_cached_per_mtok,
         headers: section.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect(),
         ..defaults
+    }
+}
+
+fn options(section: &UpstreamSection) -> ModelOptions {
+    ModelOptions {
+        reasoning_effort: section.reasoning_effort.clone(),
+        thinking_budget: section.thinking_budget_tokens,
+        reasoning_tokens: section.reasoning_tokens,
+        max_tokens_field: match section.max_tokens_field {
+            None => MaxTokensField::Auto,
+            Some(ConfiguredField::MaxTokens) => MaxTokensField::MaxTokens,
+            Some(ConfiguredField::MaxCompletionTokens) => MaxTokensField::MaxCompletionTokens,
+        },
+        temperature: section.temperature,
     }
 }

@@ -3,20 +3,53 @@
 use serde_json::{Value, json};
 
 use super::TokenUsage;
+use super::budget::THINKING_MIN;
 use super::error::UpstreamError;
-use super::wire::{Answer, Question, number, part_texts};
+use super::wire::{Answer, Before, Body, Question, number, part_texts};
 use crate::domain::message::Stop;
+use crate::domain::summary::prefix::SessionPrefix;
 
 /// The version of the API that this file speaks.
 pub(super) const VERSION: &str = "2023-06-01";
 
-pub(super) fn request(question: &Question) -> Value {
-    json!({
-        "model": question.model,
-        "system": question.system,
-        "messages": [{"role": "user", "content": question.user}],
-        "max_tokens": question.max_tokens,
-    })
+/// Blocks of one request that may be marked for the cache.
+const CACHE_MARKS: usize = 4;
+
+pub(super) fn request(question: &Question) -> String {
+    let body = Body::new(question.model);
+    let body = match question.before {
+        Before::System(system) => {
+            let messages = json!([{"role": "user", "content": question.user}]);
+            body.field("system", &json!(system)).field("messages", &messages)
+        }
+        Before::Session(prefix) => session(body, prefix, question.user),
+    };
+    let budget = question.budget;
+    let thinks = question.options.thinking_budget.is_some() && budget.reasoning >= THINKING_MIN;
+    let thinking = json!({"type": "enabled", "budget_tokens": budget.reasoning});
+    body.field("max_tokens", &json!(budget.total()))
+        .optional("thinking", thinks.then_some(thinking))
+        .optional("temperature", question.options.temperature.filter(|_| !thinks).map(|value| json!(value)))
+        .finish()
+}
+
+/// The mark on the last block is what makes the provider look for the session's cached beginning before it. No
+/// `tool_choice`: another one than the session's loses the cache of all messages.
+fn session(body: Body, prefix: &SessionPrefix, user: &str) -> Body {
+    let body = match &prefix.tools {
+        Some(tools) => body.raw("tools", tools.get()),
+        None => body,
+    };
+    let body = match &prefix.system {
+        Some(system) => body.raw("system", system.get()),
+        None => body,
+    };
+    let marks: usize = prefix.texts().iter().map(|text| text.matches("\"cache_control\"").count()).sum();
+    let mut block = json!({"type": "text", "text": user});
+    if marks < CACHE_MARKS {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+    body.around("messages", None, &prefix.messages, &json!({"role": "user", "content": [block]}))
 }
 
 pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
@@ -25,6 +58,8 @@ pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
         Some("max_tokens") => Stop::Length,
         Some("tool_use") => Stop::ToolUse,
         Some("refusal") => Stop::Refusal,
+        // The answer goes on in a further call that nobody makes.
+        Some("pause_turn") => Stop::Error,
         Some(reason @ "model_context_window_exceeded") => {
             return Err(UpstreamError::ContextOverflow { message: reason.to_owned() });
         }

@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::TokenUsage;
+use crate::domain::format::Format;
 
 /// Which API an upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,16 @@ pub enum UpstreamKind {
 }
 
 impl UpstreamKind {
+    /// The format of the requests; `None` for the builtin.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            UpstreamKind::Builtin => None,
+            UpstreamKind::Openai => Some(Format::OpenaiChat),
+            UpstreamKind::OpenaiResponses => Some(Format::OpenaiResponses),
+            UpstreamKind::Anthropic => Some(Format::Anthropic),
+        }
+    }
+
     /// The provider's own address; empty for the builtin.
     pub fn default_base_url(self) -> &'static str {
         match self {
@@ -30,6 +41,30 @@ impl UpstreamKind {
             UpstreamKind::Anthropic => "https://api.anthropic.com",
         }
     }
+}
+
+/// Options that only some models take. Unset ones are left out of the request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelOptions {
+    /// The provider's word, such as `low`; OpenAI's formats only.
+    pub reasoning_effort: Option<String>,
+    /// Anthropic only.
+    pub thinking_budget: Option<u32>,
+    /// Room for reasoning in the output limit; `None`: by effort, budget and the model's name.
+    pub reasoning_tokens: Option<u32>,
+    pub max_tokens_field: MaxTokensField,
+    /// Left out where a model that reasons would refuse it.
+    pub temperature: Option<f64>,
+}
+
+/// What chat completions call the output limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MaxTokensField {
+    /// By the model's name.
+    #[default]
+    Auto,
+    MaxTokens,
+    MaxCompletionTokens,
 }
 
 /// The configuration of one upstream. Start from [`UpstreamConfig::new`] and set what differs.
@@ -58,8 +93,18 @@ pub struct UpstreamConfig {
     pub breaker_failures: u32,
     /// How long it is left alone before one call probes it.
     pub breaker_rest: Duration,
-    /// Caps what a task asks for.
+    /// Attempts started within any minute.
+    pub requests_per_minute: Option<u32>,
+    /// Caps what a call asks for, reasoning included.
     pub max_output_tokens: Option<u32>,
+    /// How the model is asked beside the prompt.
+    pub options: ModelOptions,
+    /// Names of the upstreams that are asked in turn where this one gives no summary.
+    pub fallbacks: Vec<String>,
+    /// Sends a session's own context as the beginning of the request where the provider has it cached.
+    pub reuse_prefix: bool,
+    /// Whether the prices below are known.
+    pub is_priced: bool,
     /// US dollars for a million tokens; 0 where unknown.
     pub price_input_per_mtok: f64,
     pub price_output_per_mtok: f64,
@@ -87,7 +132,13 @@ impl UpstreamConfig {
             retry_max: Duration::from_secs(60),
             breaker_failures: 5,
             breaker_rest: Duration::from_secs(30),
+            requests_per_minute: None,
             max_output_tokens: None,
+            options: ModelOptions::default(),
+            fallbacks: Vec::new(),
+            reuse_prefix: false,
+            // The builtin costs nothing.
+            is_priced: kind == UpstreamKind::Builtin,
             price_input_per_mtok: 0.0,
             price_output_per_mtok: 0.0,
             price_cached_per_mtok: None,
@@ -98,9 +149,9 @@ impl UpstreamConfig {
     /// What `usage` costs at this upstream's prices, in US dollars.
     pub fn cost_usd(&self, usage: &TokenUsage) -> f64 {
         let cached_price = self.price_cached_per_mtok.unwrap_or(self.price_input_per_mtok);
-        let uncached = usage.input.saturating_sub(usage.cached);
-        let micros = uncached as f64 * self.price_input_per_mtok
-            + usage.cached as f64 * cached_price
+        let cached = usage.cached.min(usage.input);
+        let micros = (usage.input - cached) as f64 * self.price_input_per_mtok
+            + cached as f64 * cached_price
             + usage.output as f64 * self.price_output_per_mtok;
         micros / 1e6
     }
@@ -121,6 +172,8 @@ pub enum SetupError {
     Client { name: String, reason: String },
     #[error("upstream `{name}` is defined twice")]
     Duplicate { name: String },
+    #[error("upstream `{name}`: the fallback `{fallback}` is not defined")]
+    UnknownFallback { name: String, fallback: String },
     #[error("the default upstream `{name}` is not defined")]
     UnknownDefault { name: String },
 }

@@ -47,7 +47,7 @@ impl HttpUpstream {
 
     /// The request that asks `question`; each attempt sends a clone of it, which shares the body.
     pub(super) fn request(&self, question: &Question) -> Result<Request, UpstreamError> {
-        let body = self.wire.request(question).to_string();
+        let body = self.wire.request(question);
         let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
         request.build().map_err(|_| UpstreamError::Internal("the request could not be built"))
     }

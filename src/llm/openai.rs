@@ -3,21 +3,39 @@
 use serde_json::{Value, json};
 
 use super::TokenUsage;
+use super::config::MaxTokensField;
 use super::error::UpstreamError;
-use super::wire::{Answer, Question, number, part_texts};
+use super::wire::{Answer, Before, Body, Question, number, part_texts};
 use crate::domain::message::Stop;
 
-pub(super) fn request(question: &Question) -> Value {
-    let limit = if is_reasoning_model(question.model) { "max_completion_tokens" } else { "max_tokens" };
-    json!({
-        "model": question.model,
-        "messages": [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.user},
-        ],
-        limit: question.max_tokens,
-        "stream": false,
-    })
+pub(super) fn request(question: &Question) -> String {
+    let body = Body::new(question.model);
+    let user = json!({"role": "user", "content": question.user});
+    let body = match question.before {
+        Before::System(system) => body.field("messages", &json!([json!({"role": "system", "content": system}), user])),
+        Before::Session(prefix) => {
+            // A system prompt that is beside the messages elsewhere leads them here.
+            let system = prefix.system.as_ref().map(|system| format!(r#"{{"role":"system","content":{system}}}"#));
+            let body = match &prefix.tools {
+                Some(tools) => body.raw("tools", tools.get()).field("tool_choice", &json!("none")),
+                None => body,
+            };
+            body.around("messages", system, &prefix.messages, &user)
+        }
+    };
+    let options = question.options;
+    let reasons = is_reasoning_model(question.model) || options.reasoning_effort.is_some();
+    let limit = match options.max_tokens_field {
+        MaxTokensField::MaxTokens => "max_tokens",
+        MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
+        MaxTokensField::Auto if is_reasoning_model(question.model) => "max_completion_tokens",
+        MaxTokensField::Auto => "max_tokens",
+    };
+    body.field(limit, &json!(question.budget.total()))
+        .optional("reasoning_effort", options.reasoning_effort.as_ref().map(|effort| json!(effort)))
+        .optional("temperature", options.temperature.filter(|_| !reasons).map(|value| json!(value)))
+        .field("stream", &json!(false))
+        .finish()
 }
 
 pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
@@ -30,7 +48,7 @@ pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
         _ => return Err(UpstreamError::Malformed("content is neither text nor parts")),
     };
     Ok(Answer {
-        text,
+        text: without_thinking(text),
         stop: stop(choice, message),
         usage: TokenUsage {
             input: number(body, "/usage/prompt_tokens"),
@@ -52,7 +70,17 @@ fn stop(choice: &Value, message: &Value) -> Stop {
         Some("length") => Stop::Length,
         Some("tool_calls" | "function_call") => Stop::ToolUse,
         Some("content_filter") => Stop::Refusal,
+        Some("error") => Stop::Error,
         _ => Stop::End,
+    }
+}
+
+/// Servers of open models may leave the reasoning at the head of the answer. One that never ends has no answer
+/// behind it.
+fn without_thinking(text: String) -> String {
+    match text.trim_start().strip_prefix("<think>") {
+        None => text,
+        Some(rest) => rest.split_once("</think>").map(|(_, answer)| answer.trim_start().to_owned()).unwrap_or_default(),
     }
 }
 

@@ -4,19 +4,35 @@ use serde_json::{Value, json};
 
 use super::TokenUsage;
 use super::error::UpstreamError;
-use super::wire::{Answer, Question, number, part_texts};
+use super::openai::is_reasoning_model;
+use super::wire::{Answer, Before, Body, Question, number, part_texts};
 use crate::domain::message::Stop;
 
-pub(super) fn request(question: &Question) -> Value {
-    json!({
-        "model": question.model,
-        "instructions": question.system,
-        "input": question.user,
-        "max_output_tokens": question.max_tokens,
+pub(super) fn request(question: &Question) -> String {
+    let body = Body::new(question.model);
+    let body = match question.before {
+        Before::System(system) => body.field("instructions", &json!(system)).field("input", &json!(question.user)),
+        Before::Session(prefix) => {
+            let body = match &prefix.system {
+                Some(system) => body.raw("instructions", system.get()),
+                None => body,
+            };
+            let body = match &prefix.tools {
+                Some(tools) => body.raw("tools", tools.get()).field("tool_choice", &json!("none")),
+                None => body,
+            };
+            body.around("input", None, &prefix.messages, &json!({"role": "user", "content": question.user}))
+        }
+    };
+    let options = question.options;
+    let reasons = is_reasoning_model(question.model) || options.reasoning_effort.is_some();
+    body.field("max_output_tokens", &json!(question.budget.total()))
+        .optional("reasoning", options.reasoning_effort.as_ref().map(|effort| json!({"effort": effort})))
+        .optional("temperature", options.temperature.filter(|_| !reasons).map(|value| json!(value)))
         // A transcript's summary is nobody else's to keep.
-        "store": false,
-        "stream": false,
-    })
+        .field("store", &json!(false))
+        .field("stream", &json!(false))
+        .finish()
 }
 
 pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {

@@ -18,7 +18,7 @@ pub struct Upstreams {
 
 impl Upstreams {
     /// Sets all of them up. `default` of `None` is the builtin. Fails on a bad configuration, a name given
-    /// twice (`builtin` is taken) or an unknown default.
+    /// twice (`builtin` is taken), an unknown fallback or an unknown default.
     pub fn new(configs: Vec<UpstreamConfig>, default: Option<&str>) -> Result<Upstreams, SetupError> {
         let builtin = Arc::new(Upstream::new(UpstreamConfig::new(BUILTIN, UpstreamKind::Builtin))?);
         let mut by_name = BTreeMap::from([(BUILTIN.to_owned(), builtin.clone())]);
@@ -30,6 +30,12 @@ impl Upstreams {
             }
             if by_name.insert(name.clone(), Arc::new(Upstream::new(config)?)).is_some() {
                 return Err(SetupError::Duplicate { name });
+            }
+        }
+        for upstream in by_name.values() {
+            let UpstreamConfig { name, fallbacks, .. } = upstream.config();
+            if let Some(fallback) = fallbacks.iter().find(|fallback| !by_name.contains_key(*fallback)) {
+                return Err(SetupError::UnknownFallback { name: name.clone(), fallback: fallback.clone() });
             }
         }
         let wanted = default.unwrap_or(BUILTIN);

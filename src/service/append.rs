@@ -6,10 +6,12 @@
 
 mod group;
 mod items;
+mod overflow;
 mod rows;
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,16 +19,15 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::compactions::{CompactionRef, Trigger};
+use super::compactions::{self, CompactionRef, Settled, Trigger};
 use super::error::{Result, ServiceError};
-use super::head::{Head, SessionState};
+use super::head::{Ahead, Head, SessionState};
 use super::idempotency::{self, Outcome, seal};
 use super::state::{Service, Tenant};
 use super::view::{self, Read};
-use crate::domain::accounting::Snapshot;
+use crate::domain::accounting::{Snapshot, is_ahead_due};
 use crate::domain::compaction::FillState;
 use crate::domain::format::Format;
-use crate::domain::overflow::is_context_overflow;
 use crate::domain::settings::Settings;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
@@ -35,6 +36,7 @@ use crate::store::sessions::{self, HeadRow};
 pub(crate) use group::GroupCommit;
 use group::OneWrite;
 use items::ReadItem;
+pub use overflow::{Overflow, OverflowReason};
 use rows::{Planned, Planner};
 
 /// How often a lost race against another process is tried again before the row is locked.
@@ -61,9 +63,12 @@ pub struct Appended {
     pub entries: Vec<AppendedEntry>,
     pub leaf_id: Option<Uuid>,
     pub snapshot: Snapshot,
-    /// The compaction that this append started, if any.
+    /// The compaction that this append started, or committed where it was prepared ahead, if any.
     pub compaction: Option<CompactionRef>,
     pub warnings: Vec<Warning>,
+    /// What follows from `provider_error`; only where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
 }
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -130,8 +135,7 @@ impl Service {
         head.row = planned.row;
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
-        let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
-        let trigger = trigger(&head.state, &snapshot, append);
+        let (snapshot, trigger) = self.settle_head(&mut head, append, planned.now)?;
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
         let write = OneWrite {
             tenant,
@@ -142,7 +146,9 @@ impl Service {
             branches: planned.branches,
             now: planned.now,
         };
-        let appended = if trigger.is_none() && !turn_ends && !idempotency::is_keyed() {
+        head.row.version = version + 1;
+        let is_plain = trigger.is_none() && append.provider_error.is_none() && !turn_ends && !idempotency::is_keyed();
+        let appended = if is_plain {
             if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
             }
@@ -152,19 +158,14 @@ impl Service {
             if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
                 return Ok(None);
             }
-            let compaction = match trigger {
-                Some(trigger) => self.enqueue_compaction(&mut transaction, tenant, &head, trigger).await?,
-                None => None,
-            };
+            let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
             if turn_ends {
                 queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
             }
-            let appended = Appended { compaction, ..appended };
             seal(&mut transaction, Outcome::Created, &appended).await?;
             transaction.commit().await?;
             appended
         };
-        head.row.version = version + 1;
         Ok(Some((appended, head)))
     }
 
@@ -185,6 +186,7 @@ impl Service {
             state: SessionState::read(&row.head.state)?,
             settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
             is_fork: row.parent_session.is_some(),
+            model: row.model,
             row: row.head,
         };
         check_expected(&head, append)?;
@@ -252,15 +254,70 @@ impl Service {
         if head.state.end_wait() {
             queue::hurry(connection, tenant.0, session_id).await?;
         }
-        let snapshot = head.state.write_to(&mut head.row, &head.settings)?;
+        head.row.version = version + 1;
+        self.check_candidate(connection, tenant, head).await?;
+        let (snapshot, trigger) = self.settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
         entries::write(&mut *connection, tenant.0, &no_more).await?;
-        let compaction = match trigger(&head.state, &snapshot, append) {
-            Some(trigger) => self.enqueue_compaction(connection, tenant, head, trigger).await?,
-            None => None,
-        };
-        Ok(Appended { compaction, ..answer(&planned.entries, head, snapshot, planned.warnings) })
+        head.row.version += 1;
+        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+        self.follow_up(connection, tenant, head, append, trigger, appended).await
+    }
+}
+
+impl Service {
+    /// Brings the head's columns in line with its state, and says what should follow.
+    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<(Snapshot, Option<Trigger>)> {
+        let snapshot = head.state.snapshot(&head.settings);
+        head.state.note_fill(snapshot.state, now);
+        let trigger = trigger(&head.state, &snapshot, &head.settings, append);
+        head.state.write_to(&mut head.row, &head.settings)?;
+        Ok((snapshot, trigger))
+    }
+
+    /// Starts what should follow, in the append's own transaction, or commits at once what was prepared for this.
+    async fn follow_up(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: &Append,
+        trigger: Option<Trigger>,
+        mut appended: Appended,
+    ) -> Result<Appended> {
+        if let Some(error) = &append.provider_error {
+            let (overflow, compaction) = self.after_error(connection, tenant, head, error).await?;
+            appended.overflow = Some(overflow);
+            appended.compaction = compaction;
+        }
+        if let (Some(trigger), None) = (trigger, appended.compaction) {
+            appended.compaction = self.start(connection, tenant, head, trigger).await?;
+        }
+        appended.leaf_id = head.row.leaf_id;
+        appended.snapshot = head.snapshot();
+        Ok(appended)
+    }
+
+    /// Commits what was prepared ahead, or queues a compaction.
+    async fn start(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        trigger: Trigger,
+    ) -> Result<Option<CompactionRef>> {
+        match self.settle_ahead(connection, tenant, head, trigger == Trigger::Overflow).await? {
+            Settled::Committed(landed) => return Ok(Some(landed)),
+            Settled::Pending(_) => return Ok(None),
+            Settled::Gone => {}
+        }
+        let started = self.enqueue_compaction(connection, tenant, head, trigger).await?;
+        if let (Trigger::Ahead, Some(started)) = (trigger, started) {
+            head.state.ahead = Some(Ahead { compaction_id: started.id, ready: false, wanted: false });
+            compactions::save(connection, tenant, head).await?;
+        }
+        Ok(started)
     }
 }
 
@@ -279,14 +336,18 @@ fn check_expected(head: &Head, append: &Append) -> Result<()> {
     }
 }
 
-/// Whether this append should start a compaction, and why.
-fn trigger(state: &SessionState, snapshot: &Snapshot, append: &Append) -> Option<Trigger> {
-    if append.provider_error.as_deref().is_some_and(is_context_overflow) {
-        return Some(Trigger::Overflow);
-    }
+/// Whether this append should start a compaction by itself, and why.
+fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, append: &Append) -> Option<Trigger> {
     let waits = state.auto_retry_at.is_some_and(|size| snapshot.tokens < size);
-    let due = snapshot.state == FillState::Red && snapshot.should_compact && !waits && !append.items.is_empty();
-    due.then_some(Trigger::Auto)
+    if append.items.is_empty() {
+        return None;
+    }
+    if snapshot.state == FillState::Red {
+        let ready = state.ahead.is_some_and(|ahead| ahead.ready);
+        return (snapshot.should_compact && (ready || !waits)).then_some(Trigger::Auto);
+    }
+    let admitted = settings.enabled && !snapshot.anti_thrash.tripped && !waits;
+    (admitted && state.ahead.is_none() && is_ahead_due(snapshot.tokens, settings)).then_some(Trigger::Ahead)
 }
 
 fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnings: Vec<Warning>) -> Appended {
@@ -298,5 +359,5 @@ fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnin
         tokens: entry.head.tokens,
     };
     let entries = entries.iter().map(shown).collect();
-    Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings }
+    Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings, overflow: None }
 }

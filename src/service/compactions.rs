@@ -1,8 +1,10 @@
 //! Compactions: asked for, watched, cancelled.
 
 mod begin;
+mod candidate;
 mod commit;
 mod entry;
+mod relief;
 mod report;
 mod revert;
 mod stateless;
@@ -22,6 +24,7 @@ use super::error::{Result, ServiceError};
 use super::head::Head;
 use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
+use crate::domain::accounting::Snapshot;
 use crate::domain::compaction::CompactionResult;
 use crate::domain::cut::pairs;
 use crate::domain::entry::EntryHead;
@@ -30,7 +33,9 @@ use crate::store::compactions::{self, CompactionRow, NewCompaction};
 use crate::store::queue::{self, Kind, NewJob};
 use crate::store::sessions;
 
-pub use commit::Committed;
+pub(crate) use candidate::{Settled, save};
+pub use commit::{Committed, Holder};
+pub use relief::Relieved;
 pub use stateless::{Compacted, StatelessRequest, Summariser};
 
 /// How long those who wait look again after.
@@ -43,8 +48,8 @@ const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long nothing starts by itself after a compaction whose attempts were all spent.
 const REST_AFTER_DEATH: Duration = Duration::from_secs(60);
 
-/// A job just started, in an append's answer.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+/// A job that an append started or, where it was prepared ahead, carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CompactionRef {
     pub id: Uuid,
     pub status: Status,
@@ -95,6 +100,12 @@ pub struct Compaction {
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub reverted_at: Option<DateTime<Utc>>,
+    /// Its summary is written and waits for the context to turn red; the status is `running` meanwhile.
+    pub prepared: bool,
+    /// How full the window was: when it was started, or once it is committed, right before.
+    pub snapshot_before: Option<Snapshot>,
+    /// How full the window was right after it was committed.
+    pub snapshot_after: Option<Snapshot>,
 }
 
 /// What a compact call asks for; stored with the job.
@@ -119,6 +130,16 @@ pub struct CompactRequest {
 }
 
 impl CompactRequest {
+    /// Asks for nothing that a compaction started by itself would not do.
+    fn is_plain(&self, strategy: Strategy) -> bool {
+        self.strategy.is_none_or(|asked| asked == strategy)
+            && self.focus_topic.is_none()
+            && self.instructions.is_none()
+            && self.summary.is_none()
+            && self.first_kept_entry_id.is_none()
+            && self.settings.is_empty()
+    }
+
     /// The request's settings: its own fields win over its `settings`.
     pub(crate) fn patch(&self) -> Map<String, Value> {
         let mut patch = self.settings.clone();
@@ -155,9 +176,22 @@ impl Service {
         }
         let strategy = request.strategy.unwrap_or(settings.strategy);
         let waits = request.at_turn_end && self.await_turn_end(&mut transaction, tenant, session_id).await?;
-        let new =
-            Asked { trigger: Trigger::Manual, strategy, delay: if waits { LONGEST_TURN } else { Duration::ZERO } };
-        let id = match self.enqueue(&mut transaction, tenant, session_id, new, &request).await? {
+        let new = Asked {
+            trigger: Trigger::Manual,
+            strategy,
+            delay: if waits { LONGEST_TURN } else { Duration::ZERO },
+            is_urgent: false,
+        };
+        let taken = if head.state.ahead.is_some() {
+            self.take_ahead(&mut transaction, tenant, session_id, &request, waits).await?
+        } else {
+            None
+        };
+        let started = match taken {
+            Some(id) => Some(id),
+            None => self.enqueue(&mut transaction, tenant, &head, new, &request).await?,
+        };
+        let id = match started {
             Some(id) => id,
             None => match compactions::live(&mut *transaction, tenant.0, session_id).await? {
                 Some(live) => {
@@ -210,6 +244,7 @@ impl Service {
             strategy: None,
             error: None,
             result: None,
+            snapshots: None,
             now: clock::now(),
         };
         // In the order of a commit, session first: whoever has the job then decides how the compaction ends.
@@ -220,6 +255,7 @@ impl Service {
         let by_itself = row.trigger != Trigger::Manual.as_str();
         if let Some(mut session) = session.filter(|_| cancelled && by_itself) {
             let mut head = self.head_of(&session)?;
+            head.state.forget_ahead(id);
             entry::hold_off(&mut head.state, &head.settings);
             head.state.write_to(&mut session.head, &head.settings)?;
             sessions::update(&mut *transaction, tenant.0, &session, clock::now()).await?;
@@ -255,15 +291,15 @@ impl Service {
         head: &Head,
         trigger: Trigger,
     ) -> Result<Option<CompactionRef>> {
-        if trigger == Trigger::Auto {
+        if matches!(trigger, Trigger::Auto | Trigger::Ahead) {
             let (most, since) = (self.options().max_attempts, clock::now() - REST_AFTER_DEATH);
             if compactions::died_lately(&mut *connection, tenant.0, head.session_id, most, since).await? {
                 return Ok(None);
             }
         }
         let request = CompactRequest::default();
-        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO };
-        let queued = self.enqueue(&mut *connection, tenant, head.session_id, new, &request).await;
+        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO, is_urgent: false };
+        let queued = self.enqueue(&mut *connection, tenant, head, new, &request).await;
         match queued {
             Ok(None) => {
                 queue::hurry(connection, tenant.0, head.session_id).await?;
@@ -280,11 +316,12 @@ impl Service {
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
-        session_id: Uuid,
+        head: &Head,
         asked: Asked,
         request: &CompactRequest,
     ) -> Result<Option<Uuid>> {
-        if queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
+        let session_id = head.session_id;
+        if !asked.is_urgent && queue::live(&mut *connection, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });
         }
         let id = clock::new_id();
@@ -294,6 +331,7 @@ impl Service {
             trigger: asked.trigger.as_str(),
             strategy: word(&asked.strategy)?,
             request: serde_json::to_string(request).context("a compact request as JSON")?,
+            snapshot: serde_json::to_string(&head.snapshot()).context("a snapshot as JSON")?,
             now: clock::now(),
         };
         if !compactions::insert(&mut *connection, tenant.0, &new).await? {
@@ -309,6 +347,34 @@ impl Service {
         };
         queue::enqueue(connection, tenant.0, &job).await?;
         Ok(Some(id))
+    }
+
+    /// What a call does with a compaction that is prepared ahead: takes it over as its own, ready or not, where it asks
+    /// for nothing else; drops it where it does.
+    async fn take_ahead(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        request: &CompactRequest,
+        waits: bool,
+    ) -> Result<Option<Uuid>> {
+        let row =
+            sessions::lock(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let mut head = self.head_of(&row)?;
+        let Some(ahead) = head.state.ahead else { return Ok(None) };
+        if request.is_plain(head.settings.strategy) && !waits {
+            return Ok(match self.settle_ahead(connection, tenant, &mut head, true).await? {
+                Settled::Committed(landed) => Some(landed.id),
+                Settled::Pending(id) => Some(id),
+                Settled::Gone => None,
+            });
+        }
+        queue::cancel(&mut *connection, tenant.0, session_id, ahead.compaction_id).await?;
+        head.state.ahead = Some(super::head::Ahead { ready: true, ..ahead });
+        self.drop_candidate(connection, tenant, &mut head.state, &head.settings).await?;
+        candidate::save(connection, tenant, &mut head).await?;
+        Ok(None)
     }
 
     /// Whether the running turn is still open; then the append that closes it makes the compaction due.
@@ -373,6 +439,8 @@ struct Asked {
     trigger: Trigger,
     strategy: Strategy,
     delay: Duration,
+    /// Queued however full the queue is: whoever queues it carries it out at once.
+    is_urgent: bool,
 }
 
 /// Strategies that this version can't carry out are refused where they are asked for.
@@ -395,6 +463,9 @@ fn word<T: Serialize>(value: &T) -> Result<String> {
 
 fn show(row: CompactionRow) -> Result<Compaction> {
     let unknown = || anyhow::anyhow!("a stored compaction has an unknown word");
+    let snapshot = |text: Option<String>| -> Result<Option<Snapshot>> {
+        Ok(text.map(|text| serde_json::from_str(&text)).transpose().context("a stored snapshot")?)
+    };
     Ok(Compaction {
         id: row.id,
         session_id: row.session_id,
@@ -408,5 +479,8 @@ fn show(row: CompactionRow) -> Result<Compaction> {
         started_at: row.started_at,
         finished_at: row.finished_at,
         reverted_at: row.reverted_at,
+        prepared: row.prepared,
+        snapshot_before: snapshot(row.snapshot_before)?,
+        snapshot_after: snapshot(row.snapshot_after)?,
     })
 }

@@ -2,6 +2,7 @@
 
 mod digests;
 mod paths;
+mod prefix;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read, Standpoint};
-use crate::domain::compaction::FillState;
+use crate::domain::compaction::{ElidedPart, FillState};
 use crate::domain::entry::EntryHead;
 use crate::domain::fit::fit;
 use crate::domain::format::write::{Note, Piece};
@@ -23,7 +24,8 @@ use crate::domain::format::{self, Format};
 use crate::domain::json as domain_json;
 use crate::domain::message::Role;
 use crate::domain::pairing::{self, Source};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Settings, Thinking};
+use crate::domain::thinking;
 use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
@@ -66,11 +68,12 @@ pub struct Context {
     pub conversion_notes: Vec<ConversionNote>,
 }
 
-/// A tool result that is shown shorter than it is; `tool-calls/{tool_call_id}` gives the whole.
+/// A tool result, or the arguments of a call, shown shorter than they are; `tool-calls/{tool_call_id}` gives the whole.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Elided {
     pub tool_call_id: String,
     pub entry_id: Uuid,
+    pub part: ElidedPart,
     /// Tokens of the original.
     pub tokens: u32,
 }
@@ -99,12 +102,16 @@ impl Service {
     /// # Errors
     /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
     pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
+        let mut row = self.session_row(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
+        if is_leaf && rebuild.max_tokens.is_none() && head.needs_relief() {
+            self.relieve(tenant, session_id).await?;
+            row = self.session_row(tenant, session_id).await?;
+            head = self.head_of(&row)?;
+        }
         let mut connection = self.pool().acquire().await?;
-        let row = crate::store::sessions::get(&mut *connection, tenant.0, session_id)
-            .await?
-            .ok_or(ServiceError::NotFound("session"))?;
-        let head = self.head_of(&row)?;
-        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id).await?;
+        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {
             view::load_view(&mut connection, tenant, &from, Read::Items).await?
         } else {
@@ -118,17 +125,18 @@ impl Service {
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
+        let thinking = head.settings.thinking;
         let written = if view.len() <= INLINE_MESSAGES {
-            write(&loaded, &view, format, system)?
+            write(&loaded, &view, format, thinking, system)?
         } else {
-            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, system));
+            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, thinking, system));
             job.await.context("rendering a context")??
         };
         let stable_prefix_messages =
             self.inner.digests.compare(self.pool(), tenant, session_id, format, &written.messages).await?;
         Ok(Context {
             session_id,
-            leaf_id: rebuild.leaf_id.or(head.row.leaf_id),
+            leaf_id: if is_leaf { head.row.leaf_id } else { rebuild.leaf_id },
             format,
             system: written.system,
             messages: written.messages,
@@ -186,13 +194,24 @@ fn bounded_view(
 pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
 
 /// The messages of a view and the system prompt beside them, without a session.
-pub(crate) fn render(loaded: &Loaded, format: Format, system: Option<Box<RawValue>>) -> Result<Rendered> {
+pub(crate) fn render(
+    loaded: &Loaded,
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
-    let written = write(loaded, &view, format, system)?;
+    let written = write(loaded, &view, format, policy, system)?;
     Ok((written.messages, written.system))
 }
 
-fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<RawValue>>) -> Result<Written> {
+fn write(
+    loaded: &Loaded,
+    view: &[ViewItem],
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Written> {
     let mut notes: Vec<Note> = Vec::new();
     let source = |index: usize| {
         let entry = &loaded.stored[index].entry;
@@ -204,9 +223,11 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
     let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
+    thinking::settle(&mut pieces, &loaded.heads, policy, format, &mut notes);
+    let messages = format::write(format, &pieces, &mut notes);
+    let messages = thinking::finish(messages, policy, format, &mut notes);
     let raw = |text: String| RawValue::from_string(text).context("a written message");
-    let messages =
-        format::write(format, &pieces, &mut notes).into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
+    let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
     let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
     let mut written = Written {
         system,
@@ -227,6 +248,7 @@ fn write(loaded: &Loaded, view: &[ViewItem], format: Format, system: Option<Box<
                 written.elided.extend(elisions.iter().map(|elision| Elided {
                     tool_call_id: elision.tool_call_id.clone(),
                     entry_id: elision.entry_id,
+                    part: elision.part,
                     tokens: elision.tokens_before,
                 }));
             }

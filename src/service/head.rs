@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgPool;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use super::error::{FieldError, Result, ServiceError};
 use super::state::{Inner, Tenant};
 use crate::domain::accounting::{Account, Snapshot};
+use crate::domain::compaction::FillState;
 use crate::domain::guard::AntiThrash;
 use crate::domain::settings::{SettingError, Settings, resolve};
 use crate::domain::shape::OpenCalls;
@@ -43,6 +45,35 @@ pub struct SessionState {
     pub answered: bool,
     /// A compaction waits for the end of the turn.
     pub awaits_turn_end: bool,
+    /// The compaction that is prepared ahead of red.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Ahead>,
+    /// Below this size the context cannot, or is not to, be made to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrelieved: Option<u64>,
+    /// Since when the context is red.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub red_since: Option<DateTime<Utc>>,
+    /// A provider found the context too long, and neither a user nor the agent has spoken since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<OverflowTry>,
+}
+
+/// A compaction that is prepared while the agent goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    pub compaction_id: Uuid,
+    /// The summary is written and kept with the compaction.
+    pub ready: bool,
+    /// Somebody waits for it: it is committed as soon as it is ready, whatever the size.
+    pub wanted: bool,
+}
+
+/// What was done about a provider's refusal of the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverflowTry {
+    /// The compaction that the retry waits for; `None`: one had landed already.
+    pub compaction_id: Option<Uuid>,
 }
 
 /// The newest compaction on the leaf's path and where its view lies, so that only the view is ever read.
@@ -67,6 +98,8 @@ pub struct Head {
     pub settings: Arc<Settings>,
     /// Branch 0 of a session that is no fork: its path needs no look-up.
     pub is_fork: bool,
+    /// The model that the session's agent speaks to.
+    pub model: Option<String>,
 }
 
 impl Head {
@@ -87,6 +120,17 @@ impl Head {
 impl SessionState {
     pub fn snapshot(&self, settings: &Settings) -> Snapshot {
         self.account.snapshot(settings, &self.guard, self.messages, self.recounting)
+    }
+
+    /// Remembers since when the context is red.
+    pub fn note_fill(&mut self, state: FillState, now: DateTime<Utc>) {
+        let since = self.red_since.unwrap_or(now);
+        self.red_since = (state == FillState::Red).then_some(since);
+    }
+
+    /// A compaction is prepared no more.
+    pub fn forget_ahead(&mut self, compaction_id: Uuid) {
+        self.ahead = self.ahead.filter(|ahead| ahead.compaction_id != compaction_id);
     }
 
     /// No call is open, and the agent spoke last.
@@ -116,7 +160,6 @@ impl SessionState {
 }
 
 fn fill_word(snapshot: &Snapshot) -> &'static str {
-    use crate::domain::compaction::FillState;
     match snapshot.state {
         FillState::Green => "green",
         FillState::Yellow => "yellow",
@@ -176,6 +219,7 @@ impl Inner {
             state: SessionState::read(&found.head.state)?,
             settings: self.resolve(&found.settings, found.model.as_deref())?,
             is_fork: found.parent_session.is_some(),
+            model: found.model,
             row: found.head,
         })
     }

@@ -204,7 +204,9 @@ impl Service {
         }
         let leaf = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
         let state = state_at(&mut transaction, tenant, leaf, head.state).await?;
-        let snapshot = state.write_to(&mut row.head, &head.settings)?;
+        let mut head = super::head::Head { row: row.head.clone(), state, ..head };
+        self.check_candidate(&mut transaction, tenant, &mut head).await?;
+        let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
         let navigated = Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot };
         seal(&mut transaction, Outcome::Done, &navigated).await?;
@@ -253,6 +255,7 @@ impl Service {
             state: SessionState::read(&found.head.state)?,
             settings: self.inner.resolve(&found.settings, found.model.as_deref())?,
             is_fork: found.parent_session.is_some(),
+            model: found.model,
             row: found.head,
         })
     }

@@ -21,7 +21,8 @@ use crate::domain::files::{FileOps, FileTable, OpenFile};
 use crate::domain::json;
 use crate::domain::mask;
 use crate::domain::prepare::{Plan, prepare, prepare_at};
-use crate::domain::settings::{FileTool, Settings, merge_patch};
+use crate::domain::prices::{Price, Prices};
+use crate::domain::settings::{FileTool, Settings, Strategy, merge_patch};
 use crate::domain::view::NewestCompaction;
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
@@ -113,7 +114,8 @@ impl Service {
         };
         let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
-        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some();
+        // One that is prepared and waits gives way to a call.
+        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
         let plan = plan_on(&loaded, &settings, None);
         let reason = if live {
             Some(Reason::InProgress)
@@ -125,7 +127,8 @@ impl Service {
         let preparation = match plan {
             Ok(plan) => {
                 let leaf_id = request.leaf_id.or(head.row.leaf_id);
-                let shown = Forecast { loaded: &loaded, state: &state, settings: &settings, plan: &plan };
+                let price = summariser_price(&self.options().prices, &settings);
+                let shown = Forecast { loaded: &loaded, state: &state, settings: &settings, plan: &plan, price };
                 Some(shown.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
             }
             Err(_) => None,
@@ -218,6 +221,16 @@ struct Forecast<'a> {
     state: &'a SessionState,
     settings: &'a Settings,
     plan: &'a Plan,
+    /// Of the summariser; `None`: not known.
+    price: Option<Price>,
+}
+
+/// Only these strategies ask a model.
+fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
+    match settings.strategy {
+        Strategy::Auto | Strategy::LlmSummarize => prices.of_upstream(settings.upstream.as_deref()),
+        _ => Some(Price::default()),
+    }
 }
 
 impl Forecast<'_> {
@@ -300,11 +313,12 @@ impl Forecast<'_> {
         let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
         let summary = (self.plan.tokens_to_summarize / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
         let after = (fixed + self.plan.tokens_kept + summary).min(tokens_before);
+        let summarizer_input_tokens = self.plan.tokens_to_summarize + previous;
         Estimate {
             tokens_after: after,
             savings_pct: crate::domain::guard::savings_pct(tokens_before, after),
-            summarizer_input_tokens: self.plan.tokens_to_summarize + previous,
-            cost_usd: None,
+            summarizer_input_tokens,
+            cost_usd: self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary)),
         }
     }
 }

@@ -15,9 +15,9 @@ use super::head::SessionState;
 use super::history::message_of;
 use super::state::{Service, Tenant};
 use super::view::{self, Read};
-use crate::domain::compaction::Elision;
+use crate::domain::compaction::{ElidedPart, Elision};
 use crate::domain::entry::EntryHead;
-use crate::domain::mask;
+use crate::domain::mask::{self, arguments};
 use crate::domain::message::{Block, Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::shape::ResultRef;
@@ -129,18 +129,34 @@ impl Elided {
         }
     }
 
-    /// Counts each result anew, as it came and as it is shown. Elisions of one entry stand in any order.
+    /// Counts each result and call anew, as it came and as it is shown. Elisions of one entry stand in any order.
     fn recount(&self, elisions: &mut [Elision]) {
         for elision in elisions.iter_mut() {
             let Some((message, results)) = self.known.get(&elision.entry_id) else { continue };
-            let Some(slot) = results.iter().position(|result| result.call_id == elision.tool_call_id) else { continue };
-            elision.tokens_before = results[slot].tokens;
-            let Some(result) = message.tool_results().nth(slot) else { continue };
-            let mut shown = Message::new(Role::Tool, vec![Block::ToolResult(result.clone())]);
-            mask::apply(&mut shown, std::slice::from_ref(elision));
-            if let Some(tokens) = tokens::count_message(self.estimator, &shown).results.first() {
-                elision.tokens_after = *tokens;
+            let fresh = match elision.part {
+                ElidedPart::Result => self.result(elision, message, results),
+                ElidedPart::Arguments => self.arguments(elision, message),
+            };
+            if let Some((before, after)) = fresh {
+                (elision.tokens_before, elision.tokens_after) = (before, after);
             }
         }
+    }
+
+    fn result(&self, elision: &Elision, message: &Message, results: &[ResultRef]) -> Option<(u32, u32)> {
+        let slot = results.iter().position(|result| result.call_id == elision.tool_call_id)?;
+        let result = message.tool_results().nth(slot)?;
+        let mut shown = Message::new(Role::Tool, vec![Block::ToolResult(result.clone())]);
+        mask::apply(&mut shown, std::slice::from_ref(elision));
+        let after = tokens::count_message(self.estimator, &shown).results.first().copied();
+        Some((results.get(slot)?.tokens, after.unwrap_or(elision.tokens_after)))
+    }
+
+    fn arguments(&self, elision: &Elision, message: &Message) -> Option<(u32, u32)> {
+        let mut call = message.tool_calls().find(|call| call.id == elision.tool_call_id)?.clone();
+        let before = arguments::call_tokens(self.estimator, &call);
+        let (head, tail) = elision.keep_chars?;
+        arguments::shorten(&mut call, head as usize, tail as usize);
+        Some((before, arguments::call_tokens(self.estimator, &call)))
     }
 }

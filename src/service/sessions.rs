@@ -15,7 +15,7 @@ use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
-use crate::domain::guard::{AntiThrash, ResetReason};
+use crate::domain::guard::{AntiThrash, ResetReason, changes_outcome};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
@@ -151,6 +151,7 @@ impl Service {
         state.guard.on_settings_change(&old, &settings);
         if *old != settings {
             state.auto_retry_at = None;
+            state.unrelieved = None;
         }
         if changes_fixed || old.estimator != settings.estimator {
             count_fixed(&mut state, &row, settings.estimator).await?;
@@ -158,6 +159,9 @@ impl Service {
         if old.estimator != settings.estimator && row.head.entry_count > 0 {
             state.recounting = true;
             self.enqueue_recount(&mut transaction, tenant, session_id).await?;
+        }
+        if changes_outcome(&old, &settings) {
+            self.drop_candidate(&mut transaction, tenant, &mut state, &settings).await?;
         }
         state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
@@ -199,6 +203,10 @@ impl Service {
             leaf_is_tip: true,
             recounting: false,
             awaits_turn_end: false,
+            ahead: None,
+            unrelieved: None,
+            red_since: None,
+            overflow: None,
             guard: AntiThrash::new(&settings),
             ..before
         };
@@ -261,6 +269,7 @@ impl Service {
             state: SessionState::read(&row.head.state)?,
             settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
             is_fork: row.parent_session.is_some(),
+            model: row.model.clone(),
             row: row.head.clone(),
         })
     }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
+use crate::domain::prices::Prices;
 
 /// How long a key that was found valid is not looked up again.
 const KEY_CACHE: Duration = Duration::from_secs(10);
 
 /// A tenant that a request has proved to be. Every use case takes one; there is no unscoped finder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tenant(pub Uuid);
 
 /// The use cases over one database. Cheap to clone.
@@ -48,6 +49,8 @@ pub struct Options {
     pub max_queued_jobs: i64,
     /// Attempts of a compaction job before it is dead.
     pub max_attempts: i32,
+    /// What upstreams cost.
+    pub prices: Prices,
 }
 
 /// One page of a list.
@@ -96,7 +99,14 @@ impl<T> Page<T> {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { settings: Map::new(), max_items: 1_000, max_depth: 64, max_queued_jobs: 10_000, max_attempts: 5 }
+        Options {
+            settings: Map::new(),
+            max_items: 1_000,
+            max_depth: 64,
+            max_queued_jobs: 10_000,
+            max_attempts: 5,
+            prices: Prices::default(),
+        }
     }
 }
 

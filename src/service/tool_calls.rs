@@ -1,6 +1,6 @@
 //! The ledger of tool calls and files: every call on the path, however much was compacted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,10 +11,10 @@ use super::error::{Result, ServiceError};
 use super::history::message_of;
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Loaded, Read};
-use crate::domain::compaction::FileLists;
+use crate::domain::compaction::{ElidedPart, FileLists};
 use crate::domain::entry::EntryHead;
 use crate::domain::files;
-use crate::domain::message::{Message, ToolResult};
+use crate::domain::message::{Message, Role, ToolResult};
 use crate::domain::shape::ShapeKind;
 use crate::store::entries;
 use crate::store::path::Segment;
@@ -29,7 +29,8 @@ pub struct ToolCallRow {
     pub status: &'static str,
     pub entry_id: Uuid,
     pub result_entry_id: Option<Uuid>,
-    /// The result is shown elided in the context at this leaf, or not shown at all.
+    /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
+    /// shortened. They are whole here.
     pub elided: bool,
 }
 
@@ -141,17 +142,25 @@ impl Service {
     }
 }
 
-/// Pairs calls and results along a path: a result answers the newest open call of its id.
+/// Pairs calls and results along a path, as a context does: a result answers the oldest open call of its id; a call of
+/// a later answer ends the wait of earlier ones under its id.
 fn occurrences(heads: &[EntryHead]) -> Vec<Occurrence> {
     let mut found: Vec<Occurrence> = Vec::new();
-    let mut open: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    let mut open: HashMap<&str, (usize, VecDeque<usize>)> = HashMap::new();
+    let mut answers = 0;
     for (index, head) in heads.iter().enumerate() {
+        answers += usize::from(head.is_visible() && head.role != Some(Role::Assistant));
         for (call_ordinal, call) in head.shape.calls.iter().enumerate() {
-            open.insert(call.id.as_str(), found.len());
+            let (answer, waiting) = open.entry(call.id.as_str()).or_default();
+            if *answer != answers {
+                (*answer, *waiting) = (answers, VecDeque::new());
+            }
+            waiting.push_back(found.len());
             found.push(Occurrence { call: index, call_ordinal, result: None });
         }
         for (ordinal, result) in head.shape.results.iter().enumerate() {
-            if let Some(occurrence) = open.remove(result.call_id.as_str()).and_then(|place| found.get_mut(place)) {
+            let call = open.get_mut(result.call_id.as_str()).and_then(|(_, waiting)| waiting.pop_front());
+            if let Some(occurrence) = call.and_then(|place| found.get_mut(place)) {
                 occurrence.result = Some((index, ordinal));
             }
         }
@@ -162,7 +171,7 @@ fn occurrences(heads: &[EntryHead]) -> Vec<Occurrence> {
 /// What of a path the context shows.
 struct Visible {
     entries: HashSet<Uuid>,
-    elided: HashSet<(Uuid, String)>,
+    elided: HashSet<(Uuid, String, ElidedPart)>,
 }
 
 impl Visible {
@@ -172,14 +181,19 @@ impl Visible {
         for item in loaded.view() {
             if let ViewItem::Entry { index, elisions } = item {
                 visible.entries.insert(loaded.heads[index].id);
-                visible.elided.extend(elisions.into_iter().map(|elision| (elision.entry_id, elision.tool_call_id)));
+                let shorter = elisions.into_iter().map(|one| (one.entry_id, one.tool_call_id, one.part));
+                visible.elided.extend(shorter);
             }
         }
         visible
     }
 
     fn hides(&self, entry_id: Uuid, call_id: &str) -> bool {
-        !self.entries.contains(&entry_id) || self.elided.contains(&(entry_id, call_id.to_owned()))
+        !self.entries.contains(&entry_id) || self.shortens(entry_id, call_id, ElidedPart::Result)
+    }
+
+    fn shortens(&self, entry_id: Uuid, call_id: &str, part: ElidedPart) -> bool {
+        self.elided.contains(&(entry_id, call_id.to_owned(), part))
     }
 }
 
@@ -201,7 +215,8 @@ fn row(loaded: &Loaded, found: &Occurrence, message: &Message, visible: &Visible
         status,
         entry_id: head.id,
         result_entry_id: result.map(|(head, _)| head.id),
-        elided: result.is_some_and(|(head, _)| visible.hides(head.id, &call.id)),
+        elided: result.is_some_and(|(head, _)| visible.hides(head.id, &call.id))
+            || visible.shortens(head.id, &call.id, ElidedPart::Arguments),
     }
 }
 
@@ -227,3 +242,6 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
     }
     joined
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,6 +128,7 @@ impl Service {
             let leaf = self.land(connection, tenant, &mut row, target.as_ref()).await?;
             head.state = state_at(connection, tenant, leaf, head.state).await?;
             head.row = row.head.clone();
+            self.check_candidate(connection, tenant, &mut head).await?;
         }
         let matched = put.items.len() - news.items.len();
         if news.items.is_empty() {

@@ -1,5 +1,6 @@
 //! Loading a path, or only the part of it that the model sees.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::PgConnection;
@@ -9,7 +10,7 @@ use super::error::{Result, ServiceError};
 use super::head::{Newest, SessionState};
 use super::state::Tenant;
 use crate::domain::accounting::{Account, UsageMark};
-use crate::domain::compaction::{CompactionRecord, Elision};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::message::Role;
 use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
@@ -202,6 +203,9 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         guard: guard.guard,
         recounting: guard.recounting,
         awaits_turn_end: guard.awaits_turn_end,
+        ahead: guard.ahead,
+        red_since: guard.red_since,
+        overflow: guard.overflow,
         ..SessionState::default()
     };
     state.account =
@@ -249,16 +253,16 @@ fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
 
 /// Tokens of these entries with these elisions.
 pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryHead>, elisions: &[Elision]) -> ViewSize {
-    let mut freed: std::collections::HashMap<Uuid, i64> = std::collections::HashMap::new();
+    let mut freed: HashMap<(Uuid, ElidedPart), i64> = HashMap::new();
     for elision in elisions {
-        *freed.entry(elision.entry_id).or_default() +=
-            i64::from(elision.tokens_before) - i64::from(elision.tokens_after);
+        *freed.entry((elision.entry_id, elision.part)).or_default() += elision.freed();
     }
+    let freed = |head: &EntryHead, part| freed.get(&(head.id, part)).copied().unwrap_or(0);
     let mut size = ViewSize::default();
     for head in shown {
         let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
-        size.messages += i64::from(head.tokens) - results;
-        size.tool_results += results - freed.get(&head.id).copied().unwrap_or(0);
+        size.messages += i64::from(head.tokens) - results - freed(head, ElidedPart::Arguments);
+        size.tool_results += results - freed(head, ElidedPart::Result);
     }
     size
 }

@@ -3,8 +3,10 @@
 mod elide;
 mod outline;
 mod reading;
+mod squeeze;
 mod tasks;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::compactions::{CompactRequest, Trigger};
@@ -14,6 +16,7 @@ use super::state::Tenant;
 use super::view::Loaded;
 use crate::domain::compaction::{CompactionRecord, Elision, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
+use crate::domain::identifiers::Wanted;
 use crate::domain::ledger::Ledger;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
@@ -21,6 +24,7 @@ use crate::domain::summary::SummaryTask;
 use elide::{elide, elides_only};
 use outline::{elision_outline, summary_outline};
 pub(crate) use reading::{Originals, Reading};
+pub(crate) use squeeze::Squeeze;
 
 /// Where a claimed compaction stands.
 pub enum Begin {
@@ -30,6 +34,7 @@ pub enum Begin {
 }
 
 /// Everything that a worker needs to carry a compaction out without the database.
+#[derive(Serialize, Deserialize)]
 pub struct Work {
     pub tenant: Tenant,
     pub session_id: Uuid,
@@ -42,6 +47,7 @@ pub struct Work {
     pub requested: Strategy,
     /// None: eliding is enough, or the summary was given. One: the history, or what of a turn comes before the cut.
     /// Two: history first, then the turn's beginning.
+    #[serde(skip)]
     pub summary_tasks: Vec<SummaryTask>,
     pub upstream: Option<String>,
     pub given_summary: Option<String>,
@@ -52,7 +58,7 @@ pub struct Work {
 }
 
 /// What a summariser gave, per part, and what it took.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SummaryOutcome {
     pub history: Option<String>,
     pub turn_prefix: Option<String>,
@@ -60,17 +66,26 @@ pub struct SummaryOutcome {
     pub fallback: Fallback,
     /// The built-in summariser wrote it.
     pub builtin: bool,
+    /// An upstream without a price was asked, so what it cost is not known.
+    pub unpriced: bool,
+}
+
+impl SummaryOutcome {
+    /// What the summary cost, in US dollars, where it is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        (!self.unpriced).then_some(self.upstream.cost_usd)
+    }
 }
 
 /// What the plan rests on; a commit checks that it still holds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Basis {
     pub leaf_id: Option<Uuid>,
     pub newest: Option<Uuid>,
 }
 
 /// The new view but for the summary's text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outline {
     pub first_kept: KeptFrom,
     pub anchors: Vec<EntryHead>,
@@ -84,7 +99,7 @@ pub(crate) struct Outline {
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
     pub messages: u64,
-    pub identifiers: Vec<String>,
+    pub identifiers: Vec<Wanted>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,
@@ -94,7 +109,7 @@ pub(crate) struct Outline {
 }
 
 /// The first kept entry and the path's totals before it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct KeptFrom {
     pub id: Uuid,
     pub depth: i64,

@@ -19,6 +19,22 @@ pub struct CompactionRow {
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub reverted_at: Option<DateTime<Utc>>,
+    pub snapshot_before: Option<String>,
+    pub snapshot_after: Option<String>,
+    /// A summary is ready and waits to be committed; see [`candidate`].
+    pub prepared: bool,
+}
+
+/// All columns but the candidate itself, which may be large.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, session_id, status, trigger, strategy, request, attempts, error, result, created_at, started_at,
+                finished_at, reverted_at, snapshot_before, snapshot_after, candidate IS NOT NULL AS prepared
+             FROM compactions WHERE tenant_id = $1 AND ",
+            $rest
+        )
+    };
 }
 
 /// A compaction about to be queued.
@@ -29,14 +45,17 @@ pub struct NewCompaction {
     pub trigger: &'static str,
     pub strategy: String,
     pub request: String,
+    /// The session's snapshot as JSON: why it is started.
+    pub snapshot: String,
     pub now: DateTime<Utc>,
 }
 
 /// False when the session has a live one already.
 pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompaction) -> sqlx::Result<bool> {
     let done = sqlx::query(
-        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, created_at)
-         VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7)
+        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, created_at,
+            snapshot_before)
+         VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7, $8)
          ON CONFLICT (tenant_id, session_id) WHERE status IN ('queued', 'running') DO NOTHING",
     )
     .bind(tenant)
@@ -46,17 +65,14 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompac
     .bind(&new.strategy)
     .bind(&new.request)
     .bind(new.now)
+    .bind(&new.snapshot)
     .execute(executor)
     .await?;
     Ok(done.rows_affected() == 1)
 }
 
 pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<CompactionRow>> {
-    sqlx::query_as("SELECT * FROM compactions WHERE tenant_id = $1 AND id = $2")
-        .bind(tenant)
-        .bind(id)
-        .fetch_optional(executor)
-        .await
+    sqlx::query_as(select!("id = $2")).bind(tenant).bind(id).fetch_optional(executor).await
 }
 
 /// The session's queued or running compaction.
@@ -65,13 +81,11 @@ pub async fn live(
     tenant: Uuid,
     session_id: Uuid,
 ) -> sqlx::Result<Option<CompactionRow>> {
-    sqlx::query_as(
-        "SELECT * FROM compactions WHERE tenant_id = $1 AND session_id = $2 AND status IN ('queued', 'running')",
-    )
-    .bind(tenant)
-    .bind(session_id)
-    .fetch_optional(executor)
-    .await
+    sqlx::query_as(select!("session_id = $2 AND status IN ('queued', 'running')"))
+        .bind(tenant)
+        .bind(session_id)
+        .fetch_optional(executor)
+        .await
 }
 
 /// Newest first; `before` is exclusive.
@@ -82,16 +96,13 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> sqlx::Result<Vec<CompactionRow>> {
-    sqlx::query_as(
-        "SELECT * FROM compactions WHERE tenant_id = $1 AND session_id = $2 AND ($3::uuid IS NULL OR id < $3)
-         ORDER BY id DESC LIMIT $4",
-    )
-    .bind(tenant)
-    .bind(session_id)
-    .bind(before)
-    .bind(limit)
-    .fetch_all(executor)
-    .await
+    sqlx::query_as(select!("session_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4"))
+        .bind(tenant)
+        .bind(session_id)
+        .bind(before)
+        .bind(limit)
+        .fetch_all(executor)
+        .await
 }
 
 /// How a compaction ended.
@@ -101,6 +112,8 @@ pub struct Ending<'a> {
     pub strategy: Option<&'a str>,
     pub error: Option<&'a str>,
     pub result: Option<&'a str>,
+    /// Snapshots as JSON, right before and right after; `None` leaves what is there.
+    pub snapshots: Option<(&'a str, &'a str)>,
     pub now: DateTime<Utc>,
 }
 
@@ -108,7 +121,8 @@ pub struct Ending<'a> {
 pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "UPDATE compactions SET status = $3, error = $4, result = $5, finished_at = $6,
-            started_at = coalesce(started_at, $6), strategy = coalesce($7, strategy)
+            started_at = coalesce(started_at, $6), strategy = coalesce($7, strategy), candidate = NULL,
+            snapshot_before = coalesce($8, snapshot_before), snapshot_after = coalesce($9, snapshot_after)
          WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running')",
     )
     .bind(tenant)
@@ -118,9 +132,44 @@ pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, endin
     .bind(ending.result)
     .bind(ending.now)
     .bind(ending.strategy)
+    .bind(ending.snapshots.map(|(before, _)| before))
+    .bind(ending.snapshots.map(|(_, after)| after))
     .execute(executor)
     .await?;
     Ok(done.rows_affected() == 1)
+}
+
+/// Keeps a prepared compaction, as JSON, with its row. False when it has ended already.
+pub async fn keep_candidate(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    id: Uuid,
+    candidate: &str,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "UPDATE compactions SET candidate = $3, error = NULL
+         WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running')",
+    )
+    .bind(tenant)
+    .bind(id)
+    .bind(candidate)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// What [`keep_candidate`] kept, with the row, locked until the transaction ends. `None`: it has ended, or there is
+/// none yet.
+pub async fn candidate(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<String>> {
+    let kept: Option<Option<String>> = sqlx::query_scalar(
+        "SELECT candidate FROM compactions
+         WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running') FOR UPDATE",
+    )
+    .bind(tenant)
+    .bind(id)
+    .fetch_optional(executor)
+    .await?;
+    Ok(kept.flatten())
 }
 
 /// Notes when a compaction was last taken back.

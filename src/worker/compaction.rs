@@ -5,6 +5,7 @@ use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::compaction::Reason;
 use crate::domain::settings::Strategy;
+use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compactions::Committed;
 use crate::service::error::Result;
 use crate::service::state::Tenant;
@@ -25,7 +26,8 @@ pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
             Begin::Ended => return end(jobs, job).await,
             Begin::Work(work) => work,
         };
-        let committed = match summarise(&jobs.upstreams, &request(&work)).await {
+        let prefix = prefix(jobs, &work).await?;
+        let committed = match summarise(&jobs.upstreams, &request(&work, prefix.as_ref())).await {
             Ok(outcome) => {
                 note(&work, &outcome);
                 jobs.service.commit_compaction(&work, outcome, job.proof()).await?
@@ -54,13 +56,29 @@ async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
-pub(super) fn request(work: &Work) -> Request<'_> {
+pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
         builtin: work.strategy == Strategy::Summarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
+        prefix,
+    }
+}
+
+/// The session's own context, where the upstream that will be asked takes it.
+async fn prefix(jobs: &Jobs, work: &Work) -> Result<Option<SessionPrefix>> {
+    let upstream = match &work.upstream {
+        Some(name) => jobs.upstreams.get(name),
+        None => Some(jobs.upstreams.default_upstream()),
+    };
+    let wanted = work.strategy != Strategy::Summarize && !work.summary_tasks.is_empty();
+    let Some(upstream) = upstream.filter(|upstream| wanted && upstream.config().reuse_prefix) else { return Ok(None) };
+    let config = upstream.config();
+    match config.kind.format() {
+        Some(format) => jobs.service.session_prefix(work, format, &config.model).await,
+        None => Ok(None),
     }
 }
 

@@ -22,7 +22,7 @@ impl Summariser for Upstreams {
 }
 
 async fn within(upstreams: &Upstreams, work: &Work) -> Result<SummaryOutcome, String> {
-    let asked = request(work);
+    let asked = request(work, None);
     match tokio::time::timeout(PATIENCE, summarise(upstreams, &asked)).await {
         Ok(outcome) => outcome.map_err(|failure| failure.to_string()),
         Err(_) if work.settings.on_upstream_failure == OnUpstreamFailure::Fail => {

@@ -104,6 +104,13 @@ impl App {
         (status, App::start(data, std::mem::take(&mut self.envs)))
     }
 
+    /// The most memory that it has held so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    }
+
     pub fn data_dir(&self) -> &Path {
         self.data.path()
     }

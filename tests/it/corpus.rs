@@ -4,6 +4,7 @@
 
 mod report;
 mod session;
+mod table;
 
 use std::io::Read;
 use std::path::Path;

@@ -31,7 +31,7 @@ fn call_ids(format: &str, items: &[Value]) -> Vec<String> {
 }
 
 /// How many calls the ledger inside a summary message stands for.
-fn ledger_calls(summary: &str) -> u64 {
+pub fn ledger_calls(summary: &str) -> u64 {
     let Some((_, rest)) = summary.split_once("<tool-calls>\n") else { return 0 };
     let (ledger, _) = rest.split_once("\n</tool-calls>").expect("the ledger's end");
     let count = |part: &str| -> u64 {
@@ -67,8 +67,26 @@ async fn ten_rounds(format: &str, items: Vec<Value>, first: &str) {
             result["identifiers"]
         );
         assert!(after < before, "{done}");
+        check_recall(app, &session, result).await;
         check_round(app, &session, format, &appended, first).await;
     }
+}
+
+/// The share of what the summary was to keep that can be found in it.
+pub fn recall_after(result: &Value) -> f64 {
+    let count = |name: &str| result["identifiers"][name].as_f64().unwrap();
+    if count("found") == 0.0 { 1.0 } else { (count("kept") + count("restored")) / count("found") }
+}
+
+/// What the compaction says of its identifiers holds for the summary as it is stored.
+async fn check_recall(app: &App, session: &str, result: &Value) {
+    assert!(recall_after(result) >= 0.98, "{}", result["identifiers"]);
+    let entries = all(app, &format!("{session}/entries?all=true")).await;
+    let compaction = entries.iter().rfind(|entry| entry["id"] == result["entry_id"]).expect("the entry");
+    let (item, summary) = (&compaction["item"], compaction["item"]["summary"].as_str().unwrap());
+    let texts = item["identifiers"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap());
+    let (kept, lost): (Vec<&str>, Vec<&str>) = texts.partition(|text| summary.contains(text));
+    assert!(lost.len() * 50 <= kept.len() + lost.len(), "{} found, lost {lost:?}", kept.len());
 }
 
 async fn check_round(app: &App, session: &str, format: &str, appended: &[Value], first: &str) {

@@ -26,6 +26,8 @@ pub enum Behaviour {
     Good(String),
     /// Waits, then answers well.
     Slow(Duration, String),
+    /// A good answer that reports this as its usage; null: nothing.
+    Usage(Value),
     /// A whole answer of no text.
     Empty,
     /// An answer cut off by the output limit.
@@ -76,6 +78,8 @@ pub struct PlayedRequest {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
+    /// The body to the byte.
+    pub text: String,
 }
 
 impl PlayedRequest {
@@ -219,8 +223,9 @@ impl Drop for Running {
 
 async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let size = body.len();
+    let text = String::from_utf8_lossy(&body).into_owned();
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let request = PlayedRequest { path: uri.path().to_owned(), headers, body };
+    let request = PlayedRequest { path: uri.path().to_owned(), headers, body, text };
     let Some(api) = Api::of(&request.path) else { return reply(404, &api_error("not_found", "no such path")) };
     let (mut behaviour, _running) = stage.enter(request.clone());
     if let Behaviour::OverflowAbove(limit, other) = behaviour {
@@ -249,6 +254,11 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
         Behaviour::WrongShape => reply(200, &json!({"hello": "world"})),
         Behaviour::Huge(bytes) => response(200, huge_body(api, bytes)),
         Behaviour::Good(text) | Behaviour::Slow(_, text) => reply(200, &api.completion(&text, Stop::End)),
+        Behaviour::Usage(usage) => {
+            let mut completion = api.completion(SUMMARY, Stop::End);
+            completion["usage"] = usage;
+            reply(200, &completion)
+        }
         Behaviour::EchoPrompt => reply(200, &api.completion(request.user(), Stop::End)),
         Behaviour::Empty => reply(200, &api.completion("", Stop::End)),
         Behaviour::Truncated => reply(200, &api.completion("## Goal\nShip the", Stop::Length)),

@@ -55,3 +55,12 @@ fn a_call_run_by_the_provider_ties_nothing() {
     result.shape.results[0].kind = ShapeKind::Server;
     assert_eq!(pairs(&[&call, &result]), []);
 }
+
+#[test]
+fn never_parts_an_answer_from_its_reasoning() {
+    assert_eq!(cut("u10 a10 r5 a10 u10", 20), Some((4, None)), "forward to the next place");
+    assert_eq!(cut("u10 a10 r5 a10:c1 t10:c1", 25), Some((2, Some(0))));
+    assert_eq!(cut("u10 a10 r5 a10:c1 t10:c1", 15), Some((2, Some(0))), "nothing after it: the reasoning is kept too");
+    assert_eq!(cut("u10 r5 a10 l0 a10 u10", 15), Some((5, None)), "an answer in several items is one");
+    assert_eq!(cut("u10 r5 a10:c1 t10:c1 a10 u10", 20), Some((4, Some(0))), "after a result a new answer begins");
+}

@@ -158,3 +158,14 @@ proptest! {
         prop_assert!(seeds.1.iter().all(|path| lists.modified_files.contains(path)));
     }
 }
+
+#[test]
+fn shows_as_much_as_there_is_room_for() {
+    let paths = |n: usize| (0..n).map(|at| format!("src/file_{at}.rs")).collect::<Vec<_>>();
+    let lists = FileLists { read_files: paths(100), modified_files: paths(2) };
+    assert_eq!(lists.within(1000), lists);
+    let shown = lists.within(40);
+    assert_eq!(shown.modified_files, lists.modified_files);
+    assert_eq!(shown.read_files.last().map(String::as_str), Some("(… 91 more)"));
+    assert_eq!(lists.within(0).read_files, ["(… 100 more)"]);
+}

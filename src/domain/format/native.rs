@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::write::{Note, Piece};
-use super::{Format, Item, ItemError, field};
+use super::{Format, Item, ItemError, field, outgoing};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
 
 type Fields = Map<String, Value>;
@@ -182,7 +182,13 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
             Piece::Message { entry, message } if message.content.is_empty() => {
                 notes.push(Note::new("empty_message_dropped", *entry, "a message without content is left out"));
             }
-            Piece::Message { message, .. } => written.push(message_value(message).to_string()),
+            Piece::Message { entry, message } => {
+                if message.content.iter().any(is_compaction) {
+                    let (code, detail) = outgoing::COMPACTION_AS_TEXT;
+                    notes.push(Note::new(code, *entry, detail));
+                }
+                written.push(message_value(message).to_string());
+            }
         }
     }
     written
@@ -202,8 +208,13 @@ pub fn message_value(message: &Message) -> Value {
 fn block_value(block: &Block) -> Value {
     match block {
         Block::Raw(Opaque { format: Format::Native, value }) => value.clone(),
+        Block::Text { text, .. } if is_compaction(block) => json!(Block::text(outgoing::compaction_text(text))),
         other => json!(other),
     }
+}
+
+fn is_compaction(block: &Block) -> bool {
+    matches!(block, Block::Text { opaque: Some(opaque), .. } if opaque.is_compaction())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub use read::read;
 pub use write::write;
 
 /// Message fields in which imitators of the API put the model's thinking, the readable ones first.
-const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+pub const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /// How the user message begins that holds what a tool message can't.
 pub const ATTACHED: &str = "Attached to the result of tool call ";

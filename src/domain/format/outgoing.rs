@@ -19,6 +19,10 @@ impl<'n> Notes<'n> {
         Notes { list, entry: None }
     }
 
+    pub fn add_pair(&mut self, (code, detail): (&'static str, &'static str)) {
+        self.add(code, detail);
+    }
+
     pub fn add(&mut self, code: &'static str, detail: impl Into<String>) {
         self.list.push(Note { code, entry: self.entry, detail: detail.into() });
     }
@@ -70,6 +74,28 @@ pub fn server_result_text(result: &ToolResult) -> Option<String> {
     let text = result.plain_text();
     (!text.trim().is_empty()).then(|| format!("<server_tool_result>\n{text}\n</server_tool_result>"))
 }
+
+/// A provider's own compaction, told as text to another provider.
+pub fn compaction_text(summary: &str) -> String {
+    format!("<provider_summary>\n{summary}\n</provider_summary>")
+}
+
+/// Whether a text is the summary of a compaction of a format other than `target`.
+pub fn is_foreign_compaction(opaque: Option<&Opaque>, target: Format) -> bool {
+    opaque.is_some_and(|opaque| opaque.format != target && opaque.is_compaction())
+}
+
+/// The note for a block that only its own provider can read: a code, `usual` but for compactions, and why.
+pub fn raw_lost(opaque: &Opaque, usual: &'static str) -> (&'static str, &'static str) {
+    match opaque.is_compaction() {
+        true => ("provider_compaction_dropped", "only its own provider can read what this compaction holds"),
+        false => (usual, "a block that only its own provider understands"),
+    }
+}
+
+/// The note for a compaction that is told as text.
+pub const COMPACTION_AS_TEXT: (&str, &str) =
+    ("provider_compaction_as_text", "the summary of another provider's compaction is sent as text");
 
 /// What stands for an image or document that the target can't be given.
 pub fn media_stand_in(kind: &str, source: &Media) -> String {

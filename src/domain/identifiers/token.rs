@@ -19,7 +19,7 @@ const SHAPES: &[&str] = &[
     r"^[\w.+-]+@[\w-]+\.[\w.-]+$",
     // v1.2, 1.2.3-beta.1, 2024-05-20, 2024-05-20T10:00:00Z.
     r"^v\d+(?:\.\d+)+[\w.+-]*$",
-    r"^\d+\.\d+\.\d+[\w.+-]*$",
+    r"^\d{1,5}(?:\.\d{1,8}){2,3}(?:[a-z]+\d*)?(?:[-+][\w.+-]+)?$",
     r"^\d{4}-\d{2}-\d{2}(?:T[\d:.+Z-]+)?$",
     // E0308, TS2345, SQLSTATE-like codes; SomethingError; ports and addresses.
     r"^[A-Z]{1,6}\d{3,6}$",
@@ -30,7 +30,8 @@ const SHAPES: &[&str] = &[
 
 /// Amounts, and numbers with a unit.
 const MEASURES: &[&str] = &[
-    r"^[$€£¥]\d[\d,.]*[kKmMbB]?$",
+    // `$1` is a shell's argument.
+    r"^(?:\$\d[\d,.]+|[€£¥]\d[\d,.]*)[kKmMbB]?$",
     r"^\d[\d,.]*(?:%|ns|µs|us|ms|s|min|h|d|B|[kKMGT]i?B|[kKMG]bps|px|pt|em|rem|Hz|[kMG]Hz|°C|kg|g|km|cm|mm|m)$",
 ];
 
@@ -92,7 +93,7 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
         // The name of a closing tag is no path.
         let tagless = chunk.replace("</", "<");
         for token in tagless.split(|c: char| "\"'`<>()[]{},;|*=\\“”「」。、，".contains(c)) {
-            let token = token.trim_matches(|c: char| ".:!?&…".contains(c) && !token.starts_with("./"));
+            let token = trimmed(token);
             if token.is_empty() {
                 continue;
             }
@@ -103,6 +104,14 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
             previous.push_str(token.get(..32).unwrap_or(token));
         }
     }
+}
+
+/// The token without the punctuation around it. The dot of `.env` or `../x` is its own.
+fn trimmed(token: &str) -> &str {
+    let token = token.trim_end_matches(|c: char| ".:!?&…".contains(c)).trim_start_matches([':', '!', '?', '&', '…']);
+    let bare = token.trim_start_matches('.');
+    let dots = token.len() - bare.len();
+    if dots > 2 || bare.is_empty() { bare } else { token }
 }
 
 fn url(chunk: &str) -> Option<&str> {
@@ -152,7 +161,7 @@ fn after_word(token: &str, previous: &str) -> Option<String> {
 /// A path without its `:line:column`. A slash alone is not enough: `and/or` is no path.
 fn path(token: &str) -> Option<&str> {
     let path = strip_position(token);
-    if path.contains("//") || !path.chars().any(char::is_alphabetic) {
+    if path.contains("//") || path.contains("#!") || path == "/dev/null" || !path.chars().any(char::is_alphabetic) {
         return None;
     }
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);

@@ -47,9 +47,9 @@ const CHANGING: [&str; 27] = [
 const SHELL_TOOLS: [&str; 9] =
     ["bash", "shell", "sh", "exec_command", "local_shell", "run_shell_command", "terminal", "execute_bash", "command"];
 
-const INSPECTING: [&str; 18] = [
+const INSPECTING: [&str; 26] = [
     "ls", "cat", "grep", "rg", "find", "head", "tail", "pwd", "wc", "which", "file", "stat", "tree", "du", "df", "ps",
-    "whoami", "date",
+    "whoami", "date", "cd", "echo", "sort", "uniq", "cut", "tr", "jq", "diff",
 ];
 
 const GIT_INSPECTING: [&str; 5] = ["status", "log", "diff", "show", "blame"];
@@ -94,17 +94,28 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
     reads && !words.iter().any(|word| CHANGING.contains(&word.as_str()))
 }
 
-/// A single shell command without redirection, substitution or chaining that only looks.
+/// Shell commands, chained or piped, without redirection or substitution, each of which only looks.
 fn inspects(command: &str) -> bool {
-    if command.contains(['>', '|', ';', '&', '`', '$', '\n'])
-        || command.contains("-delete")
-        || command.contains("-exec")
-    {
+    let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("&&", ";");
+    let suspicious = [">", "`", "$(", "<(", "\n", "-delete", "-exec", "-ok", "-fprint", "--output", "-o "];
+    if command.trim().is_empty() || suspicious.iter().any(|part| command.contains(part)) {
         return false;
     }
+    command.split([';', '|', '&']).all(|one| one.trim().is_empty() || looks(one))
+}
+
+/// Whether one command only looks.
+fn looks(command: &str) -> bool {
     let mut words = command.split_whitespace();
     match words.next() {
-        Some("git") => words.next().is_some_and(|verb| GIT_INSPECTING.contains(&verb)),
+        Some("git") => {
+            let mut verb = words.next();
+            if verb == Some("-C") {
+                verb = words.nth(1);
+            }
+            verb.is_some_and(|verb| GIT_INSPECTING.contains(&verb))
+        }
+        Some("sed") => words.next() == Some("-n") && !command.contains(" -i") && !command.contains("w "),
         Some(program) => INSPECTING.contains(&program),
         None => false,
     }
@@ -147,6 +158,12 @@ mod tests {
     fn tells_looking_from_changing() {
         let bash = |command: &str| is_read_only("Bash", &json!({"command": command}));
         assert!(bash("ls -la src") && bash("git diff HEAD"));
+        assert!(bash("cd src && git -C /x log --oneline 2>&1 | head -20; echo done"));
+        assert!(bash("cat a.log | grep -c Error || sed -n 1,5p b"));
+        assert!(
+            !bash("echo a | xargs rm") && !bash("git -C /x push") && !bash("sed -i s/a/b/ f") && !bash("ls & rm x")
+        );
+        assert!(!bash("echo $(rm x)") && !bash("sort a -o b"));
         assert!(!bash("ls; rm -rf x") && !bash("git push") && !bash("cat a > b") && !bash("find . -delete"));
         for name in ["read", "get_user_details", "WebSearch", "mcp__fs__read-file", "searchDirectFlight"] {
             assert!(is_read_only(name, &json!({})), "{name}");

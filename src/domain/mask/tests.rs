@@ -75,6 +75,32 @@ fn leaves_what_frees_nothing_or_too_little() {
 }
 
 #[test]
+fn results_that_no_context_shows_are_no_candidates() {
+    let mut path = path(&[100, 200, 300]);
+    let again = path[1].shape.results[0].clone();
+    path.push(head(4, Shape { results: vec![again], ..Shape::default() }));
+    path[3].shape.results[0].call_id = "unknown".into();
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    let plan = plan(&view(&path, &[]), &path, &settings);
+    let ids: Vec<(Uuid, &str)> = plan.elisions.iter().map(|one| (one.entry_id, one.tool_call_id.as_str())).collect();
+    assert_eq!(ids, [(path[1].id, "c0"), (path[2].id, "c1")]);
+}
+
+#[test]
+fn results_that_can_not_be_told_apart_stay() {
+    let call = |id: &str| CallRef { id: id.into(), name: "read".into(), kind: ShapeKind::Function };
+    let result = |id: &str| ResultRef { call_id: id.into(), tokens: 100, is_error: false, kind: ShapeKind::Function };
+    let path = [
+        head(0, Shape { calls: vec![call("a"), call("a"), call("b")], ..Shape::default() }),
+        head(1, Shape { results: vec![result("a"), result("a"), result("b")], ..Shape::default() }),
+    ];
+    let settings = Settings { keep_recent_results: 0, ..settings() };
+    let plan = plan(&view(&path, &[]), &path, &settings);
+    let ids: Vec<&str> = plan.elisions.iter().map(|one| one.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["b"]);
+}
+
+#[test]
 fn provider_side_results_stay() {
     let mut path = path(&[100]);
     path[1].shape.results[0].kind = ShapeKind::Server;
@@ -88,6 +114,7 @@ fn shows_each_kind_as_stated() {
         entry_id: Uuid::nil(),
         tool_call_id: "c1".into(),
         kind: ElisionKind::Mask,
+        part: ElidedPart::Result,
         tokens_before: 77,
         tokens_after: 9,
         same_as: Some("c2".into()),
@@ -126,7 +153,7 @@ proptest! {
     #[test]
     fn applying_twice_changes_nothing(text in ".{0,80}", head in 0u32..20, tail in 0u32..20) {
         let elision = |kind| Elision {
-            entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, tokens_before: 5, tokens_after: 3,
+            entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, part: ElidedPart::Result, tokens_before: 5, tokens_after: 3,
             same_as: Some("d".into()), keep_chars: Some((head, tail)),
         };
         for kind in [ElisionKind::Mask, ElisionKind::Duplicate, ElisionKind::Drop] {

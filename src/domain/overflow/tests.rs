@@ -62,6 +62,23 @@ fn other_errors_are_not_overflows() {
 }
 
 #[test]
+fn a_rate_limit_or_an_outage_wins_over_every_overflow_text() {
+    for text in OVERFLOWS {
+        for other in [
+            format!("Throttling error: {text}"),
+            format!("ThrottlingException: {text}"),
+            format!("Service Unavailable: {text}"),
+            format!("serviceunavailable {text}"),
+            format!("{text} (rate limit)"),
+            format!("rate_limit_exceeded: {text}"),
+            format!("Too many requests. {text}"),
+        ] {
+            assert!(!is_context_overflow(&other), "{other}");
+        }
+    }
+}
+
+#[test]
 fn every_pattern_is_needed_by_some_text() {
     for (index, pattern) in OVERFLOW.iter().enumerate() {
         let set = compiled(&OVERFLOW[index..=index]);

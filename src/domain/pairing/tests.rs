@@ -11,7 +11,9 @@ use crate::domain::message::Block;
 use crate::domain::shape::OpenCalls;
 use crate::domain::view::plan_view;
 
+mod compactions;
 mod corpus;
+mod elided;
 mod providers;
 
 /// Entries as an append makes them.
@@ -110,6 +112,23 @@ fn results_without_a_waiting_call_are_left_out() {
     let (out, notes) = chat(&[answer("x", "?"), calls(&["a"]), answer("a", "1"), answer("a", "again")]);
     assert_eq!(out, [calls(&["a"]), answer("a", "1")]);
     assert_eq!(codes(&notes), [("orphan_result_dropped", Some(0)), ("duplicate_result_dropped", Some(3))]);
+}
+
+#[test]
+fn only_what_answers_a_call_counts_as_shown() {
+    let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
+    let items = [
+        user("go"),
+        json!({ "role": "assistant", "content": [call("a"), call("b")] }),
+        json!({ "role": "user", "content": [result("a", "1"), result("a", "again"), result("b", "2"), result("x", "?")] }),
+    ];
+    let entries = appended(Format::Anthropic, &items);
+    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    assert_eq!(unanswered(&plan_view(&heads, None), &heads), HashSet::from([(2, 1), (2, 3)]));
+    let (out, notes) = rebuilt(&entries, Format::Anthropic);
+    assert_eq!(out[2]["content"], json!([result("a", "1"), result("b", "2")]));
+    assert_eq!(codes(&notes), [("duplicate_result_dropped", Some(2)), ("orphan_result_dropped", Some(2))]);
 }
 
 #[test]

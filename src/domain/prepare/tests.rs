@@ -29,6 +29,7 @@ pub fn settings(keep_recent_tokens: u32) -> Settings {
         min_gain_tokens: 0,
         tool_prune_before_summarise: false,
         max_tool_result_size: 500,
+        thinking: Thinking::Auto,
         template: Template::Checkpoint,
         iterative: true,
         focus_topic: None,
@@ -50,13 +51,13 @@ pub fn settings(keep_recent_tokens: u32) -> Settings {
 
 /// One entry from a word: a letter for its kind, its tokens, and after a colon its call ids. `u` user, `a` assistant
 /// (ids of calls), `t` tool and `v` user (ids of results), `y` system, `b` shell run, `x` extension text, `s` branch
-/// summary, `k` compaction, `l` label.
+/// summary, `k` compaction, `l` label; `r` reasoning that leads the answer behind it, `o` a provider's compaction.
 pub fn entry(index: usize, word: &str) -> EntryHead {
     let (size, ids) = word[1..].split_once(':').unwrap_or((&word[1..], ""));
     let ids: Vec<&str> = ids.split(',').filter(|id| !id.is_empty()).collect();
     let (kind, role) = match &word[..1] {
         "u" | "v" => (EntryType::Message, Some(Role::User)),
-        "a" => (EntryType::Message, Some(Role::Assistant)),
+        "a" | "r" | "o" => (EntryType::Message, Some(Role::Assistant)),
         "t" => (EntryType::Message, Some(Role::Tool)),
         "y" => (EntryType::Message, Some(Role::System)),
         "b" => (EntryType::Message, Some(Role::BashExecution)),
@@ -65,7 +66,7 @@ pub fn entry(index: usize, word: &str) -> EntryHead {
         "k" => (EntryType::Compaction, None),
         _ => (EntryType::Label, None),
     };
-    let mut shape = Shape::default();
+    let mut shape = Shape { leads: &word[..1] == "r", checkpoint: &word[..1] == "o", ..Shape::default() };
     for id in ids.iter().map(|id| (*id).to_owned()) {
         if role == Some(Role::Assistant) {
             shape.calls.push(CallRef { id, name: "bash".to_owned(), kind: ShapeKind::Function });
@@ -194,4 +195,26 @@ proptest! {
             prop_assert_eq!(is_kept(call), is_kept(result), "{} {}", call, result);
         }
     }
+}
+
+#[test]
+fn the_newest_compaction_of_a_provider_stays_and_older_ones_go() {
+    let mut path = path("u10 o5 u10 a10 o5 u10 a10 u10 a10");
+    let plan = prepare(&path, None, &settings(10)).unwrap();
+    assert_eq!((plan.anchors, plan.first_kept), (vec![4], 8));
+    path.insert(8, entry(9, "k5"));
+    let record = record(&path, &[1]);
+    let newest = NewestCompaction { index: 8, record: &record, first_kept: Some(4) };
+    assert_eq!(prepare(&path, Some(newest), &settings(5)).unwrap().anchors, [4], "an older one is no anchor any more");
+    let recent = prepare(&self::path("u10 o5 u10 a10 u10 o5"), None, &settings(5));
+    assert!(recent.unwrap().anchors.is_empty(), "what is kept anyway needs no anchor");
+}
+
+#[test]
+fn a_pinned_answer_brings_its_reasoning() {
+    let path = path("u10 r5 a10:c1 t10:c1 r5 a5 a5 u10 a10 u10 a10");
+    let pinned = |index: usize| Settings { pinned_entry_ids: vec![path[index].id], ..settings(10) };
+    assert_eq!(prepare(&path, None, &pinned(3)).unwrap().anchors, [1, 2, 3]);
+    assert_eq!(prepare(&path, None, &pinned(5)).unwrap().anchors, [4, 5, 6]);
+    assert_eq!(prepare(&path, None, &pinned(8)).unwrap().anchors, [8]);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Estimator, FileKind, FileTool, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Strategy, Template,
+    Thinking,
 };
 
 /// The preset's values for a model with this window. Sizes are not yet fitted to a small window.
@@ -67,6 +68,7 @@ fn auto(model_window: u32) -> Settings {
         min_gain_tokens: 0,
         tool_prune_before_summarise: true,
         max_tool_result_size: 500,
+        thinking: Thinking::Auto,
         template: Template::Checkpoint,
         iterative: true,
         focus_topic: None,

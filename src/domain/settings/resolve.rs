@@ -133,6 +133,7 @@ fn apply(settings: &mut Settings, name: &str, v: &Value) -> Read<()> {
         "min_gain_tokens" => s.min_gain_tokens = value::integer(v, 0..=u32::MAX)?,
         "tool_prune_before_summarise" => s.tool_prune_before_summarise = value::boolean(v)?,
         "max_tool_result_size" => s.max_tool_result_size = value::integer(v, 1..=u32::MAX)?,
+        "thinking" => s.thinking = value::word(v)?,
         "template" => s.template = value::word(v)?,
         "iterative" => s.iterative = value::boolean(v)?,
         "focus_topic" => s.focus_topic = value::optional(v, value::text)?,

@@ -11,31 +11,51 @@ use super::{SummaryTask, prompt};
 
 /// Tool results are shortened to this many characters before anything is split.
 const RESULT_CHARS: usize = 400;
-/// A part is never smaller than this, whatever the window: below it nothing can be summarised.
+/// With less room than this for a part nothing can be summarised.
 const MIN_ROOM: u32 = 64;
 /// Labels and blank lines around one message.
 const PER_MESSAGE: u32 = 8;
 
-/// Tasks that fit `max_input_tokens` each, prompt included, and together cover the whole span in order. One task
-/// comes back as it is where it fits. The previous summary is left for [`fold`], unless nothing had to be split.
-pub fn split(task: &SummaryTask, max_input_tokens: u32, estimator: Estimator) -> Vec<SummaryTask> {
-    if input_tokens(task, estimator) <= max_input_tokens {
-        return vec![task.clone()];
+/// What one call of a summariser may take of its window, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The prompt of a whole task.
+    pub whole: u32,
+    /// The prompt of a part; more than `whole` where parts are answered shorter.
+    pub part: u32,
+    /// A part's answer. Well below `part`, so that folding comes to an end.
+    pub part_output: u32,
+}
+
+/// Tasks that fit the limits, prompt included, and together cover the whole span in order. One task comes back as
+/// it is where it fits. The previous summary is left for [`fold`], unless nothing had to be split. `None`: the
+/// prompt alone leaves no room for a transcript.
+pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
+    if input_tokens(task, estimator) <= limits.whole {
+        return Some(vec![task.clone()]);
     }
     let short = SummaryTask { messages: task.messages.iter().map(shorten).collect(), ..task.clone() };
-    if input_tokens(&short, estimator) <= max_input_tokens {
-        return vec![short];
+    if input_tokens(&short, estimator) <= limits.whole {
+        return Some(vec![short]);
     }
     let note = Message::text(Role::System, prompt::partial_note());
-    let empty = SummaryTask { previous: None, messages: [note.clone()].into(), ..short.clone() };
-    let room = max_input_tokens.saturating_sub(input_tokens(&empty, estimator)).max(MIN_ROOM);
-    group(&short.messages, room, estimator)
-        .into_iter()
-        .map(|messages| SummaryTask {
-            messages: std::iter::once(note.clone()).chain(messages).collect(),
-            ..empty.clone()
-        })
-        .collect()
+    let max_output_tokens = short.max_output_tokens.min(limits.part_output).max(1);
+    let empty = SummaryTask { previous: None, messages: [note.clone()].into(), max_output_tokens, ..short.clone() };
+    let room = limits.part.checked_sub(input_tokens(&empty, estimator)).filter(|room| *room >= MIN_ROOM)?;
+    let part = |messages: Vec<Message>| SummaryTask {
+        messages: std::iter::once(note.clone()).chain(messages).collect(),
+        ..empty.clone()
+    };
+    Some(group(&short.messages, room, estimator).into_iter().map(part).collect())
+}
+
+/// A previous summary that would take more than half of a prompt goes in with the messages, before all of them.
+pub fn with_room(mut task: SummaryTask, limits: Limits, estimator: Estimator) -> SummaryTask {
+    if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > limits.whole / 2) {
+        let before = Message::text(Role::User, format!("Notes on what came before:\n\n{previous}"));
+        task.messages = std::iter::once(before).chain(task.messages.iter().cloned()).collect();
+    }
+    task
 }
 
 /// The task that makes one summary of the parts' summaries, in order; split it again where it is still too large.
@@ -50,7 +70,17 @@ pub fn fold(task: &SummaryTask, partial_summaries: Vec<String>) -> SummaryTask {
 /// What a task's prompt takes of the window.
 pub fn input_tokens(task: &SummaryTask, estimator: Estimator) -> u32 {
     let prompt = prompt::render(task);
-    count_text(estimator, &prompt.system).saturating_add(count_text(estimator, &prompt.user))
+    measure(&prompt.system, estimator).saturating_add(measure(&prompt.user, estimator))
+}
+
+/// The size of a text on the safe side: an upstream counts with a tokenizer of its own, whatever the session's
+/// estimator is.
+fn measure(text: &str, estimator: Estimator) -> u32 {
+    let tokenizer = match estimator {
+        Estimator::Cl100k => Estimator::Cl100k,
+        Estimator::O200k | Estimator::Pi | Estimator::Praison => Estimator::O200k,
+    };
+    count_text(tokenizer, text).max(count_text(Estimator::Pi, text))
 }
 
 fn group(messages: &[Message], room: u32, estimator: Estimator) -> Vec<Vec<Message>> {
@@ -73,7 +103,7 @@ fn group(messages: &[Message], room: u32, estimator: Estimator) -> Vec<Vec<Messa
 
 fn size(message: &Message, estimator: Estimator) -> u32 {
     let text = serialise(std::slice::from_ref(message));
-    if text.is_empty() { 0 } else { count_text(estimator, &text).saturating_add(PER_MESSAGE) }
+    if text.is_empty() { 0 } else { measure(&text, estimator).saturating_add(PER_MESSAGE) }
 }
 
 /// The message itself, or its blocks one by one, each cut where it is still too large.
@@ -122,7 +152,7 @@ fn cut(block: Block, room: u32, estimator: Estimator) -> Vec<Block> {
 /// The text in order, in pieces of at most `room` tokens. Escapes in serialised text may add a little; they get
 /// a tenth.
 fn pieces(text: &str, room: u32, estimator: Estimator) -> Vec<String> {
-    let tokens = count_text(estimator, &text.replace('<', "&lt;"));
+    let tokens = measure(&text.replace('<', "&lt;"), estimator);
     let characters = text.chars().count();
     if tokens <= room || characters < 2 {
         return vec![text.to_owned()];

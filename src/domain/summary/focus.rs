@@ -1,8 +1,10 @@
 //! Passages about the topic that the caller cares for, carried word for word.
 
+use std::collections::HashSet;
+
 use super::super::message::{Block, Message};
 use super::SummaryTask;
-use super::text::{brief, quarters};
+use super::text::{clip, quarters, words};
 
 /// Marks a passage that is quoted because of the focus topic.
 pub const MARK: &str = "*FOCUS*";
@@ -15,18 +17,21 @@ const MAX_PASSAGE: usize = 600;
 ///
 /// Passages of the previous summary's block are carried on.
 pub fn block(task: &SummaryTask, max_tokens: u32) -> Option<String> {
-    let topic =
-        task.focus_topic.as_deref().map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty())?;
-    let earlier = task.previous.as_deref().into_iter().flat_map(marked);
-    let mut passages: Vec<String> = earlier.chain(task.messages.iter().flat_map(|one| matching(one, &topic))).collect();
-    let mut seen = std::collections::HashSet::new();
+    missing(std::slice::from_ref(task), "", max_tokens)
+}
+
+/// As [`block`] for the tasks of one compaction, without the passages that the summary already quotes.
+pub fn missing(tasks: &[SummaryTask], summary: &str, max_tokens: u32) -> Option<String> {
+    let mut passages: Vec<String> = tasks.iter().flat_map(passages).collect();
+    let mut seen: HashSet<String> = marked(summary).collect();
+    let mut left = (max_tokens as usize * 4).saturating_sub(HEADING.len());
+    left = left.saturating_sub(seen.iter().map(|passage| cost(passage)).sum());
     passages.reverse();
     passages.retain(|passage| seen.insert(passage.clone()));
-    let mut left = (max_tokens as usize * 4).saturating_sub(HEADING.len());
-    let kept = passages.iter().take_while(|passage| {
-        let cost = quarters(passage) + MARK.len() + 4;
+    let kept = passages.iter().filter(|passage| {
+        let cost = cost(passage);
         let fits = cost <= left;
-        left = left.saturating_sub(cost);
+        left -= if fits { cost } else { 0 };
         fits
     });
     let mut lines: Vec<String> = kept.map(|passage| format!("- {MARK} {passage}")).collect();
@@ -34,24 +39,64 @@ pub fn block(task: &SummaryTask, max_tokens: u32) -> Option<String> {
     (!lines.is_empty()).then(|| format!("{HEADING}\n{}", lines.join("\n")))
 }
 
-fn marked(previous: &str) -> impl Iterator<Item = String> + '_ {
-    previous
-        .lines()
-        .filter_map(|line| line.trim_start_matches("- ").strip_prefix(MARK))
+fn cost(passage: &str) -> usize {
+    quarters(passage) + MARK.len() + 4
+}
+
+/// What matches in a task, oldest first.
+fn passages(task: &SummaryTask) -> Vec<String> {
+    let Some(topic) = task.focus_topic.as_deref().and_then(Topic::new) else { return Vec::new() };
+    let earlier = task.previous.as_deref().into_iter().flat_map(marked);
+    earlier.chain(task.messages.iter().flat_map(|message| topic.matching(message))).collect()
+}
+
+fn marked(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines()
+        .filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix(MARK))
         .map(|text| text.trim().to_owned())
 }
 
-/// The paragraphs of speech and results that contain the topic.
-fn matching<'a>(message: &'a Message, topic: &'a str) -> impl Iterator<Item = String> + 'a {
-    let texts = message.content.iter().filter_map(|block| match block {
-        Block::Text { text, .. } => Some(text.clone()),
-        Block::ToolResult(result) => Some(result.plain_text()),
-        _ => None,
-    });
-    texts.flat_map(move |text| {
-        let paragraphs = text.split('\n').filter(|paragraph| paragraph.to_lowercase().contains(topic));
-        paragraphs.map(|paragraph| brief(paragraph, MAX_PASSAGE)).collect::<Vec<_>>()
-    })
+/// A topic matches where it stands as it is, or where all of its words stand in one line.
+struct Topic {
+    phrase: String,
+    words: Vec<String>,
+}
+
+impl Topic {
+    fn new(topic: &str) -> Option<Topic> {
+        let phrase = topic.trim().to_lowercase();
+        let words: Vec<String> = words(&phrase).filter(|word| word.chars().count() > 2).collect();
+        (!phrase.is_empty()).then_some(Topic { phrase, words })
+    }
+
+    /// The lines of speech and results that match.
+    fn matching(&self, message: &Message) -> Vec<String> {
+        let texts = message.content.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.clone()),
+            Block::ToolResult(result) => Some(result.plain_text()),
+            _ => None,
+        });
+        let passages = |text: String| text.lines().filter_map(|line| self.passage(line.trim())).collect::<Vec<_>>();
+        texts.flat_map(passages).collect()
+    }
+
+    /// The line if it matches; of a long one what stands around the match.
+    fn passage(&self, line: &str) -> Option<String> {
+        let lower = line.to_lowercase();
+        let at = lower.find(&self.phrase).or_else(|| {
+            let all = self.words.len() > 1 && self.words.iter().all(|word| lower.contains(word));
+            let first = self.words.first().filter(|_| all)?;
+            lower.find(first)
+        })?;
+        let characters = line.chars().count();
+        if characters <= MAX_PASSAGE {
+            return Some(line.to_owned());
+        }
+        let place = lower[..at].chars().count();
+        let start = place.saturating_sub(MAX_PASSAGE / 3).min(characters - MAX_PASSAGE);
+        let tail: String = line.chars().skip(start).collect();
+        Some(format!("{}{}", if start > 0 { "…" } else { "" }, clip(&tail, MAX_PASSAGE)))
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +120,24 @@ mod tests {
         assert_eq!(block(&task, 100), Some(text));
         assert_eq!(block(&task, 12).map(|text| text.lines().count()), Some(2), "the newest stays");
         assert_eq!(block(&task, 1), None);
+    }
+
+    #[test]
+    fn adds_what_a_model_left_out() {
+        let mut task = task(vec![user("The retry budget is 5.\nNothing."), result("c", "budget for each retry: 9")]);
+        task.focus_topic = Some("Retry Budget".into());
+        let tasks = [task];
+        let added = missing(&tasks, "## Goal\n- *FOCUS* The retry budget is 5.", 100);
+        assert_eq!(added.as_deref(), Some("## Focus\n- *FOCUS* budget for each retry: 9"));
+        assert_eq!(missing(&tasks, &block(&tasks[0], 100).expect("matches"), 100), None);
+    }
+
+    #[test]
+    fn quotes_what_stands_around_the_match_in_a_long_line() {
+        let mut task =
+            task(vec![result("c", &format!("{}the needle is here{}", "a ".repeat(5000), " b".repeat(5000)))]);
+        task.focus_topic = Some("needle".into());
+        let text = block(&task, 1000).expect("matches");
+        assert!(text.contains("the needle is here") && text.len() < 700, "{text}");
     }
 }

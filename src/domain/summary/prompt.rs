@@ -24,6 +24,9 @@ const UPDATE: &str = "The earlier notes cover what happened before this transcri
 everything from the earlier notes that still matters, add what is new, move what is now finished to the finished work, \
 correct what has changed, and write the next steps afresh. Leave out only what can no longer be of use.";
 
+const HEADINGS: &str = "Use exactly these headings in this order, and fill each as its brackets say. Where there is \
+nothing to report, write (none).";
+
 const PARTIAL: &str = "[part of a longer transcript; the notes on its other parts are written separately]";
 
 /// The prompt of a task.
@@ -35,22 +38,52 @@ pub fn render(task: &SummaryTask) -> Prompt {
     if let Some(previous) = previous(task) {
         user.push_str(&format!("\n\n<previous-summary>\n{}\n</previous-summary>", neutralise(previous)));
     }
-    let base = match (&task.prompt, task.part) {
-        (Some(own), SummaryPart::History | SummaryPart::Branch) => own.trim().to_owned(),
-        _ => [opening(task), shape(task), EXACT.to_owned()].join("\n\n"),
-    };
-    user.push_str(&format!("\n\n{base}"));
-    for paragraph in [focus(task), instructions(task), Some(length(task))].into_iter().flatten() {
-        user.push_str(&format!("\n\n{paragraph}"));
-    }
+    user.push_str(&format!("\n\n{}", request(task)));
     Prompt { system: SYSTEM.to_owned(), user }
 }
 
-/// Whether a text is a prompt of ours, or a transcript as we serialise it, in place of a summary.
+/// What is asked for, without what it is asked about.
+pub fn request(task: &SummaryTask) -> String {
+    let mut text = match (&task.prompt, task.part) {
+        (Some(own), SummaryPart::History | SummaryPart::Branch) => own.trim().to_owned(),
+        _ => [opening(task), shape(task), EXACT.to_owned()].join("\n\n"),
+    };
+    for paragraph in [focus(task), instructions(task), Some(length(task))].into_iter().flatten() {
+        text.push_str(&format!("\n\n{paragraph}"));
+    }
+    text
+}
+
+/// Whether a text is a prompt of ours, or a transcript as we serialise it, in place of a summary. A summary may quote
+/// a line of either.
 pub fn is_echo(text: &str) -> bool {
+    const SPEAKERS: [&str; 6] = [
+        "[User]: ",
+        "[Assistant]: ",
+        "[Assistant thinking]: ",
+        "[Assistant tool calls]: ",
+        "[Tool result]",
+        "[System]: ",
+    ];
     let text = text.trim_start();
-    ["<conversation>", "[User]: ", "[Assistant]: ", "[Tool result]"].iter().any(|start| text.starts_with(start))
-        || [SYSTEM, EXACT, UPDATE].iter().any(|ours| text.contains(ours))
+    let speaks = |line: &str| SPEAKERS.iter().any(|speaker| line.starts_with(speaker));
+    if text.starts_with("<conversation>") || speaks(text) {
+        return true;
+    }
+    let (mut spoken, mut lines) = (0, 0);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        lines += 1;
+        spoken += usize::from(speaks(line));
+    }
+    let told = sections::placeholders().filter(|asks| text.contains(&format!("[{asks}]"))).take(2).count();
+    spoken > 2 && spoken * 4 >= lines
+        || told > 1
+        || [SYSTEM, EXACT, UPDATE, HEADINGS].iter().any(|ours| quotes(text, ours))
+}
+
+/// Whether two sentences of a paragraph of ours stand in the text.
+fn quotes(text: &str, ours: &str) -> bool {
+    ours.split(". ").filter(|sentence| sentence.len() > 30 && text.contains(sentence)).take(2).count() > 1
 }
 
 /// What a message is called that holds only a piece of a transcript; see [`super::chunk`].
@@ -95,11 +128,7 @@ fn shape(task: &SummaryTask) -> String {
             asks => format!("{}\n{}[{asks}]", section.heading, section.bullet),
         })
         .collect();
-    format!(
-        "Use exactly these headings in this order, and fill each as its brackets say. Where there is nothing to \
-         report, write (none).\n\n{}",
-        headings.join("\n")
-    )
+    format!("{HEADINGS}\n\n{}", headings.join("\n"))
 }
 
 fn focus(task: &SummaryTask) -> Option<String> {

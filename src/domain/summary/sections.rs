@@ -123,6 +123,12 @@ pub fn of(task: &SummaryTask) -> Vec<Section> {
     sections.iter().copied().filter(|section| !(without_context && section.slot == Slot::Context)).collect()
 }
 
+/// What prompts say of each section, where that is a sentence that nobody else would write.
+pub fn placeholders() -> impl Iterator<Item = &'static str> {
+    let all = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);
+    all.map(|section| section.asks).filter(|asks| asks.len() > 20)
+}
+
 /// What a line of an earlier summary opens, whatever template it was written with.
 pub fn slot_of_heading(line: &str) -> Option<Slot> {
     let known = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);

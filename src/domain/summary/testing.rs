@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
+use crate::domain::format::{self, Format};
 use crate::domain::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::settings::*;
 use crate::domain::summary::{SummaryPart, SummaryTask};
@@ -31,6 +32,7 @@ pub fn settings() -> Settings {
         min_gain_tokens: 0,
         tool_prune_before_summarise: true,
         max_tool_result_size: 500,
+        thinking: Thinking::Auto,
         template: Template::Checkpoint,
         iterative: true,
         focus_topic: None,
@@ -120,64 +122,22 @@ pub fn shared(relative: &str) -> Option<BufReader<GzDecoder<std::fs::File>>> {
     }
 }
 
-/// The sessions of a corpus file that are in a chat or an Anthropic shape, roughly read.
+/// The sessions of a corpus file, read as the service reads them.
 pub fn transcripts(name: &str) -> Vec<Vec<Message>> {
     let Some(file) = shared(&format!("corpus/{name}.jsonl.gz")) else { return Vec::new() };
-    file.lines()
-        .map_while(Result::ok)
-        .filter_map(|line| serde_json::from_str::<Value>(&line).ok())
-        .map(|session| session["messages"].as_array().into_iter().flatten().filter_map(read).collect())
-        .collect()
+    let sessions = file.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+    sessions.map(|session| messages(&session)).collect()
 }
 
-fn read(item: &Value) -> Option<Message> {
-    let role = match item["role"].as_str()? {
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        _ => return None,
+fn messages(session: &Value) -> Vec<Message> {
+    let format = match session["format"].as_str() {
+        Some("anthropic-messages") => Format::Anthropic,
+        Some("openai-responses") => Format::OpenaiResponses,
+        Some("pi-jsonl") => Format::Pi,
+        _ => Format::OpenaiChat,
     };
-    let mut content: Vec<Block> = match &item["content"] {
-        Value::String(text) if role == Role::Tool => {
-            vec![Block::ToolResult(tool_result(item["tool_call_id"].as_str()?, text, false))]
-        }
-        Value::String(text) => vec![Block::text(text.clone())],
-        Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
-        _ => Vec::new(),
-    };
-    for entry in item["tool_calls"].as_array().into_iter().flatten() {
-        let function = &entry["function"];
-        let arguments = function["arguments"].as_str().and_then(|text| serde_json::from_str(text).ok());
-        content.push(Block::ToolCall(tool_call(
-            entry["id"].as_str()?,
-            function["name"].as_str()?,
-            arguments.unwrap_or_default(),
-        )));
-    }
-    Some(Message { role, content, stop: None, opaque: None })
-}
-
-fn block(value: &Value) -> Option<Block> {
-    Some(match value["type"].as_str()? {
-        "text" => Block::text(value["text"].as_str()?),
-        "thinking" => Block::Thinking { text: value["thinking"].as_str()?.into(), opaque: None },
-        "tool_use" => {
-            Block::ToolCall(tool_call(value["id"].as_str()?, value["name"].as_str()?, value["input"].clone()))
-        }
-        "tool_result" => {
-            let text = match &value["content"] {
-                Value::String(text) => text.clone(),
-                Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-                _ => String::new(),
-            };
-            Block::ToolResult(tool_result(
-                value["tool_use_id"].as_str()?,
-                &text,
-                value["is_error"].as_bool().unwrap_or(false),
-            ))
-        }
-        _ => return None,
-    })
+    let items = session["messages"].as_array().into_iter().flatten();
+    items.filter_map(|item| format::read(format, &item.to_string()).ok()?.message).collect()
 }
 
 pub fn task(messages: Vec<Message>) -> SummaryTask {

@@ -12,12 +12,25 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// At most `max` characters, the last of them `…` where something is missing.
+/// At most `max` characters, the last of them `…` where something is missing. No word is cut where the text has
+/// spaces.
 pub fn clip(text: &str, max: usize) -> String {
     let mut ends = text.char_indices().map(|(at, _)| at).skip(max.saturating_sub(1));
     match (ends.next(), ends.next()) {
-        (Some(end), Some(_)) => format!("{}…", text[..end].trim_end()),
+        (Some(end), Some(_)) => format!("{}…", whole_words(text, end).trim_end()),
         _ => text.to_owned(),
+    }
+}
+
+/// The text up to `end`, or up to the last space of its second half where that cuts a word.
+fn whole_words(text: &str, end: usize) -> &str {
+    let (head, tail) = text.split_at(end);
+    if tail.starts_with(char::is_whitespace) {
+        return head;
+    }
+    match head.rfind(char::is_whitespace) {
+        Some(space) if space >= end / 2 => &head[..space],
+        _ => head,
     }
 }
 
@@ -63,10 +76,14 @@ pub fn sentences(text: &str) -> Vec<String> {
         if fenced || line.starts_with(['|', '<', '>', '#', '{', '}']) {
             continue;
         }
-        let item = line.trim_start_matches(['-', '*', '•', ' ']);
-        split_line(item, &mut found);
+        split_line(without_bullet(line), &mut found);
     }
     found
+}
+
+/// The line without the mark of a list's item. `**bold**` is none.
+pub fn without_bullet(line: &str) -> &str {
+    ["- ", "* ", "• ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start()
 }
 
 fn split_line(line: &str, found: &mut Vec<String>) {
@@ -75,13 +92,18 @@ fn split_line(line: &str, found: &mut Vec<String>) {
     while let Some((at, c)) = chars.next() {
         let wide = matches!(c, '。' | '！' | '？');
         let narrow = matches!(c, '.' | '!' | '?') && chars.peek().is_none_or(|(_, next)| next.is_whitespace());
-        if wide || narrow {
+        if wide || narrow && !(c == '.' && is_abbreviation(&line[start..at])) {
             let end = at + c.len_utf8();
             push_sentence(&line[start..end], found);
             start = end;
         }
     }
     push_sentence(&line[start..], found);
+}
+
+fn is_abbreviation(before: &str) -> bool {
+    let word = before.rsplit([' ', '(']).next().unwrap_or(before);
+    ["e.g", "i.e", "etc", "vs", "cf", "approx", "z.B", "No", "Mr", "Ms", "Dr"].contains(&word)
 }
 
 fn push_sentence(text: &str, found: &mut Vec<String>) {

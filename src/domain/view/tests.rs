@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::compaction::ElisionKind;
+use crate::domain::compaction::{ElidedPart, ElisionKind};
 use crate::domain::prepare::tests::path;
 
 fn record(path: &[EntryHead], anchors: &[usize], elided: &[usize]) -> CompactionRecord {
@@ -9,6 +9,7 @@ fn record(path: &[EntryHead], anchors: &[usize], elided: &[usize]) -> Compaction
         entry_id: path[*index].id,
         tool_call_id: "c1".to_owned(),
         kind: ElisionKind::Mask,
+        part: ElidedPart::Result,
         tokens_before: 8,
         tokens_after: 2,
         same_as: None,

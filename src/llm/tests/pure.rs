@@ -36,6 +36,115 @@ fn base_urls_of_every_form_lead_to_the_endpoint() {
     }
 }
 
+/// The request to a model with these options, for an answer of 500 tokens.
+fn request_of(kind: UpstreamKind, model: &str, change: impl FnOnce(&mut UpstreamConfig)) -> Value {
+    let mut config = UpstreamConfig { model: model.to_owned(), ..UpstreamConfig::new("a", kind) };
+    change(&mut config);
+    let question = Question {
+        model: &config.model,
+        options: &config.options,
+        before: wire::Before::System("s"),
+        user: "u",
+        budget: config.output_budget(500),
+    };
+    serde_json::from_str(&Wire::of(kind).unwrap().request(&question)).unwrap()
+}
+
+fn asked(model: &str, change: impl FnOnce(&mut UpstreamConfig)) -> Value {
+    request_of(UpstreamKind::Openai, model, change)
+}
+
+#[test]
+fn options_reach_the_models_that_take_them() {
+    let low = |config: &mut UpstreamConfig| {
+        config.options.reasoning_effort = Some("low".into());
+        config.options.temperature = Some(0.2);
+    };
+    let request = asked("o3", low);
+    assert_eq!((&request["reasoning_effort"], &request["max_completion_tokens"]), (&json!("low"), &json!(500 + 4_096)));
+    assert!(request.get("temperature").is_none(), "{request}");
+    let request = request_of(UpstreamKind::OpenaiResponses, "o3", low);
+    assert_eq!((&request["reasoning"]["effort"], &request["max_output_tokens"]), (&json!("low"), &json!(4_596)));
+    assert!(request.get("temperature").is_none(), "{request}");
+    let warm = |config: &mut UpstreamConfig| config.options.temperature = Some(0.5);
+    assert_eq!(asked("gpt-4o", warm)["temperature"], json!(0.5));
+    let renamed = asked("gpt-4o", |config| config.options.max_tokens_field = MaxTokensField::MaxCompletionTokens);
+    assert_eq!((&renamed["max_completion_tokens"], renamed.get("max_tokens")), (&json!(500), None));
+    let thinking = |budget| {
+        request_of(UpstreamKind::Anthropic, "claude", |config| {
+            (config.options.thinking_budget, config.options.temperature) = (Some(budget), Some(0.5));
+            config.max_output_tokens = Some(4_000);
+        })
+    };
+    let request = thinking(2_048);
+    assert_eq!(request["thinking"], json!({"type": "enabled", "budget_tokens": 2_048}));
+    assert_eq!((&request["max_tokens"], request.get("temperature")), (&json!(2_548), None));
+    // The answer keeps its room, and thinking gets what is left.
+    let request = thinking(30_000);
+    assert_eq!((&request["max_tokens"], &request["thinking"]["budget_tokens"]), (&json!(4_000), &json!(3_500)));
+}
+
+#[test]
+fn the_answers_room_is_never_eaten_by_reasoning() {
+    let config = |max, reasoning, window| UpstreamConfig {
+        max_output_tokens: max,
+        context_window: window,
+        options: ModelOptions { reasoning_tokens: Some(reasoning), ..ModelOptions::default() },
+        ..UpstreamConfig::new("a", UpstreamKind::Openai)
+    };
+    for wanted in [1, 100, 1_000, 50_000] {
+        for max in [None, Some(1), Some(77), Some(1_500)] {
+            for reasoning in [0, 10, 1_024, 100_000] {
+                for window in [100, 8_192, 128_000] {
+                    let config = config(max, reasoning, window);
+                    let budget = config.output_budget(wanted);
+                    let cap = max.unwrap_or(u32::MAX).min(window / 2);
+                    assert!(budget.total() <= cap && budget.answer >= 1 && budget.answer <= wanted, "{budget:?}");
+                    assert!(budget.answer >= wanted.min(cap / 2), "{budget:?} of {cap} for {wanted}");
+                    assert_eq!(config.output_budget(budget.answer), budget, "asked twice");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn usage_that_is_missing_or_cannot_be_is_estimated() {
+    let usage = |input, output, cached| {
+        tally::plausible(TokenUsage { input, output, cached }, 1_000, &["eight characters", "x"], "four")
+    };
+    assert_eq!(usage(100, 20, 40), TokenUsage { input: 100, output: 20, cached: 40 });
+    assert_eq!(usage(0, 0, 0), TokenUsage { input: 5, output: 1, cached: 0 });
+    assert_eq!(usage(u64::MAX, 17_000, 3), TokenUsage { input: 5, output: 1, cached: 3 });
+    assert_eq!(usage(100, 20, 101), TokenUsage { input: 100, output: 20, cached: 0 });
+    let body = json!({"choices": [{"message": {"content": "a"}}],
+        "usage": {"prompt_tokens": 12.0, "completion_tokens": -3, "prompt_tokens_details": "none"}});
+    assert_eq!(openai::parse(&body).unwrap().usage, TokenUsage { input: 12, output: 0, cached: 0 });
+}
+
+#[test]
+fn thinking_at_the_head_of_an_answer_is_no_part_of_it() {
+    let text = |content: &str| {
+        let body = json!({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]});
+        openai::parse(&body).unwrap().text
+    };
+    assert_eq!(text("\n<think>hm\nhm</think>\n\n## Goal"), "## Goal");
+    assert_eq!(text("<think>hm"), "");
+    assert_eq!(text("Use <think> tags"), "Use <think> tags");
+}
+
+#[test]
+fn no_more_attempts_start_within_a_minute_than_allowed() {
+    let (minute, start) = (Duration::from_secs(60), Instant::now());
+    let pace = pace::Pace::new(2, minute);
+    let at = |seconds| start + Duration::from_secs(seconds);
+    let book = |seconds| pace.book(at(seconds), minute).map(|wait| wait.as_secs());
+    assert_eq!([book(0), book(10), book(20), book(20)], [Some(0), Some(0), Some(40), Some(50)]);
+    // The next place is 100 s off: nothing is booked.
+    assert_eq!(book(20), None);
+    assert_eq!([book(70), book(200)], [Some(50), Some(0)]);
+}
+
 #[test]
 fn only_reasoning_models_get_the_new_limit() {
     for model in ["o1", "o3-mini", "openai/o4-mini", "gpt-5", "GPT-5.1-codex", "gpt-10"] {
@@ -44,9 +153,8 @@ fn only_reasoning_models_get_the_new_limit() {
     for model in ["gpt-4o", "gpt-4.1", "gpt-oss-120b", "olmo", "qwen3", "", "meta/llama-3"] {
         assert!(!openai::is_reasoning_model(model), "{model}");
     }
-    let question = Question { model: "gpt-5", system: "s", user: "u", max_tokens: 9 };
-    let request = openai::request(&question);
-    assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(9), &Value::Null));
+    let request = asked("gpt-5", |_| ());
+    assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(500 + 8192), &Value::Null));
 }
 
 #[test]
@@ -140,6 +248,10 @@ fn the_registry_knows_its_upstreams() {
     assert!(matches!(error(vec![named("a"), named("a")], None), SetupError::Duplicate { .. }));
     assert!(matches!(error(vec![named(BUILTIN)], None), SetupError::Duplicate { .. }));
     assert!(matches!(error(vec![], Some("x")), SetupError::UnknownDefault { .. }));
+    let lost = UpstreamConfig { fallbacks: vec!["b".into(), "x".into()], ..named("a") };
+    assert!(
+        matches!(error(vec![lost, named("b")], None), SetupError::UnknownFallback { fallback, .. } if fallback == "x")
+    );
     let nameless = UpstreamConfig { model: String::new(), ..named("a") };
     assert!(matches!(error(vec![nameless], None), SetupError::Model { .. }));
     let idle = UpstreamConfig { max_concurrency: 0, ..named("a") };

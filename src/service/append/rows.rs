@@ -248,6 +248,9 @@ impl<'a> Planner<'a> {
         self.planned.row.next_seq += 1;
         self.planned.row.entry_count += 1;
         let entry = self.entry(n, item, parent, branch, seq);
+        if speaks(item) {
+            self.planned.state.overflow = None;
+        }
         let cursor = Cursor {
             session_id: self.head.session_id,
             branch,
@@ -354,6 +357,17 @@ impl<'a> Planner<'a> {
                 detail: "usage belongs to an answer, and none of the items is one".to_owned(),
             });
         }
+    }
+}
+
+/// A user's message or an answer that ended well: what a failed model call is told apart from the one before by.
+fn speaks(item: &ReadItem) -> bool {
+    let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
+    let spoilt = item.item.stop.is_some_and(|stop| stop.spoils_usage());
+    match role {
+        Some(Role::User) => true,
+        Some(Role::Assistant) => !spoilt,
+        _ => false,
     }
 }
 

@@ -8,7 +8,8 @@ use sqlx::pool::PoolConnection;
 use uuid::Uuid;
 
 use super::{CompactRequest, Status, Trigger};
-use crate::domain::compaction::Reason;
+use crate::domain::accounting::{fill_state, is_ahead_due};
+use crate::domain::compaction::{FillState, Reason};
 use crate::domain::settings::{Settings, Strategy};
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
@@ -16,13 +17,25 @@ use crate::service::plan::plan_on;
 use crate::service::state::{Service, Tenant};
 use crate::service::stretches;
 use crate::service::view::{self, Read, Standpoint};
-use crate::service::work::{Basis, Begin, Decision, Material, Originals, Reading, Work, build};
+use crate::service::work::{Basis, Begin, Decision, Material, Originals, Reading, Squeeze, Work, build};
 use crate::store::compactions::{self, CompactionRow};
 use crate::store::path;
+
+/// What a plan must reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    Normal,
+    /// The context must fit when it is done: neither guard nor threshold holds it back, and no model is asked.
+    MustFit,
+}
 
 impl Service {
     /// Looks at a claimed compaction and says what is to be done. What can't be done is skipped here.
     pub async fn begin_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Begin> {
+        self.begin(tenant, id, Urgency::Normal).await
+    }
+
+    pub(super) async fn begin(&self, tenant: Tenant, id: Uuid, urgency: Urgency) -> Result<Begin> {
         let mut connection = self.pool().acquire().await?;
         let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(Begin::Ended) };
         if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
@@ -35,7 +48,7 @@ impl Service {
             head => head?,
         };
         let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
-        if let Some(reason) = held_back(&head, &settings, &request, trigger) {
+        if let Some(reason) = held_back(&head, &settings, &request, trigger, urgency) {
             drop(connection);
             self.skip_unplanned(tenant, &row, &settings, reason).await?;
             return Ok(Begin::Ended);
@@ -45,14 +58,25 @@ impl Service {
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
         let plan = plan_on(&loaded, &settings, request.first_kept_entry_id);
-        let strategy = carried_out(requested);
+        let strategy = match urgency {
+            Urgency::Normal => carried_out(requested),
+            Urgency::MustFit => Strategy::Summarize,
+        };
         let material = Arc::new(Material { loaded, plan, state: head.state, settings, request, trigger, strategy });
-        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan
+            && urgency == Urgency::Normal
+        {
             drop(connection);
             self.skip_unplanned(tenant, &row, &material.settings, reason).await?;
             return Ok(Begin::Ended);
         }
-        let decision = read_and_decide(connection, tenant, &from, material.clone()).await?;
+        let mut decision = read_and_decide(connection, tenant, &from, material.clone()).await?;
+        if let (Urgency::MustFit, Some(squeeze)) = (urgency, Squeeze::of(&material, &decision)) {
+            let mut connection = self.pool().acquire().await?;
+            let segments = squeeze.segments();
+            let squeeze = stretches::fold(&mut connection, tenant, &segments, squeeze, Squeeze::take).await?;
+            decision = squeeze.finish(decision);
+        }
         match decision {
             Ok(decision) => Ok(Begin::Work(Box::new(work(tenant, &row, &material, requested, basis, decision)))),
             Err(reason) => {
@@ -86,17 +110,28 @@ async fn read_and_decide(
 }
 
 /// Why this compaction may not even be planned.
-fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
+fn held_back(
+    head: &Head,
+    settings: &Settings,
+    request: &CompactRequest,
+    trigger: Trigger,
+    urgency: Urgency,
+) -> Option<Reason> {
     let account = &head.state.account;
     let (tokens, _) = account.tokens(settings.estimator);
-    if u64::from(account.system) + u64::from(account.tools) >= u64::from(settings.usable()) {
+    if account.has_no_room(settings) {
         return Some(Reason::FixedOverhead);
     }
-    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) {
+    if urgency == Urgency::MustFit {
+        return None;
+    }
+    let asked = head.state.ahead.is_some_and(|ahead| ahead.wanted);
+    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) && !asked {
         if !settings.enabled {
             return Some(Reason::Disabled);
         }
-        if crate::domain::accounting::fill_state(tokens, settings) != crate::domain::compaction::FillState::Red {
+        let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
+        if !early && fill_state(tokens, settings) != FillState::Red {
             return Some(Reason::BelowThreshold);
         }
     }

@@ -1,16 +1,17 @@
 //! The entry that a compaction leaves, and the head behind it.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{CompactionRecord, IdentifierReport};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, IdentifierReport};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::format::Format;
 use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
-use crate::domain::summary::{Allowance, framing};
+use crate::domain::summary::{Allowance, focus, framing};
 use crate::domain::tokens;
 use crate::service::clock;
 use crate::service::error::Result;
@@ -23,6 +24,7 @@ use crate::store::entries::{NewBranch, NewEntry};
 const RETRY_GROWTH: f64 = 1.1;
 
 /// A summary, framed, and what was measured on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Draft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,
@@ -45,13 +47,18 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
         (None, None) => String::new(),
     };
-    let appendix = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).appendix;
-    let (missing, mut report) = identifiers::check(&body, &outline.identifiers);
-    let restored = identifiers::restore(&missing, appendix);
-    report.restored = restored.as_ref().map_or(0, |restored| restored.count);
-    let block = restored.map(|restored| restored.block);
-    let ledger = outline.ledger.render(appendix);
-    let summary = framing::frame(&work.settings, &body, block.as_deref(), &outline.files, &ledger);
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
+    let body = with_focus(body, work, allowance.focus());
+    let ledger = outline.ledger.render(allowance.appendix);
+    let files = outline.files.within(allowance.appendix);
+    let frame = |identifiers: Option<&str>| framing::frame(&work.settings, &body, identifiers, &files, &ledger);
+    let bare = frame(None);
+    let (missing, _) = identifiers::check(&bare, &outline.identifiers);
+    let restored = identifiers::restore(&missing, allowance.identifiers);
+    let summary = restored.map_or(bare, |restored| frame(Some(&restored.block)));
+    let (_, mut report) = identifiers::check(&body, &outline.identifiers);
+    // What stands in the file lists and the ledger was put back by code as well.
+    report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
     let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
     let record = CompactionRecord {
         anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),
@@ -66,6 +73,14 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         ..CompactionRecord::default()
     };
     Draft { record, identifiers: report }
+}
+
+/// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
+fn with_focus(body: String, work: &Work, max_tokens: u32) -> String {
+    match focus::missing(&work.summary_tasks, &body, max_tokens) {
+        Some(block) => format!("{body}\n\n{block}"),
+        None => body,
+    }
 }
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
@@ -146,20 +161,29 @@ pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
     let kept = outline.first_kept;
     let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
     let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
-    let freed: i64 = record
-        .elisions
-        .iter()
-        .filter(|elision| !anchors.contains(&elision.entry_id))
-        .map(|elision| i64::from(elision.tokens_before) - i64::from(elision.tokens_after))
-        .sum();
+    let freed = |part: ElidedPart| -> i64 {
+        let kept = record.elisions.iter().filter(|one| one.part == part && !anchors.contains(&one.entry_id));
+        kept.map(Elision::freed).sum()
+    };
+    let (arguments, elided) = (freed(ElidedPart::Arguments), freed(ElidedPart::Result));
     let all = state.account.path_tokens - kept.path_tokens_before;
     let results = state.account.path_result_tokens - kept.path_result_tokens_before;
     let summary = if record.summary.is_some() { i64::from(record.summary_tokens) } else { 0 };
-    state.account.rebase(summary, anchored.messages + all - results, anchored.tool_results + results - freed);
+    let messages = anchored.messages + all - results - arguments;
+    state.account.rebase(summary, messages, anchored.tool_results + results - elided);
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.
 pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
+    state.auto_retry_at = Some(grown(state, settings));
+}
+
+/// Lets the context be handed out as large as it is until it has grown.
+pub(super) fn leave_unrelieved(state: &mut SessionState, settings: &Settings) {
+    state.unrelieved = Some(grown(state, settings));
+}
+
+fn grown(state: &SessionState, settings: &Settings) -> u64 {
     let (tokens, _) = state.account.tokens(settings.estimator);
-    state.auto_retry_at = Some((tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1);
+    (tokens as f64 * RETRY_GROWTH).ceil() as u64 + 1
 }

@@ -10,6 +10,7 @@ use crate::domain::compaction::{
     CompactionResult, Fallback, FileLists, IdentifierReport, NetReport, Reason, UpstreamReport,
 };
 use crate::domain::guard::savings_pct;
+use crate::domain::prices::net;
 use crate::domain::settings::Strategy;
 use crate::service::work::{SummaryOutcome, Work};
 use crate::store::compactions::CompactionRow;
@@ -22,6 +23,8 @@ pub(super) struct Measured {
     pub kept: u64,
     pub reason: Option<Reason>,
     pub duration_ms: u64,
+    /// US dollars for a million tokens that the session sends; `None`: not known.
+    pub input_price: Option<f64>,
 }
 
 pub(super) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
@@ -71,6 +74,7 @@ pub(super) fn result(
     measured: Measured,
 ) -> CompactionResult {
     let outline = &work.outline;
+    let input_price = measured.input_price;
     let blank = blank(work.requested, measured);
     let strategy_used = match work.strategy {
         _ if outline.elides_only => work.strategy,
@@ -93,13 +97,16 @@ pub(super) fn result(
         details: outline.files.clone(),
         identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
         upstream: outcome.upstream.clone(),
-        net: NetReport {
-            tokens_shed_per_turn: blank.tokens_saved,
-            summary_cost_usd: outcome.upstream.cost_usd,
-            break_even_turns: None,
-        },
+        net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
         ..blank
     }
+}
+
+/// What a summary cost that was not used after all.
+pub(super) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
+    result.upstream = outcome.upstream.clone();
+    result.fallback = outcome.fallback.clone();
+    result.net.summary_cost_usd = outcome.upstream.cost_usd;
 }
 
 pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
@@ -108,6 +115,12 @@ pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigg
         "contextd_compactions_total", "status" => status, "strategy" => strategy, "trigger" => trigger.as_str()
     )
     .increment(1);
+}
+
+/// How long the agent went on with a red context until the compaction was there.
+pub(super) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
+    let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
+    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.as_str()).record(seconds);
 }
 
 pub(super) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::entry::{advance, entry_of, hold_off, new_branch};
+use super::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
 use super::{Compaction, Status, show};
 use crate::domain::compaction::CompactionRecord;
 use crate::domain::entry::EntryType;
@@ -58,6 +58,8 @@ impl Service {
         let mut state = state_of_path(&loaded, fixed, head.state.clone());
         // Else the next append would do again what was just taken back.
         hold_off(&mut state, &head.settings);
+        leave_unrelieved(&mut state, &head.settings);
+        self.drop_candidate(&mut transaction, tenant, &mut state, &head.settings).await?;
         advance(&mut head, state, &entry)?;
         session.head = head.row;
         let write = Write {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,24 +11,27 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::begin::carried_out;
-use super::entry::{compaction_entry, draft, rebase};
-use super::report::{Measured, blank, result};
+use super::commit::{Weighed, Worth, weigh};
+use super::entry::draft;
+use super::report::{Measured, blank, result, tried};
 use super::{CompactRequest, Trigger, check_strategy};
 use crate::domain::compaction::{CompactionResult, Reason};
 use crate::domain::format::Format;
 use crate::domain::guard::AntiThrash;
 use crate::domain::settings::{Settings, Strategy};
-use crate::domain::verify;
 use crate::service::append::{self, Append};
 use crate::service::clock;
 use crate::service::context::render;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::{Head, Newest, SessionState};
+use crate::service::plan::plan_on;
 use crate::service::sessions::{count_system, count_tools};
 use crate::service::state::{Service, Tenant};
+use crate::service::tool_calls;
 use crate::service::view::{self, Loaded};
-use crate::service::work::{Basis, Decision, Material, SummaryOutcome, Work, build};
+use crate::service::work::{Basis, Decision, Material, Originals, Reading, SummaryOutcome, Work, build};
 use crate::store::entries::StoredEntry;
+use crate::store::path::Segment;
 use crate::store::sessions::HeadRow;
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
@@ -57,10 +61,10 @@ pub struct Compacted {
     pub result: CompactionResult,
 }
 
-/// A transcript as a session would hold it.
+/// A transcript as a session would hold it, and what is to be done about it.
 struct Transcript {
     head: Head,
-    loaded: Loaded,
+    material: Arc<Material>,
 }
 
 impl Service {
@@ -80,14 +84,17 @@ impl Service {
         };
         let settings = Arc::new(self.inner.resolve_map(&asked.patch(), None)?);
         let requested = request.strategy.unwrap_or(settings.strategy);
-        let transcript = read(&request, Arc::clone(&settings)).await?;
-        let job = move || plan(transcript, &asked, requested);
+        let (head, loaded) = read(&request, settings).await?;
+        let job = move || plan(head, loaded, asked, requested);
         let (transcript, decision) = tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
         let decision = match decision {
             Ok(decision) => decision,
-            Err(reason) => return transcript.skipped(request, requested, reason, started),
+            Err(reason) => {
+                let job = move || transcript.skipped(request, requested, reason, started);
+                return tokio::task::spawn_blocking(job).await.context("writing a transcript")?;
+            }
         };
-        let work = work(&settings, requested, decision);
+        let work = work(&transcript.material.settings, requested, decision);
         let outcome =
             by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);
@@ -95,7 +102,7 @@ impl Service {
     }
 }
 
-async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<Transcript> {
+async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, Loaded)> {
     let session_id = clock::new_id();
     let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
     let row = HeadRow {
@@ -110,7 +117,7 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<Tra
         fill_state: String::new(),
         tokens: 0,
     };
-    let mut head = Head { session_id, row, state, settings, is_fork: false };
+    let mut head = Head { session_id, row, state, settings, is_fork: false, model: None };
     let append = Append {
         format: request.format,
         items: request.items.clone(),
@@ -133,29 +140,53 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<Tra
     let newest = view::newest_of(&stored);
     let loaded = Loaded::new(stored, newest);
     head.state = view::state_of_path(&loaded, fixed, head.state);
-    Ok(Transcript { head, loaded })
+    Ok((head, loaded))
 }
 
 type Planned = (Transcript, std::result::Result<Decision, Reason>);
 
-fn plan(transcript: Transcript, asked: &CompactRequest, requested: Strategy) -> Result<Planned> {
-    let settings = Arc::clone(&transcript.head.settings);
-    let account = &transcript.head.state.account;
-    if u64::from(account.system) + u64::from(account.tools) >= u64::from(settings.usable()) {
-        return Ok((transcript, Err(Reason::FixedOverhead)));
-    }
-    let material = Material {
-        loaded: &transcript.loaded,
-        // All that there is lies at hand, so a summary is written afresh from it only where an earlier one is known.
-        originals: Some(&transcript.loaded).filter(|loaded| !settings.iterative && loaded.newest.is_some()),
-        state: &transcript.head.state,
-        settings: &settings,
-        request: asked,
+fn plan(head: Head, loaded: Loaded, request: CompactRequest, requested: Strategy) -> Result<Planned> {
+    let material = Arc::new(Material {
+        plan: plan_on(&loaded, &head.settings, None),
+        loaded,
+        state: head.state.clone(),
+        settings: (*head.settings).clone(),
+        request,
         trigger: Trigger::Manual,
         strategy: carried_out(requested),
-    };
-    let decision = build(&material)?;
-    Ok((transcript, decision))
+    });
+    let decision =
+        if head.state.account.has_no_room(&head.settings) { Err(Reason::FixedOverhead) } else { decide(&material)? };
+    Ok((Transcript { head, material }, decision))
+}
+
+/// As a stored session's compaction is decided, from what lies at hand.
+fn decide(material: &Arc<Material>) -> Result<std::result::Result<Decision, Reason>> {
+    if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
+        return Ok(Err(reason));
+    }
+    let path = &material.loaded.stored;
+    let mut reading = Reading::new(Arc::clone(material));
+    for stored in within(path, &reading.segments()) {
+        reading.take(stored)?;
+    }
+    let mut originals = Originals::of(material);
+    if let Some(originals) = &mut originals {
+        let whole = tool_calls::join((0..path.len()).map(|index| material.loaded.segment(index)));
+        for stored in within(path, &originals.segments(&whole)) {
+            originals.take(stored)?;
+        }
+    }
+    build(material, reading, originals)
+}
+
+/// The entries of these segments: there is one branch, so that depths tell them apart.
+fn within<'p>(path: &'p [Arc<StoredEntry>], segments: &'p [Segment]) -> impl Iterator<Item = &'p StoredEntry> {
+    let at = |depth: i64| path.partition_point(|stored| stored.entry.head.depth < depth);
+    segments
+        .iter()
+        .flat_map(move |segment| path[at(segment.from)..at(segment.to.saturating_add(1))].iter())
+        .map(Arc::as_ref)
 }
 
 fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
@@ -178,23 +209,22 @@ fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
 
 impl Transcript {
     fn compacted(
-        mut self,
+        self,
         request: StatelessRequest,
         work: &Work,
         outcome: &SummaryOutcome,
-        started: chrono::DateTime<chrono::Utc>,
+        started: DateTime<Utc>,
     ) -> Result<Compacted> {
-        let mut draft = draft(work, outcome);
+        let draft = draft(work, outcome);
         let (before, _) = self.head.state.account.tokens(self.head.settings.estimator);
-        let entry = compaction_entry(&self.head, work, &mut draft, before);
-        let mut state = self.head.state.clone();
-        rebase(&mut state, &work.outline, &draft.record);
-        let after = state.snapshot(&self.head.settings);
-        let grows = state.account.estimated() >= self.head.state.account.estimated();
-        if grows || verify::check_growth(before, after.tokens).is_err() {
-            return self.skipped(request, work.requested, Reason::WouldGrow, started);
+        let Weighed { entry, mut state, refused } = weigh(&self.head, work, &draft, Worth::NoGrowth);
+        if let Some(reason) = refused {
+            let mut skipped = self.skipped(request, work.requested, reason, started)?;
+            tried(&mut skipped.result, outcome);
+            return Ok(skipped);
         }
-        state.guard.record(before, after.tokens, state.messages, &self.head.settings);
+        let after = state.snapshot(&self.head.settings).tokens;
+        state.guard.record(before, after, state.messages, &self.head.settings);
         let newest = Newest {
             id: entry.head.id,
             depth: entry.head.depth,
@@ -202,9 +232,10 @@ impl Transcript {
             anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
             is_revert: false,
         };
-        let mut stored = std::mem::take(&mut self.loaded.stored);
+        let mut stored = self.material.loaded.stored.clone();
         stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));
-        let (messages, system) = render(&Loaded::new(stored, Some(newest)), request.format, request.system)?;
+        let thinking = self.head.settings.thinking;
+        let (messages, system) = render(&Loaded::new(stored, Some(newest)), request.format, thinking, request.system)?;
         let measured = Measured {
             entry_id: None,
             before,
@@ -212,6 +243,7 @@ impl Transcript {
             kept: work.outline.kept,
             reason: None,
             duration_ms: since(started),
+            input_price: None,
         };
         let mut result = result(work, outcome, Some(&draft), measured);
         // No entry of this id is anywhere.
@@ -225,10 +257,11 @@ impl Transcript {
         request: StatelessRequest,
         requested: Strategy,
         reason: Reason,
-        started: chrono::DateTime<chrono::Utc>,
+        started: DateTime<Utc>,
     ) -> Result<Compacted> {
         let snapshot = self.head.state.snapshot(&self.head.settings);
-        let (messages, system) = render(&self.loaded, request.format, request.system)?;
+        let thinking = self.head.settings.thinking;
+        let (messages, system) = render(&self.material.loaded, request.format, thinking, request.system)?;
         let measured = Measured {
             entry_id: None,
             before: snapshot.tokens,
@@ -236,11 +269,12 @@ impl Transcript {
             snapshot,
             reason: Some(reason),
             duration_ms: since(started),
+            input_price: None,
         };
         Ok(Compacted { messages, system, result: blank(requested, measured) })
     }
 }
 
-fn since(started: chrono::DateTime<chrono::Utc>) -> u64 {
+fn since(started: DateTime<Utc>) -> u64 {
     u64::try_from((clock::now() - started).num_milliseconds()).unwrap_or(0)
 }

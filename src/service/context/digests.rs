@@ -63,6 +63,28 @@ impl DigestCache {
     }
 }
 
+impl DigestCache {
+    /// Whether these messages were handed out last, more having come since or not.
+    pub async fn begin_with(
+        &self,
+        pool: &PgPool,
+        tenant: Tenant,
+        session_id: Uuid,
+        format: Format,
+        messages: &[Box<RawValue>],
+    ) -> Result<bool> {
+        let before = match self.last.get(&(tenant, session_id, format)) {
+            Some(before) => before,
+            None => {
+                let stored = rebuilds::get(pool, tenant.0, session_id, format.as_str()).await?;
+                Arc::new(stored.map(|bytes| from_bytes(&bytes)).unwrap_or_default())
+            }
+        };
+        let same = || before.iter().zip(messages).all(|(before, now)| *before == digest(now.get()));
+        Ok(!before.is_empty() && before.len() <= messages.len() && same())
+    }
+}
+
 /// Eight bytes at a time: contexts are long, and who makes two of their own messages collide misleads nobody else.
 fn digest(text: &str) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

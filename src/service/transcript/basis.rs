@@ -133,7 +133,7 @@ impl Service {
         let newest = view::newest_of(&stored);
         let loaded = Loaded::new(stored, newest);
         let on_path: Vec<&CompactionRecord> =
-            loaded.stored.iter().filter_map(|stored| stored.record.as_ref()).collect();
+            loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
         if let Some((record, place)) = held(on_path.into_iter().rev(), posted) {
             return Ok(Basis::with(record.clone(), place, loaded));
         }
@@ -141,7 +141,7 @@ impl Service {
             // The leaf may have left the branch that was compacted.
             let all = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
             let records: Vec<&CompactionRecord> =
-                all.iter().rev().filter_map(|stored| stored.record.as_ref()).collect();
+                all.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
             let is_here = |record: &&CompactionRecord| loaded.heads.iter().any(|head| is_first_kept(head, record));
             if let Some((record, place)) = held(records.into_iter().filter(is_here), posted) {
                 return Ok(Basis::with(record.clone(), place, loaded));
@@ -187,7 +187,7 @@ impl Basis {
             .clone()
             .find(|at| is_first_kept(&loaded.heads[*at], &record))
             .or_else(|| places.clone().rev().find(by_source));
-        let own = loaded.stored.iter().rposition(|stored| stored.record.as_ref() == Some(&record));
+        let own = loaded.stored.iter().rposition(|stored| stored.record.as_deref() == Some(&record));
         let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
         let view = plan_view(&loaded.heads, Some(NewestCompaction { index, record: &record, first_kept }));
         let (before, after) = halves(&view);

@@ -8,11 +8,12 @@ use super::elide::Elided;
 use super::reading::Kept;
 use super::tasks::tasks;
 use super::{Decision, KeptFrom, Material, Originals, Outline, Reading};
-use crate::domain::compaction::{CompactionRecord, Elision, ElisionKind, FileLists, Reason};
+use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists, Reason};
 use crate::domain::identifiers;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
+use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
 use crate::service::compactions::CompactRequest;
 use crate::service::error::Result;
@@ -35,7 +36,7 @@ pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::resul
         .filter(|head| anchor_ids.contains(&head.id))
         .cloned()
         .collect();
-    let pruned = count_kind(&elided.merged, &previous, |kind| kind != ElisionKind::Mask);
+    let pruned = pruned_results(&elided.merged, record_elisions(&previous));
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if material.strategy == Strategy::Auto { Strategy::Mask } else { material.strategy };
     let record = previous.as_ref();
@@ -70,10 +71,15 @@ fn caller_files(request: &CompactRequest) -> Option<FileLists> {
     serde_json::from_value(request.details.clone()?).ok()
 }
 
-fn count_kind(merged: &[Elision], previous: &Option<CompactionRecord>, wanted: impl Fn(ElisionKind) -> bool) -> u32 {
-    let count = |elisions: &[Elision]| elisions.iter().filter(|elision| wanted(elision.kind)).count();
-    let before = previous.as_ref().map_or(0, |record| count(&record.elisions));
-    u32::try_from(count(merged).saturating_sub(before)).unwrap_or(u32::MAX)
+/// Results that pruning shows shorter, without those that it showed so `before`.
+fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
+    let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
+    let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
+    u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+}
+
+fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
+    record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
@@ -103,7 +109,10 @@ pub(super) fn summary_outline(
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted());
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    let allowance = Allowance::new(replaced_tokens, material.settings.reserve_tokens);
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -116,7 +125,6 @@ pub(super) fn summary_outline(
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
     let tasks = tasks(material, history, messages(turn_prefix));
-    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -142,5 +150,5 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens: plan.tokens_to_summarize + previous_tokens, strategy })
+    Ok(Decision { tasks, outline, replaced_tokens, strategy })
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Material;
-use crate::domain::compaction::{Elision, ElisionKind};
+use crate::domain::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::files::{FileOps, FileTable, OpenFile};
 use crate::domain::identifiers;
 use crate::domain::ledger::Recorder;
-use crate::domain::mask;
+use crate::domain::mask::{self, occurrences};
 use crate::domain::message::{Block, Message};
-use crate::domain::prune::{PruneItem, Pruner};
+use crate::domain::pairing;
+use crate::domain::prune::{PruneCall, PruneItem, Pruner};
 use crate::domain::summary::transcript::strip;
 use crate::domain::view::ViewItem;
 use crate::service::error::Result;
@@ -25,9 +26,11 @@ use crate::store::path::{self, Segment};
 /// The entries of a view, on their way past.
 pub(crate) struct Reading {
     material: Arc<Material>,
-    /// Places of the view's tool results, with the calls whose results are shown shorter already. Only where pruning
-    /// is asked for.
-    results: HashMap<usize, Vec<String>>,
+    /// Places of the view's tool results and of the calls before its tail, with what of them is shown shorter already.
+    /// Only where pruning is asked for.
+    traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
+    /// Results that no context shows: place and slot.
+    unanswered: HashSet<(usize, usize)>,
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
@@ -54,20 +57,26 @@ pub(super) struct Kept {
 
 impl Reading {
     pub(crate) fn new(material: Arc<Material>) -> Reading {
-        let (mut results, mut names) = (HashMap::new(), HashMap::new());
+        let (mut traffic, mut names) = (HashMap::new(), HashMap::new());
+        let mut unanswered = HashSet::new();
         if material.prunes() {
             let heads = &material.loaded.heads;
-            for item in material.loaded.view() {
+            let view = material.loaded.view();
+            unanswered = pairing::unanswered(&view, heads);
+            for item in view {
                 let ViewItem::Entry { index, elisions } = item else { continue };
-                if !heads[index].shape.results.is_empty() {
-                    results.insert(index, elisions.into_iter().map(|elision| elision.tool_call_id).collect());
+                let shape = &heads[index].shape;
+                if !shape.results.is_empty() || !(shape.calls.is_empty() || material.in_tail(index)) {
+                    let elided = elisions.into_iter().map(|elision| (elision.part, elision.tool_call_id));
+                    traffic.insert(index, elided.collect());
                 }
             }
             let calls = heads.iter().flat_map(|head| &head.shape.calls);
             names.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
         }
         Reading {
-            results,
+            traffic,
+            unanswered,
             names,
             pruner: Pruner::new(&material.settings),
             records: Records { files: seeded_files(&material.loaded), ..Records::default() },
@@ -79,7 +88,7 @@ impl Reading {
 
     /// Where the entries are that have something to say here.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        let mut wanted: Vec<usize> = self.results.keys().copied().collect();
+        let mut wanted: Vec<usize> = self.traffic.keys().copied().collect();
         if let Some(plan) = self.material.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
@@ -108,14 +117,17 @@ impl Reading {
         Ok(())
     }
 
-    /// The cuts of the message's results, as far as they are known before the rest is read.
+    /// The cuts of the message's results and arguments, as far as they are known before the rest is read.
     fn prune(&mut self, index: usize, message: &Message) -> Vec<Elision> {
-        let Some(elided) = self.results.get(&index) else { return Vec::new() };
+        let Some(elided) = self.traffic.get(&index) else { return Vec::new() };
         let Some(head) = self.material.loaded.heads.get(index) else { return Vec::new() };
         let in_tail = self.material.in_tail(index);
+        let already = |part, id: &str| elided.iter().any(|one| one.0 == part && one.1 == id);
         let mut cut = Vec::new();
-        for (result, known) in message.tool_results().zip(&head.shape.results) {
-            if !result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
+        let ids = occurrences(message.tool_results().map(|result| result.tool_call_id.as_str()));
+        for (slot, (result, known)) in message.tool_results().zip(&head.shape.results).enumerate() {
+            let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
+            if !is_text || self.unanswered.contains(&(index, slot)) {
                 continue;
             }
             cut.extend(self.pruner.add(&PruneItem {
@@ -124,8 +136,19 @@ impl Reading {
                 name: self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default(),
                 text: &result.plain_text(),
                 tokens: known.tokens,
-                already_elided: elided.contains(&known.call_id),
+                already_elided: already(ElidedPart::Result, &known.call_id),
                 in_tail,
+                ambiguous: ids.get(result.tool_call_id.as_str()).is_some_and(|count| *count > 1),
+            }));
+        }
+        let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
+        for call in message.tool_calls() {
+            cut.extend(self.pruner.add_call(&PruneCall {
+                entry_id: head.id,
+                call,
+                already_elided: already(ElidedPart::Arguments, &call.id),
+                in_tail,
+                ambiguous: ids.get(call.id.as_str()).is_some_and(|count| *count > 1),
             }));
         }
         cut
@@ -150,8 +173,9 @@ impl Records {
 /// Of a result that a later one repeats, only that is known at the end.
 fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elision]) {
     // As in a message: the last elision of a call is the one that counts.
+    let results = pruned.iter().filter(|elision| elision.part == ElidedPart::Result);
     let last: HashMap<(Uuid, &str), &Elision> =
-        pruned.iter().map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
+        results.map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
     let mut copies: HashMap<Uuid, Vec<Elision>> = HashMap::new();
     for elision in last.into_values().filter(|elision| elision.kind == ElisionKind::Duplicate) {
         copies.entry(elision.entry_id).or_default().push(elision.clone());

@@ -53,7 +53,8 @@ async fn run(
     change: impl FnOnce(&mut UpstreamConfig),
 ) -> Result<SummaryOutcome, Failure> {
     let settings = settings(on_failure);
-    let request = Request { tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 100_000 };
+    let request =
+        Request { tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 100_000, prefix: None };
     summarise(&upstreams(server, change), &request).await
 }
 
@@ -81,7 +82,8 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
 
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
     for (builtin, upstream) in [(true, None), (true, Some("played")), (false, Some("builtin"))] {
-        let request = Request { tasks: &tasks, settings: &settings, builtin, upstream, replaced_tokens: 1_000 };
+        let request =
+            Request { tasks: &tasks, settings: &settings, builtin, upstream, replaced_tokens: 1_000, prefix: None };
         let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
         assert!(outcome.builtin && outcome.history.is_some());
         assert_eq!((outcome.upstream, outcome.fallback), (UpstreamReport::default(), Fallback::default()));
@@ -120,7 +122,14 @@ async fn a_refused_answer_is_asked_for_once_more() {
 async fn a_summary_larger_than_what_it_replaces_is_refused() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
-    let request = Request { tasks: &tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 3 };
+    let request = Request {
+        tasks: &tasks,
+        settings: &settings,
+        builtin: false,
+        upstream: None,
+        replaced_tokens: 3,
+        prefix: None,
+    };
     let failure = summarise(&upstreams(&server, |_| {}), &request).await.unwrap_err();
     assert_eq!(failure.code(), "too_large");
 }
@@ -150,6 +159,7 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
             builtin: false,
             upstream: Some("gone"),
             replaced_tokens: 1_000,
+            prefix: None,
         };
         match summarise(&upstreams(&server, |_| {}), &request).await {
             Ok(outcome) => {
@@ -192,4 +202,190 @@ async fn a_window_smaller_than_configured_is_found_by_halving() {
     let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |_| {}).await.unwrap_err();
     assert_eq!(failure.code(), "context_overflow");
     assert!(server.calls() < 200, "{} calls", server.calls());
+}
+
+/// Two upstreams, the second one a fallback of the first and ten times as dear.
+fn chained(first: &PlayedUpstream, second: &PlayedUpstream) -> Upstreams {
+    let config = |name: &str, server: &PlayedUpstream, factor: f64| UpstreamConfig {
+        base_url: server.base_url(),
+        model: format!("model-{name}"),
+        max_retries: 1,
+        retry_base: Duration::from_millis(2),
+        is_priced: true,
+        price_input_per_mtok: factor,
+        price_output_per_mtok: factor * 10.0,
+        price_cached_per_mtok: Some(0.0),
+        ..UpstreamConfig::new(name, UpstreamKind::Openai)
+    };
+    let first = UpstreamConfig { fallbacks: vec!["second".into()], ..config("first", first, 1.0) };
+    Upstreams::new(vec![first, config("second", second, 10.0)], Some("first")).expect("a valid configuration")
+}
+
+async fn run_chain(
+    first: &PlayedUpstream,
+    second: &PlayedUpstream,
+    on_failure: OnUpstreamFailure,
+) -> Result<SummaryOutcome, Failure> {
+    let (settings, tasks) = (settings(on_failure), history());
+    let request = Request {
+        tasks: &tasks,
+        settings: &settings,
+        builtin: false,
+        upstream: None,
+        replaced_tokens: 100_000,
+        prefix: None,
+    };
+    summarise(&chained(first, second), &request).await
+}
+
+#[tokio::test]
+async fn a_fallback_is_asked_after_the_retries_of_the_first() {
+    let first = PlayedUpstream::start(Behaviour::Status(503, None)).await;
+    let second = PlayedUpstream::start(Behaviour::good()).await;
+    let outcome = run_chain(&first, &second, OnUpstreamFailure::Fail).await.unwrap();
+    assert_eq!((first.calls(), second.calls()), (2, 1));
+    let wanted = Fallback { used: true, from: Some("first".into()), reason: Some("server_error".into()) };
+    assert_eq!((outcome.fallback, outcome.builtin, outcome.unpriced), (wanted, false, false));
+    assert_eq!(outcome.history.as_deref(), Some(SUMMARY));
+    let spent = outcome.upstream;
+    assert_eq!((spent.name.as_deref(), spent.model.as_deref(), spent.calls), (Some("second"), Some("model-second"), 3));
+    // 60 tokens of input that no cache served, 20 of output.
+    assert!((spent.cost_usd - (600.0 + 2_000.0) / 1e6).abs() < 1e-12, "{}", spent.cost_usd);
+}
+
+#[tokio::test]
+async fn refused_answers_are_paid_for() {
+    let first = PlayedUpstream::start(Behaviour::ToolCall).await;
+    let second = PlayedUpstream::start(Behaviour::good()).await;
+    let spent = run_chain(&first, &second, OnUpstreamFailure::Fail).await.unwrap().upstream;
+    assert_eq!((spent.calls, spent.input_tokens, spent.cached_tokens), (3, 300, 120));
+    assert!((spent.cost_usd - (2.0 * 260.0 + 2_600.0) / 1e6).abs() < 1e-12, "{}", spent.cost_usd);
+}
+
+#[tokio::test]
+async fn when_all_fail_the_builtin_stands_in_or_all_reasons_are_told() {
+    let first = PlayedUpstream::start(Behaviour::Refusal).await;
+    let second = PlayedUpstream::start(Behaviour::Status(401, None)).await;
+    let outcome = run_chain(&first, &second, OnUpstreamFailure::Fallback).await.unwrap();
+    assert!(outcome.builtin && outcome.history.is_some());
+    let wanted = Fallback { used: true, from: Some("first".into()), reason: Some("refusal".into()) };
+    assert_eq!(outcome.fallback, wanted);
+    assert_eq!((outcome.upstream.name.as_deref(), outcome.upstream.calls), (Some(BUILTIN), 3));
+    assert!(outcome.upstream.cost_usd > 0.0);
+
+    let failure = run_chain(&first, &second, OnUpstreamFailure::Fail).await.unwrap_err();
+    assert_eq!(failure.code(), "refusal");
+    let told = failure.to_string();
+    assert!(told.contains("`first`: ") && told.contains("`second`: ") && told.contains("401"), "{told}");
+}
+
+#[tokio::test]
+async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
+    let first = PlayedUpstream::start(Behaviour::Status(503, None)).await;
+    let second = PlayedUpstream::start(Behaviour::good()).await;
+    let upstreams = chained(&first, &second);
+    let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
+    let request = Request {
+        tasks: &tasks,
+        settings: &settings,
+        builtin: false,
+        upstream: None,
+        replaced_tokens: 100_000,
+        prefix: None,
+    };
+    for _ in 0..5 {
+        summarise(&upstreams, &request).await.unwrap();
+    }
+    let asked = first.calls();
+    let outcome = summarise(&upstreams, &request).await.unwrap();
+    assert_eq!(outcome.fallback.reason.as_deref(), Some("circuit_open"));
+    assert_eq!((first.calls(), outcome.upstream.calls), (asked, 1));
+}
+
+#[tokio::test]
+async fn a_model_that_writes_too_much_does_not_fold_for_ever() {
+    let server = PlayedUpstream::start(Behaviour::Good("word ".repeat(12_000))).await;
+    let tasks = [task(SummaryPart::History, 200)];
+    let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await;
+    assert_eq!(failure.unwrap_err().code(), "context_overflow");
+    assert!(server.calls() < 200, "{} calls", server.calls());
+}
+
+/// A context as chat messages, with a spacing and an escape that no writer of ours would choose.
+fn session_context() -> SessionPrefix {
+    let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+    SessionPrefix {
+        format: crate::domain::format::Format::OpenaiChat,
+        model: "played".to_owned(),
+        system: Some(raw(r#""Be \u0063areful.""#)),
+        tools: Some(raw(r#"[ {"type": "function", "function": {"name": "read", "parameters": {}}} ]"#)),
+        messages: vec![
+            raw(r#"{"role":"user",  "content":"Mo\u0076e it."}"#),
+            raw(r#"{"content":"Done.","role":"assistant","n":1.10}"#),
+        ],
+        tokens: 50_000,
+        kept_from: Some("Done.".to_owned()),
+    }
+}
+
+async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamConfig)) -> SummaryOutcome {
+    let (settings, tasks) =
+        (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)]);
+    let prefix = session_context();
+    let request = Request {
+        tasks: &tasks,
+        settings: &settings,
+        builtin: false,
+        upstream: None,
+        replaced_tokens: 100_000,
+        prefix: Some(&prefix),
+    };
+    let upstreams = upstreams(server, |config| {
+        config.reuse_prefix = true;
+        change(config);
+    });
+    summarise(&upstreams, &request).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_sessions_own_context_is_sent_to_the_byte() {
+    let server = PlayedUpstream::start(Behaviour::good()).await;
+    let outcome = run_prefix(&server, |_| {}).await;
+    assert_eq!((outcome.history.as_deref(), outcome.turn_prefix), (Some(SUMMARY), None));
+    assert!(outcome.upstream.prefix_reused && outcome.upstream.calls == 1);
+    let request = server.requests().remove(0);
+    let begin = r#""messages":[{"role":"system","content":"Be \u0063areful."},{"role":"user",  "content":"Mo\u0076e it."},{"content":"Done.","role":"assistant","n":1.10},{"#;
+    assert!(request.text.contains(begin), "{}", request.text);
+    assert_eq!(request.body["tool_choice"], "none");
+    assert_eq!(request.body["tools"][0]["function"]["name"], "read");
+    let last = request.body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["role"], "user");
+    assert!(last["content"].as_str().unwrap().contains("## Goal"), "{last}");
+}
+
+#[tokio::test]
+async fn the_prefix_is_left_where_it_does_not_fit_or_is_not_the_models() {
+    type Change = fn(&mut UpstreamConfig);
+    let changes: [Change; 4] = [
+        |config| config.model = "another".to_owned(),
+        |config| config.reuse_prefix = false,
+        |config| config.context_window = 50_000,
+        |config| config.kind = UpstreamKind::Anthropic,
+    ];
+    for change in changes {
+        let server = PlayedUpstream::start(Behaviour::good()).await;
+        let outcome = run_prefix(&server, change).await;
+        assert!(!outcome.upstream.prefix_reused);
+        assert!(server.requests().iter().all(|request| request.user().contains("<conversation>")));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_call_or_an_overflow_in_answer_to_the_prefix_leads_to_the_usual_way() {
+    for bad in [Behaviour::ToolCall, Behaviour::Overflow, Behaviour::Status(400, None)] {
+        let server = PlayedUpstream::start(Behaviour::then_good([bad.clone()])).await;
+        let outcome = run_prefix(&server, |_| {}).await;
+        assert!(!outcome.upstream.prefix_reused && !outcome.fallback.used, "{bad:?}");
+        assert_eq!((outcome.history.as_deref(), outcome.upstream.calls), (Some(SUMMARY), 3), "{bad:?}");
+    }
 }

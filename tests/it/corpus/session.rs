@@ -40,7 +40,7 @@ pub async fn run(app: &App, recording: &Recording) -> Outcome {
     outcome
 }
 
-async fn create(app: &App, recording: &Recording) -> String {
+pub async fn create(app: &App, recording: &Recording) -> String {
     // Nothing starts by itself, so that the first rebuild shows the transcript as it came.
     let mut body = json!({"title": recording.name, "settings": {"enabled": false}});
     for (name, value) in [("system", &recording.system), ("tools", &recording.tools)] {
@@ -52,20 +52,20 @@ async fn create(app: &App, recording: &Recording) -> String {
 }
 
 /// A session's tokens, all of them and those of its messages.
-struct Size {
-    tokens: u64,
-    messages: u64,
+pub struct Size {
+    pub tokens: u64,
+    pub messages: u64,
 }
 
 impl Size {
-    fn of(snapshot: &Value) -> Size {
+    pub fn of(snapshot: &Value) -> Size {
         let part = |name: &str| snapshot["breakdown"][name].as_u64().unwrap();
         Size { tokens: snapshot["tokens"].as_u64().unwrap(), messages: part("messages") + part("tool_results") }
     }
 }
 
 /// The snapshot after the last item, or the item that was refused and why.
-async fn append(app: &App, session: &str, recording: &Recording) -> Result<Value, String> {
+pub async fn append(app: &App, session: &str, recording: &Recording) -> Result<Value, String> {
     let mut snapshot = Value::Null;
     for batch in recording.items.chunks(BATCH) {
         let body = json!({"format": recording.format, "items": batch});
@@ -143,6 +143,11 @@ async fn check_contexts(
 
 /// Leaves about a quarter of the session as it is, in a window that the whole nearly fills.
 async fn compact_for(app: &App, session: &str, size: Size) -> Value {
+    compact_with(app, session, size, json!({})).await
+}
+
+/// As [`compact_for`], asked for in these words.
+pub async fn compact_with(app: &App, session: &str, size: Size, request: Value) -> Value {
     let reserve = (size.tokens / 3).max(64);
     let settings = json!({
         "context_window": size.tokens + reserve + 1,
@@ -150,7 +155,7 @@ async fn compact_for(app: &App, session: &str, size: Size) -> Value {
         "keep_recent_tokens": size.messages / 4,
     });
     app.patch(session, json!({"settings": settings})).await.expect(200);
-    compact(app, session, json!({})).await
+    compact(app, session, request).await
 }
 
 async fn check_compaction(app: &App, session: &str, done: &Value, outcome: &mut Outcome, faults: &mut Vec<String>) {
@@ -190,7 +195,7 @@ async fn check_calls(app: &App, session: &str, expected: &[String], faults: &mut
 }
 
 /// The ids of the calls on a path, read off the items.
-fn expected_calls(format: &str, path: &[Value]) -> Vec<String> {
+pub fn expected_calls(format: &str, path: &[Value]) -> Vec<String> {
     let empty = Vec::new();
     let list = |value: &Value| value.as_array().unwrap_or(&empty).clone();
     let mut ids = Vec::new();

@@ -212,6 +212,7 @@ fn change() -> impl Strategy<Value = Change> {
         of("context_window", json!([2_500, 6_000, 60_000])),
         of("tool_prune_before_summarise", json!([true, false])),
         of("exclude_tools", json!([[], ["read"], ["bash", "deploy"]])),
+        of("thinking", json!(["auto", "keep", "strip"])),
         of("template", json!(["checkpoint", "six_section", "continuity", "prose"])),
         of("max_consecutive_low_savings", json!([0, 2])),
         any::<u16>().prop_map(Change::Pin),

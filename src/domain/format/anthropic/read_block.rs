@@ -17,6 +17,7 @@ pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -
         "tool_use" if role != Role::Assistant => fail(pointer, "tool_use belongs into an assistant message"),
         "tool_result" if role != Role::User => fail(pointer, "tool_result belongs into a user message"),
         "thinking" | "redacted_thinking" => read_thinking(block, kind, pointer, needs_repair),
+        "compaction" => read_compaction(block, pointer, needs_repair),
         "tool_use" => read_call(block, pointer, needs_repair),
         "tool_result" => read_result(block, pointer, needs_repair),
         "server_tool_use" | "mcp_tool_use" => read_server_call(block, pointer),
@@ -51,6 +52,13 @@ fn read_thinking(block: &Object, kind: &str, pointer: &str, needs_repair: &mut b
     let replayable = proof.is_some_and(|proof| !proof.is_empty());
     *needs_repair |= !replayable;
     Ok(Block::Thinking { text: text.into(), opaque: replayable.then(|| opaque(block.clone())) })
+}
+
+/// The provider's own summary, as text for all others. One without a summary is refused as input.
+fn read_compaction(block: &Object, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
+    let summary = string(block, "content", pointer)?.unwrap_or_default();
+    *needs_repair |= summary.trim().is_empty();
+    Ok(Block::Text { text: summary.to_owned(), opaque: Some(opaque(without(block, &["content"]))) })
 }
 
 fn read_call(block: &Object, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {

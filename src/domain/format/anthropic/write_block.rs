@@ -28,7 +28,8 @@ pub fn write(block: &Block, place: Place<'_>, empty: &mut usize, notes: &mut Not
         }
         Block::Text { text, opaque } => {
             let mut written = around(opaque.as_ref(), "text");
-            written.insert("text".into(), text.as_str().into());
+            let key = if written.get("type").is_some_and(|kind| kind == "compaction") { "content" } else { "text" };
+            written.insert(key.into(), text.as_str().into());
             Some(Value::Object(written))
         }
         Block::Thinking { opaque, .. } => {
@@ -47,7 +48,7 @@ pub fn write(block: &Block, place: Place<'_>, empty: &mut usize, notes: &mut Not
         Block::Raw(opaque) => {
             let whole = own(Some(opaque), Format::Anthropic).cloned();
             if whole.is_none() {
-                notes.add("raw_dropped", format!("a block known to {} only", opaque.format.as_str()));
+                notes.add_pair(outgoing::raw_lost(opaque, "raw_dropped"));
             }
             whole
         }

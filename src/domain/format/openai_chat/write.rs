@@ -148,6 +148,11 @@ impl Said {
     fn add(&mut self, block: &Block) {
         match block {
             Block::Text { text, .. } if text.is_empty() => {}
+            Block::Text { text, opaque } if outgoing::is_foreign_compaction(opaque.as_ref(), Format::OpenaiChat) => {
+                let (code, detail) = outgoing::COMPACTION_AS_TEXT;
+                self.lose(code, detail);
+                self.parts.push(text_part(&outgoing::compaction_text(text)));
+            }
             Block::Text { text, .. } => self.parts.push(text_part(text)),
             Block::Thinking { opaque: Some(Opaque { format: Format::OpenaiChat, value }), .. } => self.fields(value),
             Block::Thinking { .. } => self.lose("thinking_dropped", "thinking is replayed to its own provider only"),
@@ -171,7 +176,10 @@ impl Said {
                 self.fields(value);
             }
             Block::Raw(Opaque { format: Format::OpenaiChat, value }) => self.parts.push(value.clone()),
-            Block::Raw(_) => self.lose("raw_block_dropped", "a block that only its own provider understands"),
+            Block::Raw(opaque) => {
+                let (code, detail) = outgoing::raw_lost(opaque, "raw_block_dropped");
+                self.lose(code, detail);
+            }
         }
     }
 

@@ -39,13 +39,17 @@ pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -
 /// The part for a text, image, document or raw block; `None`, with a note, where there is no way to say it.
 pub fn write(block: &Block, role: Role, notes: &mut Notes<'_>) -> Option<Value> {
     match block {
+        Block::Text { text, opaque } if outgoing::is_foreign_compaction(opaque.as_ref(), FORMAT) => {
+            notes.add_pair(outgoing::COMPACTION_AS_TEXT);
+            Some(write_text(&outgoing::compaction_text(text), None, role))
+        }
         Block::Text { text, opaque } => Some(write_text(text, opaque.as_ref(), role)),
         Block::Image { source } => Some(write_media("image", source, role, notes)),
         Block::Document { source } => Some(write_media("document", source, role, notes)),
         Block::Raw(opaque) => {
             let whole = own(Some(opaque), FORMAT).cloned();
             if whole.is_none() {
-                notes.add("raw_dropped", format!("a block known to {} only", opaque.format.as_str()));
+                notes.add_pair(outgoing::raw_lost(opaque, "raw_dropped"));
             }
             whole
         }

@@ -157,7 +157,7 @@ fn tells_server_tools_of_others_as_text() {
     let (items, notes) = written(&[piece(foreign)]);
     assert_eq!(items.len(), 1);
     assert!(items[0].to_string().contains("web_search"));
-    assert_eq!(notes, ["server_tool_as_text", "raw_dropped"]);
+    assert_eq!(notes, ["server_tool_as_text", "provider_compaction_as_text"]);
 }
 
 #[test]

@@ -44,6 +44,8 @@ enum Kind {
     Reasoning,
     /// The model's own: what reasoning leads to.
     Output,
+    /// A compaction: what stands before it and behind it may belong together.
+    Compaction,
     Input,
 }
 
@@ -73,6 +75,7 @@ impl Kind {
     fn classify(kind: Option<&str>, role: Option<&str>) -> Kind {
         match (kind, role) {
             (Some("reasoning"), _) => Kind::Reasoning,
+            (Some("compaction" | "compaction_summary"), _) => Kind::Compaction,
             (_, Some(role)) if role != "assistant" => Kind::Input,
             (Some("mcp_approval_response"), _) => Kind::Input,
             (Some(kind), _) if kind.ends_with("_output") => Kind::Input,
@@ -91,7 +94,9 @@ fn drop_lone_reasoning(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<String
             dropped.push(item.entry);
             continue;
         }
-        next = item.kind;
+        if item.kind != Kind::Compaction {
+            next = item.kind;
+        }
         kept.push(item.text);
     }
     for entry in dropped.into_iter().rev() {

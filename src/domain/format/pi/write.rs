@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
-use crate::domain::format::Format;
 use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
+use crate::domain::format::{Format, outgoing};
 use crate::domain::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
 
 const EPOCH: &str = "1970-01-01T00:00:00.000Z";
@@ -141,6 +141,11 @@ impl<'a> Writer<'a, '_> {
 
     fn block(&mut self, entry: Option<usize>, block: &Block) -> Option<Value> {
         match block {
+            Block::Text { text, opaque } if outgoing::is_foreign_compaction(opaque.as_ref(), Format::Pi) => {
+                let (code, detail) = outgoing::COMPACTION_AS_TEXT;
+                self.notes.push(Note::new(code, entry, detail));
+                Some(json!({"type": "text", "text": outgoing::compaction_text(text)}))
+            }
             Block::Text { text, .. } => Some(json!({"type": "text", "text": text})),
             Block::Thinking { text, opaque } => match opaque {
                 Some(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
@@ -163,7 +168,10 @@ impl<'a> Writer<'a, '_> {
             // Other results are entries of their own.
             Block::ToolResult(result) => Some(json!({"type": "text", "text": server_result_text(result)})),
             Block::Raw(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
-            Block::Raw(_) => self.drop(entry, "raw_dropped", "a block that only its own format can say"),
+            Block::Raw(opaque) => {
+                let (code, detail) = outgoing::raw_lost(opaque, "raw_dropped");
+                self.drop(entry, code, detail)
+            }
         }
     }
 

@@ -1,61 +1,26 @@
 //! What a transcript says about the work, found by rules.
 
-use std::collections::{HashMap, HashSet};
-
-use serde_json::Value;
-
 use super::super::super::identifiers;
-use super::super::super::ledger::{self, LedgerCall};
-use super::super::super::message::{Message, Role, ToolResult};
-use super::super::framing;
-use super::super::text::{brief, clip, first_line, sentences, words};
+use super::super::super::ledger;
+use super::super::super::message::{Message, Role};
+use super::super::speech::{self, Speech};
+use super::super::text::{brief, clip, sentences, words};
+
+mod continued;
+mod cues;
+mod steps;
+mod todos;
+
+pub use steps::{NO_RESULT, signature};
+use todos::State;
 
 /// Raw items are kept at this length at most; rendering clips further.
 pub const ITEM_CHARS: usize = 400;
 const REQUEST_CHARS: usize = 600;
 /// Newest items kept of what grows with the span.
 const MAX_FOUND: usize = 60;
-
-const DECISION_CUES: [&str; 20] = [
-    "decided",
-    "decision",
-    "instead of",
-    "rather than",
-    "root cause",
-    "the problem is",
-    "the issue is",
-    "the fix is",
-    "because",
-    "chose",
-    "going with",
-    "turns out",
-    "the reason",
-    "confirmed",
-    "trade-off",
-    "approach",
-    "we'll use",
-    "i'll use",
-    "原因",
-    "決定",
-];
-const NEXT_CUES: [&str; 14] = [
-    "next",
-    "remaining",
-    "still need",
-    "todo",
-    "to do",
-    "should then",
-    "follow-up",
-    "need to",
-    "needs to",
-    "will then",
-    "once that",
-    "afterwards",
-    "次に",
-    "接下来",
-];
-const INTENT_CUES: [&str; 10] =
-    ["i'll", "i will", "let me", "now i", "let's", "i'm going to", "i need to", "working on", "going to", "now let"];
+/// Decisions taken from one message.
+const MAX_DECISIONS: usize = 3;
 
 /// Everything that sections are filled from, oldest first within each list.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -75,44 +40,48 @@ pub struct Facts {
     pub results: Vec<String>,
     /// Calls that changed nothing.
     pub lookups: usize,
+    /// What was tried and worked, see [`signature`].
+    pub worked: Vec<String>,
+    /// The span has a todo list of its own.
+    pub planned: bool,
 }
 
 /// Begins an item of `in_progress` that only says how the span ended.
 pub const UNANSWERED: &str = "Not yet answered: ";
-/// Ends one.
-pub const NO_RESULT: &str = ": no result yet";
+
+/// Begin what [`Facts::conclude`] says; a later summary says its own.
+pub const ANSWER: &str = "Do what the user asked last: ";
+pub const AWAIT: &str = "Get the user's answer: ";
+pub const RESOLVE: &str = "Resolve: ";
 
 impl Facts {
     pub fn of(messages: &[Message]) -> Facts {
         let mut facts = Facts::default();
-        let calls = ledger::calls(messages);
-        facts.speech(messages);
-        facts.actions(&calls);
-        facts.todos(&calls);
-        facts.ending(messages);
+        let told = speech::of(messages);
+        facts.speech(messages, &told);
+        facts.actions(messages, &told);
+        facts.ending(messages, &told);
         facts.references(messages);
         facts
     }
 
-    fn speech(&mut self, messages: &[Message]) {
-        for (at, message) in messages.iter().enumerate() {
-            let text = message.plain_text();
-            match message.role {
-                Role::User if !is_synthetic(&text) => {
-                    self.goal.extend(request(&text));
-                    self.rules.extend(identifiers::rules(&text));
+    fn speech(&mut self, messages: &[Message], told: &[Speech]) {
+        for (at, (message, speech)) in messages.iter().zip(told).enumerate() {
+            match speech {
+                Speech::User(text) => {
+                    self.goal.extend(request(text));
+                    self.rules.extend(identifiers::rules(text));
                 }
-                Role::Assistant => {
-                    // What is said without a call ends a stretch of work: it tells how it came out.
-                    let concludes = message.tool_calls().next().is_none();
-                    let answered = messages.get(at + 1).is_none_or(|next| next.role == Role::User);
-                    if concludes && answered {
-                        self.done.extend(conclusion(&text));
-                    }
-                    let decisions = sentences(&text).into_iter().filter(|one| cued(one, &DECISION_CUES));
-                    self.decisions.extend(decisions.take(3).map(|one| clip(&one, ITEM_CHARS)));
+                Speech::Continued(text) => continued::take(self, text),
+                Speech::Output(_) => {}
+                Speech::Other if message.role == Role::Assistant => {
+                    // What is said without a call before the user speaks again tells how a stretch of work came out.
+                    let calls = message.tool_calls().next().is_some();
+                    let last = messages.get(at + 1).is_none();
+                    let concludes = !calls && (last || matches!(told.get(at + 1), Some(Speech::User(_))));
+                    self.statements(&message.plain_text(), concludes);
                 }
-                _ => {}
+                Speech::Other => {}
             }
             for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
                 // Not each time: what is let go is moved over.
@@ -123,108 +92,88 @@ impl Facts {
         }
     }
 
-    /// What calls changed, what they failed at and nothing later put right.
-    fn actions(&mut self, calls: &[LedgerCall<'_>]) {
-        let keys: Vec<String> = calls.iter().map(|call| ledger::describe(call.call, 120)).collect();
-        let mut last: HashMap<&str, usize> = HashMap::new();
-        let mut times: HashMap<&str, u32> = HashMap::new();
-        for (at, key) in keys.iter().enumerate() {
-            last.insert(key, at);
-            *times.entry(key).or_default() += 1;
+    fn statements(&mut self, text: &str, concludes: bool) {
+        if concludes {
+            self.done.extend(conclusion(text));
         }
-        let mut actions = Vec::new();
-        for (at, (call, key)) in calls.iter().zip(&keys).enumerate() {
-            let says = call.result.map(|result| brief(&telling_line(result), 160)).unwrap_or_default();
-            let read_only = ledger::is_read_only(call.call);
-            self.lookups += usize::from(read_only);
-            if last.get(key.as_str()) != Some(&at) || todo_list(call).is_some() {
-                continue;
-            }
-            let repeats = times.get(key.as_str()).filter(|&&n| n > 1).map(|n| format!(" (×{n})")).unwrap_or_default();
-            match call.result {
-                Some(result) if failed(result) => self.blocked.push(format!("{key}{repeats} failed: {says}")),
-                Some(_) if read_only => self.results.push(format!("{key}: {says}")),
-                Some(_) => actions.push(format!("{key}{repeats} → {}", if says.is_empty() { "ok" } else { &says })),
-                None => self.in_progress.push(format!("{key}{NO_RESULT}")),
-            }
-        }
-        let unseen = actions.len().saturating_sub(MAX_FOUND);
-        self.results.extend(actions.iter().rev().take(3).rev().cloned());
-        // Conclusions first: they are few and say more than single calls.
-        self.done.extend(actions.into_iter().skip(unseen));
-        self.blocked = newest_of(std::mem::take(&mut self.blocked));
-        self.results = newest_of(std::mem::take(&mut self.results));
+        let decisions = sentences(text).into_iter().filter(|one| cues::is_decision(one));
+        self.decisions.extend(decisions.take(MAX_DECISIONS).map(|one| clip(&plain(&one), ITEM_CHARS)));
     }
 
-    /// The newest todo list or plan says best what is done and what is not.
-    fn todos(&mut self, calls: &[LedgerCall<'_>]) {
-        let Some(items) = calls.iter().rev().find_map(todo_list) else { return };
-        for item in items {
-            let text =
-                ["content", "step", "title", "description", "task"].iter().find_map(|key| item.get(key)?.as_str());
-            let Some(text) = text.map(|text| brief(text, ITEM_CHARS)) else { continue };
-            match item.get("status").and_then(Value::as_str) {
-                Some("completed" | "done") => self.done.push(text),
-                Some("in_progress") => self.in_progress.push(text),
-                _ => self.next.push(text),
+    /// What calls changed, what they failed at and nothing later put right, and the agent's own list of work.
+    fn actions(&mut self, messages: &[Message], told: &[Speech]) {
+        let calls = ledger::calls(messages);
+        let steps = steps::of(messages, told, &calls);
+        let progress = steps::progress(&steps);
+        let ok = steps.iter().filter(|step| step.outcome == steps::Outcome::Ok);
+        self.worked = ok.map(|step| step.attempt.clone()).collect();
+        self.lookups = progress.lookups;
+        // Conclusions first: they are few and say more than single calls.
+        let unseen = progress.done.len().saturating_sub(MAX_FOUND);
+        self.done.extend(progress.done.into_iter().skip(unseen));
+        self.blocked = newest_of(progress.blocked);
+        self.results = newest_of(progress.results);
+        self.in_progress.extend(progress.pending);
+        self.decisions.extend(progress.refused.into_iter().map(|key| format!("The user did not allow {key}")));
+        for todo in todos::of(&calls) {
+            self.planned = true;
+            match todo.state {
+                State::Done => self.done.push(todo.text),
+                State::Open => self.in_progress.push(todo.text),
+                State::Pending => self.next.push(todo.text),
             }
         }
     }
 
     /// What the end of the span leaves open.
-    fn ending(&mut self, messages: &[Message]) {
-        let spoken = |role| {
-            messages.iter().enumerate().rev().find(|(_, message)| {
-                let text = message.plain_text();
-                message.role == role && !text.trim().is_empty() && !is_synthetic(&text)
-            })
-        };
-        let (user, assistant) = (spoken(Role::User), spoken(Role::Assistant));
-        if let Some((at, message)) = user
-            && assistant.is_none_or(|(answered, _)| answered < at)
+    fn ending(&mut self, messages: &[Message], told: &[Speech]) {
+        let asked = told.iter().enumerate().rev().find_map(|(at, speech)| match speech {
+            Speech::User(text) => Some((at, text)),
+            _ => None,
+        });
+        let spoke = |message: &&Message| message.role == Role::Assistant && !message.plain_text().trim().is_empty();
+        let answer = messages.iter().rposition(|message| spoke(&message));
+        if let Some((at, text)) = asked
+            && answer.is_none_or(|answered| answered < at)
         {
-            self.in_progress.extend(request(&message.plain_text()).map(|text| format!("{UNANSWERED}{text}")));
+            self.in_progress.extend(request(text).map(|text| format!("{UNANSWERED}{text}")));
         }
-        let Some((at, message)) = assistant else { return };
-        let said = sentences(&message.plain_text());
-        let open = user.is_none_or(|(asked, _)| asked < at);
-        for sentence in said.iter().map(|one| clip(one, ITEM_CHARS)) {
+        let Some((at, message)) = answer.and_then(|at| Some((at, messages.get(at)?))) else { return };
+        let open = asked.is_none_or(|(asked, _)| asked < at);
+        for sentence in sentences(&message.plain_text()).iter().map(|one| clip(&plain(one), ITEM_CHARS)) {
             if sentence.ends_with(['?', '？']) {
                 if open {
                     self.questions.push(sentence);
                 }
-            } else if cued(&sentence, &NEXT_CUES) {
+            } else if cues::is_next(&sentence) {
                 self.next.push(sentence);
-            } else if cued(&sentence, &INTENT_CUES) {
+            } else if open && cues::is_intent(&sentence) {
                 self.in_progress.push(sentence);
             }
         }
     }
 
+    /// Says what comes next where nobody said it.
+    pub fn conclude(&mut self) {
+        if !self.next.is_empty() {
+            return;
+        }
+        let unanswered = self.in_progress.iter().rev().find_map(|item| item.strip_prefix(UNANSWERED));
+        self.next.extend(match (unanswered, self.questions.last(), self.blocked.last()) {
+            (Some(request), _, _) => Some(format!("{ANSWER}{request}")),
+            (None, Some(question), _) => Some(format!("{AWAIT}{question}")),
+            (None, None, Some(obstacle)) => Some(format!("{RESOLVE}{obstacle}")),
+            (None, None, None) => None,
+        });
+    }
+
     fn references(&mut self, messages: &[Message]) {
-        let rules: HashSet<&String> = self.rules.iter().collect();
-        let wanted: Vec<String> =
-            identifiers::extract_span(messages).into_iter().filter(|one| !rules.contains(one)).collect();
-        (self.files, self.mentions) = wanted.into_iter().partition(|one| one.contains(['/', '\\']));
+        let wanted = identifiers::extract_span(messages).into_iter().filter(|one| !one.is_rule());
+        (self.files, self.mentions) = wanted.map(|one| one.text).partition(|text| text.contains(['/', '\\']));
     }
 }
 
-/// Text that a harness put under the user's name, and our own summaries.
-fn is_synthetic(text: &str) -> bool {
-    let text = text.trim();
-    const MARKS: [&str; 7] = [
-        "<system-reminder",
-        "<local-command",
-        "<command-",
-        "<task-notification",
-        "<environment_context",
-        "[Request interrupted",
-        "Caveat:",
-    ];
-    text.is_empty() || framing::is_framed(text) || MARKS.iter().any(|mark| text.starts_with(mark))
-}
-
-/// What the user asks for, from the first lines of a message that say something.
+/// What the user asks for, from the first lines of a message that say something. `None` for a mere yes or thanks.
 fn request(text: &str) -> Option<String> {
     let mut fenced = false;
     let lines = text.lines().map(str::trim).filter(|line| {
@@ -234,67 +183,32 @@ fn request(text: &str) -> Option<String> {
     });
     let said: Vec<&str> = lines.take(12).collect();
     let text = brief(&said.join(" "), REQUEST_CHARS);
-    (!text.is_empty()).then_some(text)
+    (!text.is_empty() && !cues::is_nod(&text)).then_some(text)
 }
 
-/// The sentence that opens a closing answer, with the one that follows where it is short.
+/// The sentence that opens a closing answer, politeness and plans aside, with the one that follows where it is short.
 fn conclusion(text: &str) -> Option<String> {
-    let said: Vec<String> = sentences(text)
-        .into_iter()
-        .filter(|one| {
-            let one = one.trim_end_matches('*');
-            !one.ends_with(['?', '？', ':', '：'])
-        })
-        .take(2)
-        .collect();
+    let says = |one: &String| {
+        let enough = !one.is_ascii() || words(one).take(4).count() > 3;
+        enough && !one.ends_with(['?', '？', ':', '：']) && !cues::is_filler(one) && !cues::is_intent(one)
+    };
+    let said: Vec<String> = sentences(text).iter().map(|one| plain(one)).filter(says).take(2).collect();
     let (first, rest) = said.split_first()?;
     let text = if first.len() < 80 { [std::slice::from_ref(first), rest].concat().join(" ") } else { first.clone() };
-    (words(&text).take(3).count() > 2 || !text.is_ascii()).then(|| clip(&text, ITEM_CHARS))
+    Some(clip(&text, ITEM_CHARS))
 }
 
-fn failed(result: &ToolResult) -> bool {
-    if result.is_error {
-        return true;
-    }
-    let text = result.plain_text();
-    let start: String = first_line(&text).chars().take(60).collect::<String>().to_lowercase();
-    ["error", "traceback", "fatal:", "exception", "command failed", "permission denied"]
+/// A sentence without marks of emphasis and the sounds of thinking.
+fn plain(sentence: &str) -> String {
+    let text = sentence.replace("**", "");
+    let mut text = text.trim();
+    while let Some(rest) = ["Wait, ", "Hmm, ", "Actually, ", "So, ", "OK, ", "Okay, ", "Now "]
         .iter()
-        .any(|cue| start.starts_with(cue))
-}
-
-/// The line of a result that tells most: the first that names an error, else the first.
-fn telling_line(result: &ToolResult) -> String {
-    let text = result.plain_text();
-    let error = text.lines().take(400).find(|line| {
-        let line = line.trim_start();
-        ["error", "Error", "fatal", "E   ", "panicked"].iter().any(|cue| line.starts_with(cue))
-            || line.contains("Error: ")
-    });
-    let exception = || text.lines().rev().find(|line| line.contains("Error")).unwrap_or(first_line(&text)).to_owned();
-    match error {
-        Some(line) => line.trim().to_owned(),
-        None if text.starts_with("Traceback") => exception(),
-        None => {
-            let mut lines = text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
-            let first = lines.next().unwrap_or_default();
-            // A bare exit code says less than what follows it.
-            let more = if first.starts_with("Exit code") { lines.next() } else { None };
-            more.map_or_else(|| first.to_owned(), |more| format!("{first}: {more}"))
-        }
+        .find_map(|sound| text.strip_prefix(sound))
+    {
+        text = rest;
     }
-}
-
-fn todo_list<'a>(call: &LedgerCall<'a>) -> Option<&'a Vec<Value>> {
-    ["todos", "plan", "items"]
-        .iter()
-        .find_map(|key| call.call.arguments.get(key)?.as_array())
-        .filter(|items| items.iter().any(|item| item.get("status").is_some()))
-}
-
-fn cued(sentence: &str, cues: &[&str]) -> bool {
-    let lower = sentence.to_lowercase().replace('’', "'");
-    cues.iter().any(|cue| lower.contains(cue))
+    text.to_owned()
 }
 
 /// The first item and the newest of the rest.

@@ -3,6 +3,9 @@
 /// Opens the line that stands for items left out.
 pub const GAP: &str = "(… ";
 
+/// Stands for a goal that the topic has said already.
+pub const SAME: &str = "What the topic says.";
+
 /// Opens the line that counts the calls that changed nothing.
 pub const LOOKUPS: &str = "Read-only calls: ";
 

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::super::focus::MARK;
 use super::super::framing::without_split;
 use super::super::sections::{Slot, slot_of_heading, slot_of_paragraph};
-use super::super::text::clip;
-use super::facts::{Facts, ITEM_CHARS, NO_RESULT, UNANSWERED};
-use super::labels::{GAP, LOOKUPS, Label};
+use super::super::text::{clip, words};
+use super::facts::{ANSWER, AWAIT, Facts, ITEM_CHARS, NO_RESULT, RESOLVE, UNANSWERED, signature};
+use super::labels::{GAP, LOOKUPS, Label, SAME};
 
 /// Open items of the earlier summary that are kept beside new ones.
 const KEEP_OPEN: usize = 4;
@@ -16,37 +16,94 @@ const KEEP_LOOSE: usize = 12;
 const MAX_ITEMS: usize = 120;
 
 /// The new facts with those of the previous summary before them. What the new ones show as finished is no longer
-/// open.
+/// open: it moves to what is done.
 pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
     let Some(previous) = previous.filter(|text| !text.trim().is_empty()) else { return distinct(new) };
-    let old = read(previous);
-    let finished: HashSet<String> = new.done.iter().map(|item| key(item)).collect();
-    // How the last span ended is settled by what came after it.
-    let ended = |item: &String| item.starts_with(UNANSWERED) || item.ends_with(NO_RESULT);
-    let went_on = new != Facts::default();
+    let mut old = read(previous);
+    let news = News::of(&new);
+    old.blocked.retain(|item| !news.mended(item));
+    let mut finished = Vec::new();
+    for list in [&mut old.in_progress, &mut old.next] {
+        list.retain(|item| {
+            let done = news.finished(item);
+            if done && !news.done.contains(&key(item)) {
+                finished.push(item.clone());
+            }
+            !(done || news.settled(item))
+        });
+    }
     let open = |old: Vec<String>, new: Vec<String>| {
         let keep = if new.is_empty() { MAX_ITEMS } else { KEEP_OPEN };
-        let still: Vec<String> =
-            old.into_iter().filter(|item| !(finished.contains(&key(item)) || went_on && ended(item))).collect();
-        let skip = still.len().saturating_sub(keep);
-        still.into_iter().skip(skip).chain(new).collect::<Vec<_>>()
+        let skip = old.len().saturating_sub(keep);
+        old.into_iter().skip(skip).chain(new).collect::<Vec<_>>()
     };
     distinct(Facts {
-        in_progress: open(old.in_progress, new.in_progress),
+        // The agent's newest list of work replaces what earlier ones left open.
+        in_progress: if new.planned { new.in_progress } else { open(old.in_progress, new.in_progress) },
+        next: if new.planned && !new.next.is_empty() { new.next } else { open(old.next, new.next) },
         blocked: open(old.blocked, new.blocked),
-        next: open(old.next, new.next),
         questions: if new.goal.is_empty() { join(old.questions, new.questions) } else { new.questions },
         goal: join(old.goal, new.goal),
         rules: join(old.rules, new.rules),
-        done: join(old.done, new.done),
+        done: join(join(old.done, finished), new.done),
         decisions: join(old.decisions, new.decisions),
         // The newest references stand first in their lists.
         files: join(new.files, old.files),
         mentions: join(new.mentions, old.mentions),
-        context: join(new.context, old.context),
+        context: join(old.context, new.context),
         results: join(old.results, new.results),
         lookups: old.lookups.saturating_add(new.lookups),
+        worked: new.worked,
+        planned: new.planned,
     })
+}
+
+/// What the new facts say about older ones.
+struct News {
+    done: HashSet<String>,
+    stems: Vec<HashSet<String>>,
+    worked: HashSet<String>,
+    went_on: bool,
+}
+
+impl News {
+    fn of(new: &Facts) -> News {
+        News {
+            done: new.done.iter().map(|item| key(item)).collect(),
+            stems: new.done.iter().map(|item| stems(item).collect()).collect(),
+            worked: new.worked.iter().cloned().collect(),
+            went_on: *new != Facts::default(),
+        }
+    }
+
+    /// Whether something done now is this item, word for word or in most of its words.
+    fn finished(&self, item: &str) -> bool {
+        if self.done.contains(&key(item)) {
+            return true;
+        }
+        let wanted: HashSet<String> = stems(item).collect();
+        let common =
+            |done: &&HashSet<String>| wanted.iter().filter(|stem| done.contains(*stem)).count() * 4 >= wanted.len() * 3;
+        wanted.len() > 2 && !item.starts_with(UNANSWERED) && self.stems.iter().any(|done| common(&done))
+    }
+
+    /// How the last span ended is settled by what came after it.
+    fn settled(&self, item: &str) -> bool {
+        self.went_on && (item.starts_with(UNANSWERED) || item.ends_with(NO_RESULT))
+    }
+
+    /// Whether what failed has worked since.
+    fn mended(&self, item: &str) -> bool {
+        item.split_once(" failed: ").is_some_and(|(step, _)| {
+            let step = step.rsplit_once(" (×").map_or(step, |(step, _)| step);
+            self.worked.contains(&signature(step))
+        })
+    }
+}
+
+/// The beginnings of the longer words: forms of a word share them.
+fn stems(text: &str) -> impl Iterator<Item = String> + '_ {
+    words(text).filter(|word| word.chars().count() > 3).map(|word| word.chars().take(5).collect())
 }
 
 fn join(first: Vec<String>, second: Vec<String>) -> Vec<String> {
@@ -75,7 +132,8 @@ fn read(summary: &str) -> Facts {
 
 fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
     let item = strip_bullet(line);
-    if item.starts_with(GAP) || item.eq_ignore_ascii_case("(none)") || item.eq_ignore_ascii_case("none") {
+    if item.starts_with(GAP) || item == SAME || item.eq_ignore_ascii_case("(none)") || item.eq_ignore_ascii_case("none")
+    {
         return;
     }
     if let Some(count) = item.strip_prefix(LOOKUPS) {
@@ -96,6 +154,9 @@ fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
 }
 
 fn take_plain(facts: &mut Facts, slot: Option<Slot>, item: &str) {
+    if slot == Some(Slot::Next) && [ANSWER, AWAIT, RESOLVE].iter().any(|derived| item.starts_with(derived)) {
+        return;
+    }
     let list = match slot {
         Some(Slot::Topic | Slot::Goal) => &mut facts.goal,
         Some(Slot::Rules | Slot::Preferences) => &mut facts.rules,
@@ -156,9 +217,19 @@ fn distinct(mut facts: Facts) -> Facts {
     [&mut facts.done, &mut facts.in_progress, &mut facts.blocked, &mut facts.next, &mut facts.results]
         .into_iter()
         .for_each(keep_last);
+    let rules: HashSet<String> = facts.rules.iter().map(|item| key(item)).collect();
+    let goals = facts.goal.iter().filter(|item| !rules.contains(&key(item))).count();
+    if goals > 0 {
+        facts.goal.retain(|item| !rules.contains(&key(item)));
+    } else {
+        let goals: HashSet<String> = facts.goal.iter().map(|item| key(item)).collect();
+        facts.rules.retain(|item| !goals.contains(&key(item)));
+    }
     let done: HashSet<String> = facts.done.iter().map(|item| key(item)).collect();
     facts.next.retain(|item| !done.contains(&key(item)));
     let open: HashSet<String> = facts.in_progress.iter().map(|item| key(item)).collect();
     facts.next.retain(|item| !open.contains(&key(item)));
+    facts.in_progress.retain(|item| !done.contains(&key(item)));
+    facts.decisions.retain(|item| !done.contains(&key(item)) && !open.contains(&key(item)));
     facts
 }

@@ -5,7 +5,10 @@ use super::super::sections::{self, Section, Slot};
 use super::super::text::clip;
 use super::super::{SummaryPart, SummaryTask};
 use super::facts::Facts;
-use super::labels::{GAP, LOOKUPS, Label};
+use super::labels::{GAP, LOOKUPS, Label, SAME};
+
+/// A rule's label and all of its words.
+const RULE_WIDTH: usize = 310;
 
 /// The summary with at most `items` items to a section, each of at most `width` characters.
 pub fn render(task: &SummaryTask, facts: &Facts, items: usize, width: usize) -> String {
@@ -30,6 +33,7 @@ fn fill(slot: Slot, facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String
     match slot {
         Slot::Topic => vec![facts.goal.iter().take(1).cloned().collect()],
         // The topic has said the first request already; the goal is what came after.
+        Slot::Goal if has(Slot::Topic) && facts.goal.len() == 1 => vec![vec![SAME.to_owned()]],
         Slot::Goal if has(Slot::Topic) => vec![facts.goal.iter().skip(1).cloned().collect()],
         Slot::Goal => vec![facts.goal.clone()],
         Slot::Rules | Slot::Preferences => vec![facts.rules.clone()],
@@ -45,9 +49,9 @@ fn fill(slot: Slot, facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String
             let open = if has(Slot::InProgress) { Vec::new() } else { labelled(Label::UnderWay, &facts.in_progress) };
             vec![rules, open, facts.next.clone()]
         }
-        Slot::Files => vec![facts.files.clone(), mentions(facts), facts.context.clone()],
+        Slot::Files => vec![facts.context.clone(), files(facts), mentions(facts)],
         Slot::Context => context(facts, has),
-        Slot::Results => vec![facts.results.clone()],
+        Slot::Results => vec![facts.results.iter().filter(|result| !facts.done.contains(result)).cloned().collect()],
         Slot::Group => Vec::new(),
     }
 }
@@ -70,7 +74,7 @@ fn context(facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
     groups.push(facts.context.clone());
     groups.push(mentions(facts));
     if missing(&[Slot::Files]) {
-        groups.push(rows(Label::Files, &facts.files, 3, 5));
+        groups.push(files(facts));
     }
     groups
 }
@@ -80,30 +84,42 @@ fn lookups(facts: &Facts) -> Vec<String> {
 }
 
 fn mentions(facts: &Facts) -> Vec<String> {
-    rows(Label::Mentioned, &facts.mentions, 8, 4)
+    rows(Label::Mentioned, &facts.mentions, 8)
 }
 
-/// Short items, several to a line: what is clipped is then a line's end, not a list's.
-fn rows(label: Label, list: &[String], width: usize, most: usize) -> Vec<String> {
-    list.chunks(width).take(most).map(|row| format!("{}{}", label.as_str(), row.join(", "))).collect()
+fn files(facts: &Facts) -> Vec<String> {
+    rows(Label::Files, &facts.files, 3)
+}
+
+/// Short items, several to a line. How many there are was settled before: none is dropped or clipped.
+fn rows(label: Label, list: &[String], width: usize) -> Vec<String> {
+    list.chunks(width).map(|row| format!("{}{}", label.as_str(), row.join(", "))).collect()
 }
 
 fn labelled(label: Label, list: &[String]) -> Vec<String> {
     list.iter().map(|item| format!("{}{item}", label.as_str())).collect()
 }
 
-/// The first item and the newest ones, with a line for what lies between; rules are never dropped before the
-/// narrowest form. Lists that are ordered by weight keep their front.
+/// The first item and the newest ones, with a line for what lies between. Rules keep their words, and are dropped
+/// last; references come as they are.
 fn shorten(lines: &[String], slot: Slot, items: usize, width: usize) -> Vec<String> {
-    let items = if matches!(slot, Slot::Rules | Slot::Preferences) { items * 2 } else { items };
-    let width = if matches!(slot, Slot::Goal | Slot::Topic) { width * 2 } else { width };
+    let rule =
+        |line: &String| matches!(slot, Slot::Rules | Slot::Preferences) || line.starts_with(Label::Rule.as_str());
+    if lines.iter().any(|line| [Label::Files, Label::Mentioned].iter().any(|label| line.starts_with(label.as_str()))) {
+        return lines.to_vec();
+    }
+    let rules = lines.first().is_some_and(rule);
+    let items = if rules { items * 3 } else { items };
+    let width = match slot {
+        _ if rules && items > 20 => RULE_WIDTH,
+        Slot::Goal | Slot::Topic => width * 2,
+        _ if rules => width * 2,
+        _ => width,
+    };
     let surplus = lines.len().saturating_sub(items);
     let clipped = |lines: &[String]| lines.iter().map(|line| clip(line, width)).collect::<Vec<_>>();
     if surplus == 0 {
         return clipped(lines);
-    }
-    if matches!(slot, Slot::Files | Slot::Context) {
-        return clipped(lines.get(..items).unwrap_or(lines));
     }
     let (first, rest) = lines.split_at(1);
     let newest = rest.get(surplus..).unwrap_or_default();

@@ -114,16 +114,104 @@ fn the_focus_is_quoted() {
     assert!(summarise(&task).contains("## Focus\n- *FOCUS* error[E0308]: mismatched types"));
 }
 
-/// Prints summaries of real sessions for a look; checks their bounds.
 #[test]
-fn real_transcripts_stay_within_bounds() {
-    for source in ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer"] {
-        for messages in transcripts(source) {
+fn what_was_mended_blocks_no_more() {
+    let messages = vec![
+        user("Make the tests pass."),
+        call("a", "bash", json!({"command": "cd /x && cargo test --all 2>&1 | tail"})),
+        failed("a", "error: test failed"),
+        call("b", "bash", json!({"command": "npm run build"})),
+        failed("b", "error: no such script"),
+        call("c", "bash", json!({"command": "cargo test"})),
+        result("c", "test result: ok. 12 passed"),
+        call("d", "edit", json!({"path": "a.rs"})),
+        failed("d", "The user doesn't want to proceed with this tool use."),
+    ];
+    let text = summarise(&task(messages));
+    assert!(text.contains("- bash: npm run build failed: error: no such script"), "{text}");
+    assert!(!text.contains("cargo test --all"), "{text}");
+    assert!(text.contains("- [x] bash: cargo test → test result: ok. 12 passed"), "{text}");
+    assert!(text.contains("The user did not allow edit: a.rs"), "{text}");
+    assert!(
+        text.contains("1. Resolve: bash: npm run build") || text.contains("1. Do what the user asked last"),
+        "{text}"
+    );
+    let later = vec![call("e", "bash", json!({"command": "npm run build"})), result("e", "built")];
+    let text = summarise(&SummaryTask { previous: Some(text), ..task(later) });
+    assert!(!text.contains("no such script") && text.contains("npm run build → built"), "{text}");
+}
+
+#[test]
+fn finished_in_other_words_is_finished() {
+    let previous = "## Goal\n- Ship it\n\n### In Progress\n- [ ] Implement the date parser module\n- [ ] Write docs for deployment";
+    let messages = vec![user("Go on."), assistant("I implemented the date parser in the module and all is green.")];
+    let text = summarise(&SummaryTask { previous: Some(previous.into()), ..task(messages) });
+    assert!(text.contains("- [x] Implement the date parser module"), "{text}");
+    assert!(!text.contains("- [ ] Implement the date") && text.contains("- [ ] Write docs for deployment"), "{text}");
+}
+
+#[test]
+fn harness_text_is_nobodys_wish() {
+    let messages = vec![
+        user("<system-reminder>You must obey.</system-reminder>Rename the flag."),
+        assistant("Looking at it.\n```\ncat flag.rs\n```"),
+        user("never = 1\n(Open file: n/a)\nbash-$"),
+        user(
+            "This session is being continued from a previous conversation.\n\n1. Primary Request and Intent:\n   - Port the tool\n\n7. Pending Tasks:\n   - Update the manual\n\n8. Other:\n   - Noise here",
+        ),
+        call("t", "TaskCreate", json!({"subject": "Port the parser"})),
+        result("t", "Task #4 created"),
+        call("u", "TaskUpdate", json!({"taskId": "4", "status": "completed"})),
+        result("u", "Updated"),
+        user("thanks, great!"),
+    ];
+    let text = summarise(&task(messages));
+    for wanted in
+        ["- Rename the flag.", "- Port the tool", "1. Update the manual", "- [x] Port the parser", "$: cat flag.rs"]
+    {
+        assert_eq!(text.contains(wanted), wanted != "$: cat flag.rs", "{wanted} in {text}");
+    }
+    for junk in ["obey", "bash-$", "Noise", "thanks", "TaskUpdate"] {
+        assert!(!text.contains(junk), "{junk} in {text}");
+    }
+}
+
+#[test]
+fn speaks_the_users_language() {
+    let messages = vec![
+        user("请修复登录错误。不要修改公共接口。"),
+        assistant("原因是类型错误。已经修复了登录模块，测试全部通过。接下来更新文档。"),
+    ];
+    let text = summarise(&task(messages));
+    assert!(text.contains("## Goal\n- 请修复登录错误"), "{text}");
+    assert!(text.contains("- 不要修改公共接口。") && text.contains("1. 接下来更新文档。"), "{text}");
+}
+
+/// Prints summaries of real sessions for a look, the second half merged into the first; checks what holds for all.
+#[test]
+fn real_transcripts_give_summaries_within_bounds() {
+    let sources =
+        ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer", "pi-mono", "agentcmd"];
+    for source in sources {
+        let sessions = transcripts(source);
+        let every = sessions.len().div_ceil(6).max(1);
+        for (at, messages) in sessions.into_iter().step_by(every).enumerate() {
+            let template = TEMPLATES[at % 4];
             let (early, late) = messages.split_at(messages.len() / 2);
-            let first = summarise(&task(early.to_vec()));
-            let second = summarise(&SummaryTask { previous: Some(first.clone()), ..task(late.to_vec()) });
-            println!("==== {source}, {} messages\n{second}\n", messages.len());
-            assert!(quarters(&first) <= 8000 && quarters(&second) <= 8000);
+            let first = summarise(&SummaryTask { template, ..task(early.to_vec()) });
+            let previous = Some(first.clone());
+            let second = summarise(&SummaryTask { template, previous, ..task(late.to_vec()) });
+            println!("==== {source} {at}, {} messages\n{second}\n", messages.len());
+            for text in [&first, &second] {
+                assert!(quarters(text) <= 8000);
+                let mut lines: Vec<&str> = text.lines().filter(|line| line.len() > 30).collect();
+                let all = lines.len();
+                lines.sort_unstable();
+                lines.dedup();
+                assert_eq!(lines.len(), all, "a line is repeated in {text}");
+                assert!(!text.contains("<system-reminder"), "{text}");
+            }
+            assert!(template != Template::Prose || second.split_whitespace().count() <= 1000);
             assert!(messages.is_empty() || second.chars().any(char::is_alphanumeric));
         }
     }

@@ -6,6 +6,14 @@ use super::*;
 
 const PI: Estimator = Estimator::Pi;
 
+fn limits(limit: u32) -> Limits {
+    Limits { whole: limit, part: limit, part_output: 200 }
+}
+
+fn split(task: &SummaryTask, limit: u32, estimator: Estimator) -> Vec<SummaryTask> {
+    super::split(task, limits(limit), estimator).expect("room enough")
+}
+
 fn said(tasks: &[SummaryTask]) -> String {
     let messages = tasks.iter().flat_map(|task| task.messages.iter()).filter(|message| message.role != Role::System);
     messages.map(Message::plain_text).collect()
@@ -57,9 +65,36 @@ fn a_blank_message_at_the_beginning_is_not_lost() {
 }
 
 #[test]
-fn a_tiny_window_still_ends() {
-    let tasks = split(&task(vec![user(&"word ".repeat(500))]), 1, PI);
-    assert_eq!(said(&tasks), "word ".repeat(500));
+fn a_window_that_the_prompt_fills_is_refused() {
+    let task = task(vec![user(&"word ".repeat(500))]);
+    assert!(super::split(&task, limits(1), PI).is_none());
+}
+
+#[test]
+fn parts_are_answered_shorter_and_may_read_more() {
+    let task = task(vec![user(&"word ".repeat(5_000))]);
+    let limits = Limits { whole: 1_500, part: 2_500, part_output: 300 };
+    let parts = super::split(&task, limits, PI).expect("room enough");
+    assert!(parts.iter().all(|part| part.max_output_tokens == 300 && input_tokens(part, PI) <= 2_500));
+    assert!(parts.iter().any(|part| input_tokens(part, PI) > 1_500));
+}
+
+#[test]
+fn a_previous_summary_as_large_as_the_window_is_split_with_the_rest() {
+    let mut whole = task(vec![user("new")]);
+    whole.previous = Some("old ".repeat(3_000));
+    let parts = split(&with_room(whole, limits(1_500), PI), 1_500, PI);
+    assert!(parts.len() > 1 && parts.iter().all(|part| part.previous.is_none()));
+    let text = said(&parts);
+    assert!(text.starts_with("Notes on what came before:") && text.ends_with("old new"), "{}", &text[..80]);
+}
+
+#[test]
+fn dense_text_is_not_taken_for_four_characters_a_token() {
+    let dense: String = (0..3_000u32).map(|at| char::from_u32(0x4e00 + at * 7 % 20_000).unwrap_or('x')).collect();
+    let parts = split(&task(vec![user(&dense)]), 1_500, PI);
+    let tokens = |part: &SummaryTask| count_text(Estimator::O200k, &prompt::render(part).user);
+    assert!(parts.iter().all(|part| tokens(part) <= 1_500));
 }
 
 proptest! {

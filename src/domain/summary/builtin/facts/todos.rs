@@ -1,0 +1,73 @@
+//! The agent's own lists of what is to be done.
+
+use serde_json::Value;
+
+use super::super::super::super::ledger::LedgerCall;
+use super::super::super::text::brief;
+use super::ITEM_CHARS;
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Todo {
+    pub text: String,
+    pub state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Done,
+    Open,
+    Pending,
+}
+
+/// The newest list, or what single calls that create and update tasks add up to.
+pub fn of(calls: &[LedgerCall<'_>]) -> Vec<Todo> {
+    let list = calls.iter().rev().find_map(list_in).map(|items| items.iter().filter_map(todo).collect());
+    list.unwrap_or_else(|| one_by_one(calls))
+}
+
+/// Whether a call does nothing but keep such a list.
+pub fn is_todo(call: &LedgerCall<'_>) -> bool {
+    list_in(call).is_some() || ["TaskCreate", "TaskUpdate", "TaskList", "TaskGet"].contains(&call.call.name.as_str())
+}
+
+fn list_in<'a>(call: &LedgerCall<'a>) -> Option<&'a Vec<Value>> {
+    ["todos", "plan", "items", "task_list"]
+        .iter()
+        .find_map(|key| call.call.arguments.get(key)?.as_array())
+        .filter(|items| items.iter().any(|item| item.get("status").is_some()))
+}
+
+fn todo(item: &Value) -> Option<Todo> {
+    let text =
+        ["content", "step", "title", "subject", "description", "task"].iter().find_map(|key| item.get(key)?.as_str());
+    Some(Todo { text: brief(text?, ITEM_CHARS), state: state(item).unwrap_or(State::Pending) })
+}
+
+fn state(item: &Value) -> Option<State> {
+    match item.get("status").and_then(Value::as_str)? {
+        "completed" | "done" => Some(State::Done),
+        "in_progress" => Some(State::Open),
+        _ => Some(State::Pending),
+    }
+}
+
+/// Tasks that are numbered as they are created.
+fn one_by_one(calls: &[LedgerCall<'_>]) -> Vec<Todo> {
+    let mut tasks: Vec<(String, Todo)> = Vec::new();
+    for call in calls {
+        let arguments = &call.call.arguments;
+        if call.call.name == "TaskCreate" {
+            let says = call.result.map(|result| result.plain_text()).unwrap_or_default();
+            let number = says.split('#').nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+            let id = number.map_or_else(|| (tasks.len() + 1).to_string(), str::to_owned);
+            tasks.extend(todo(arguments).map(|todo| (id, todo)));
+        } else if call.call.name == "TaskUpdate" {
+            let id = arguments.get("taskId").and_then(Value::as_str).unwrap_or_default();
+            if let Some((_, todo)) = tasks.iter_mut().rev().find(|(known, _)| known == id) {
+                todo.state = state(arguments).unwrap_or(todo.state);
+            }
+        }
+    }
+    tasks.into_iter().map(|(_, todo)| todo).collect()
+}

@@ -1,0 +1,65 @@
+//! What calls took, failed ones included.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::TokenUsage;
+use crate::domain::settings::Estimator;
+use crate::domain::tokens::count_text;
+
+/// A reported figure above so many windows can't be true.
+const WINDOWS: u64 = 16;
+
+/// Requests, tokens and time of several calls. A call adds to it as it goes, so what failed or was dropped counts
+/// too.
+#[derive(Debug, Default)]
+pub struct Tally(Mutex<Spent>);
+
+/// The sums of a [`Tally`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub calls: u32,
+    pub usage: TokenUsage,
+    pub latency: Duration,
+}
+
+impl Tally {
+    pub fn spent(&self) -> Spent {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn call(&self) {
+        self.add(|spent| spent.calls = spent.calls.saturating_add(1));
+    }
+
+    pub(super) fn usage(&self, usage: &TokenUsage) {
+        self.add(|spent| {
+            spent.usage.input = spent.usage.input.saturating_add(usage.input);
+            spent.usage.output = spent.usage.output.saturating_add(usage.output);
+            spent.usage.cached = spent.usage.cached.saturating_add(usage.cached);
+        });
+    }
+
+    pub(super) fn took(&self, time: Duration) {
+        self.add(|spent| spent.latency = spent.latency.saturating_add(time));
+    }
+
+    fn add(&self, change: impl FnOnce(&mut Spent)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The reported usage, with an estimate for each figure that is missing or can't be: an upstream that reports
+/// nothing is not free.
+pub(super) fn plausible(reported: TokenUsage, window: u32, prompt: &[&str], answer: &str) -> TokenUsage {
+    let bound = u64::from(window).saturating_mul(WINDOWS);
+    let estimate = |texts: &[&str]| texts.iter().map(|text| u64::from(count_text(Estimator::Pi, text))).sum::<u64>();
+    let figure = |reported: u64, texts: &[&str]| {
+        let can_be = reported > 0 && reported <= bound;
+        if can_be { reported } else { estimate(texts) }
+    };
+    let input = figure(reported.input, prompt);
+    let output = figure(reported.output, &[answer]);
+    let cached = if reported.cached <= input { reported.cached } else { 0 };
+    TokenUsage { input, output, cached }
+}

@@ -1,0 +1,104 @@
+//! What a session says about its summaries reaches the model, and the context: prompt, instructions, focus, framing.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::drill_support::*;
+use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
+
+const FACT: &str = "Payment retries: the idempotency key is pay-7781, never send it twice.";
+
+async fn stage(behaviour: Behaviour) -> (App, PlayedUpstream) {
+    let upstream = PlayedUpstream::start(behaviour).await;
+    let app = App::fresh(&crate::drill_support::upstream(&upstream.base_url(), "5000"));
+    (app, upstream)
+}
+
+/// A session that states [`FACT`] early and goes on for a while.
+async fn session(app: &App, settings: Value) -> String {
+    let mut all = by_hand();
+    all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let session = app.session(json!({"settings": all})).await;
+    app.append(&session, "openai_chat", json!(turns(0..1, 20))).await;
+    app.append(&session, "openai_chat", json!([{"role": "user", "content": FACT}])).await;
+    app.append(&session, "openai_chat", json!(turns(1..40, 60))).await;
+    session
+}
+
+/// The text of the summary message as a model is sent it.
+async fn summary(app: &App, session: &str) -> String {
+    let context = context(app, session, "openai_chat").await;
+    let texts = messages(&context).iter().filter_map(|message| message["content"].as_str());
+    texts.filter(|text| text.contains("<context-summary>")).map(str::to_owned).next().expect("a summary")
+}
+
+async fn compacted(app: &App, session: &str) -> Value {
+    let done = compact(app, session, json!({"force": true})).await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    done["result"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_words_reach_the_model_and_the_context() {
+    let (app, upstream) = stage(Behaviour::good()).await;
+    let settings = json!({
+        "prompt": "Write three lines for the night shift.",
+        "instructions": "Name every ticket.",
+        "focus_topic": "payment retries",
+        "compaction_prefix": "Notes of the day shift:",
+    });
+    let session = session(&app, settings).await;
+    let result = compacted(&app, &session).await;
+    assert_eq!(result["fallback"]["used"], false, "{result}");
+    let sent = upstream.requests().pop().expect("a request");
+    for part in ["Write three lines for the night shift.", "Name every ticket.", "Focus: payment retries", FACT] {
+        assert!(sent.user().contains(part), "{part} in {}", sent.user());
+    }
+    assert!(!sent.user().contains("## Goal"), "the template is replaced: {}", sent.user());
+    let shown = summary(&app, &session).await;
+    assert!(shown.starts_with("Notes of the day shift:\n\n<context-summary>\n"), "{shown}");
+    assert!(shown.contains(SUMMARY), "{shown}");
+    assert!(shown.contains(&format!("- *FOCUS* {FACT}")), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_hold_from_the_next_compaction_on() {
+    let (app, upstream) = stage(Behaviour::good()).await;
+    let session = session(&app, json!({"focus_topic": "payment retries"})).await;
+    compacted(&app, &session).await;
+    let change = json!({"settings": {
+        "template": "six_section", "instructions": "Be terse.", "compaction_prefix": "", "focus_topic": null,
+    }});
+    app.patch(&session, change).await.expect(200);
+    app.append(&session, "openai_chat", json!(turns(40..80, 60))).await;
+    compacted(&app, &session).await;
+    // A split turn's beginning is asked for by itself.
+    let sent = upstream.requests().into_iter().rfind(|one| one.user().contains("<previous-summary>")).expect("one");
+    for part in ["## Active Task", "Be terse.", "Ship the feature."] {
+        assert!(sent.user().contains(part), "{part} in {}", sent.user());
+    }
+    assert!(!sent.user().contains("Focus: "), "{}", sent.user());
+    assert!(summary(&app, &session).await.starts_with("<context-summary>"));
+
+    app.patch(&session, json!({"settings": {"iterative": false}})).await.expect(200);
+    app.append(&session, "openai_chat", json!(turns(80..120, 60))).await;
+    let before = upstream.requests().len();
+    compacted(&app, &session).await;
+    let sent: Vec<String> = upstream.requests().split_off(before).iter().map(|one| one.user().to_owned()).collect();
+    assert!(!sent.iter().any(|user| user.contains("<previous-summary>")), "{sent:?}");
+    assert!(sent.iter().any(|user| user.contains(FACT)), "the originals are read again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_language_and_wrapping_are_no_faults() {
+    let said = "目标：发布功能。已完成：测试通过。";
+    let (app, _upstream) = stage(Behaviour::Good(format!("<think>hm</think>\n```\n{said}\n```"))).await;
+    let session = session(&app, json!({"focus_topic": "payment retries"})).await;
+    let result = compacted(&app, &session).await;
+    assert_eq!(result["fallback"]["used"], false, "{result}");
+    let shown = summary(&app, &session).await;
+    for part in [said, "*FOCUS*", "<tool-calls>", "pay-7781", "ABC-3"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    assert!(!shown.contains("<think>"), "{shown}");
+}
