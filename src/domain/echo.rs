@@ -7,11 +7,12 @@
 mod align;
 mod atoms;
 mod own;
+mod retold;
 
 use super::message::Message;
 
 pub use align::align;
-pub use own::{is_own, same_text, without_own_results};
+pub use own::{Originals, is_own, same_text, whole_again};
 
 /// One stored entry that the posted transcript is expected to say, in order.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use super::atoms::{Atom, Placed, Speaker, atoms, is_call, is_result};
+use super::atoms::{Atom, Placed, Speaker, atoms, is_call, is_result, stored_atoms};
 use super::own::is_synthetic;
 use super::{Alignment, Said, Step};
 use crate::domain::message::ToolResult;
@@ -76,8 +76,8 @@ impl<'a> Aligner<'a> {
         let mut results: HashMap<&str, VecDeque<usize>> = HashMap::new();
         let mut leading = true;
         for (step, said) in steps.iter().enumerate() {
-            for Placed { atom, .. } in atoms(&said.said) {
-                let mut passed = false;
+            for Placed { atom, optional, .. } in stored_atoms(&said.said) {
+                let mut passed = optional;
                 match &atom {
                     Atom::Call(call) => *open.entry(&call.id).or_default() += 1,
                     Atom::Result(result) => {
@@ -88,10 +88,9 @@ impl<'a> Aligner<'a> {
                             None => passed = true,
                         }
                     }
-                    Atom::Weak(_) => passed = true,
                     // Some formats have the first system messages beside the others.
-                    Atom::Line(Speaker::System, _) => passed = leading,
-                    Atom::Line(..) => {}
+                    Atom::Line(Speaker::System, _) => passed |= leading,
+                    Atom::Weak(_) | Atom::Line(..) => {}
                 }
                 leading &= matches!(atom, Atom::Line(Speaker::System, _) | Atom::Weak(_));
                 stored.push(StoredAtom { step, atom, passed });

@@ -1,10 +1,13 @@
 //! The smallest things that a transcript says, whoever wrote it down.
 
-use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use serde_json::Value;
 
 use super::own::lines;
-use super::{Said, own};
+use super::{Said, own, retold};
 use crate::domain::format::outgoing;
+use crate::domain::mask;
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
 /// Longest id that a provider takes; longer ones come back shortened.
@@ -20,7 +23,7 @@ pub enum Speaker {
 #[derive(Debug, Clone)]
 pub enum Atom<'a> {
     /// One line of text. Blocks that a format joins are still the same lines.
-    Line(Speaker, &'a str),
+    Line(Speaker, Cow<'a, str>),
     Call(&'a ToolCall),
     Result(&'a ToolResult),
     /// What formats leave out or say otherwise (thinking, media, opaque blocks, metadata): it may be missing on either
@@ -33,19 +36,41 @@ pub enum Atom<'a> {
 pub struct Placed<'a> {
     pub block: usize,
     pub atom: Atom<'a>,
+    /// It need not be said: it is one way of several to say the block.
+    pub optional: bool,
 }
 
+/// What a posted item says.
 pub fn atoms(said: &Said) -> Vec<Placed<'_>> {
+    all(said, |_| Vec::new())
+}
+
+/// What a stored item says, with the words that formats may have for its blocks.
+pub fn stored_atoms(said: &Said) -> Vec<Placed<'_>> {
+    all(said, retold::texts)
+}
+
+fn all(said: &Said, retold: fn(&Block) -> Vec<String>) -> Vec<Placed<'_>> {
     let message = match said {
         Said::Message(message) => message,
-        Said::Nothing(item) => return vec![Placed { block: 0, atom: Atom::Weak(item.clone()) }],
+        Said::Nothing(item) => return vec![Placed { block: 0, atom: Atom::Weak(item.clone()), optional: true }],
     };
     let mut found = Vec::new();
     for (block, content) in message.content.iter().enumerate() {
-        of_block(message, content, &mut |atom| found.push(Placed { block, atom }));
+        let retold = retold(content);
+        for text in &retold {
+            let (speaker, _) = spoken(message.role, "");
+            let words = lines(text).map(|line| Atom::Line(speaker, Cow::Owned(line.to_owned())));
+            found.extend(words.map(|atom| Placed { block, atom, optional: true }));
+        }
+        of_block(message, content, &mut |atom| {
+            let optional = matches!(atom, Atom::Weak(_)) || !retold.is_empty();
+            found.push(Placed { block, atom, optional });
+        });
     }
     if found.is_empty() {
-        found.push(Placed { block: 0, atom: Atom::Weak(format!("nothing said by {}", message.role.as_str())) });
+        let atom = Atom::Weak(format!("nothing said by {}", message.role.as_str()));
+        found.push(Placed { block: 0, atom, optional: true });
     }
     found
 }
@@ -54,10 +79,7 @@ fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Ato
     match block {
         Block::Text { text, .. } => {
             let (speaker, text) = spoken(message.role, text);
-            if is_told_server_tool(text) {
-                return add(Atom::Weak(text.trim().to_owned()));
-            }
-            lines(text).for_each(|line| add(Atom::Line(speaker, line)));
+            lines(text).for_each(|line| add(Atom::Line(speaker, Cow::Borrowed(line))));
         }
         Block::Thinking { text, opaque } => {
             let text = text.trim();
@@ -87,15 +109,17 @@ fn spoken(role: Role, text: &str) -> (Speaker, &str) {
     }
 }
 
-/// The words that stand for a tool of another provider's.
-fn is_told_server_tool(text: &str) -> bool {
-    text.starts_with("<server_tool_") || (text.starts_with('[') && text.contains(" was run by the provider with "))
-}
-
 /// What a provider's own tool did, by its id where it has one.
 fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
-    let whole = || opaque.map(|opaque| opaque.value.to_string()).unwrap_or_default();
-    if id.is_empty() { format!("{what} {}", whole()) } else { format!("{what} {id}") }
+    // An item that came without an id has one that was made up here.
+    let nameless = |opaque: &&Opaque| {
+        let fields = ["id", "call_id", "tool_use_id"].map(|key| opaque.value[key].as_str());
+        id.is_empty() || !fields.contains(&Some(id))
+    };
+    match opaque.filter(nameless) {
+        Some(opaque) => format!("{what} {}", opaque.value),
+        None => format!("{what} {id}"),
+    }
 }
 
 fn medium(source: &Media) -> String {
@@ -111,7 +135,7 @@ pub fn is_call(posted: &ToolCall, stored: &ToolCall) -> bool {
         && same_arguments(&posted.arguments, &stored.arguments)
 }
 
-fn is_id(posted: &str, stored: &str) -> bool {
+pub fn is_id(posted: &str, stored: &str) -> bool {
     // One that came without an id has the one that it was given here.
     posted.is_empty()
         || posted == stored
@@ -135,13 +159,36 @@ fn same_arguments(posted: &Value, stored: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         _ => false,
     };
-    posted == stored
+    // Free text goes to some formats as the one argument that it is.
+    let wrapped = |value: &Value| match value {
+        Value::Object(fields) if fields.len() == 1 => fields.get("input").cloned(),
+        _ => None,
+    };
+    same_value(posted, stored)
         || (empty(posted) && empty(stored))
-        || (posted.is_object() && *posted == json!({ "input": stored }))
-        || (stored.is_object() && *stored == json!({ "input": posted }))
+        || wrapped(posted).is_some_and(|inner| same_value(&inner, stored))
+        || wrapped(stored).is_some_and(|inner| same_value(posted, &inner))
+}
+
+/// Numbers count by value, since clients write them anew, and long texts may be shown by their ends.
+fn same_value(posted: &Value, stored: &Value) -> bool {
+    match (posted, stored) {
+        (Value::String(text), Value::String(whole)) => text == whole || mask::arguments::is_shown_of(text, whole),
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_value(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|known| same_value(value, known)))
+        }
+        _ => posted == stored,
+    }
 }
 
 /// Whether a posted result says what the stored one does, or stands for it.
 pub fn is_result(posted: &ToolResult, stored: &ToolResult) -> bool {
-    own::stands_for_another(posted) || own::same_text(&posted.plain_text(), &stored.plain_text())
+    own::stands_for(posted, &stored.tool_call_id) || own::same_text(&posted.plain_text(), &stored.plain_text())
 }

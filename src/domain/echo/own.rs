@@ -1,9 +1,10 @@
 //! Texts of this service's own, as clients post them back: they stand for something, and nobody said them.
 
+use super::atoms::{is_call, is_id};
 use crate::domain::format::anthropic::OPENING;
 use crate::domain::format::openai_chat::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::mask;
-use crate::domain::message::{Block, Message, ToolResult};
+use crate::domain::message::{Block, Message, ToolCall, ToolResult};
 use crate::domain::pairing::SYNTHETIC_RESULT;
 use crate::domain::summary::framing;
 
@@ -32,29 +33,58 @@ pub fn is_synthetic(result: &ToolResult) -> bool {
     result.plain_text().trim() == SYNTHETIC_RESULT
 }
 
-/// Whether the result stands for an original that is stored.
-pub fn stands_for_another(result: &ToolResult) -> bool {
-    mask::is_placeholder(&result.plain_text())
+/// The call whose stored result this one stands for, by the name that its marker gives it. A result that merely quotes
+/// the marker of another call stands for none.
+pub fn named_call(result: &ToolResult) -> Option<String> {
+    let text = result.plain_text();
+    mask::named_call(&text, |id| is_id(&result.tool_call_id, id)).map(str::to_owned)
 }
 
-/// The message without made-up results, and with the originals of elided ones as `original` finds them by call id; one
-/// that is not found goes. `None`: nothing of this kind is in it.
-pub fn without_own_results(message: &Message, original: impl Fn(&str) -> Option<ToolResult>) -> Option<Message> {
-    if !message.tool_results().any(|result| is_synthetic(result) || stands_for_another(result)) {
-        return None;
-    }
-    let mut mended = message.clone();
-    mended.content = message
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            Block::ToolResult(result) if is_synthetic(result) => None,
-            Block::ToolResult(result) if stands_for_another(result) => {
-                let found = original(&result.tool_call_id)?;
-                Some(Block::ToolResult(ToolResult { content: found.content, opaque: None, ..result.clone() }))
+/// Whether the result stands for the stored one of this call.
+pub fn stands_for(result: &ToolResult, call_id: &str) -> bool {
+    mask::named_call(&result.plain_text(), |id| id == call_id).is_some()
+}
+
+/// The stored calls and results, by id.
+pub trait Originals {
+    fn call(&self, id: &str) -> Option<ToolCall>;
+    fn result(&self, id: &str) -> Option<ToolResult>;
+}
+
+/// The message without made-up results, and with the originals of what is shown shorter. `None`: nothing of this kind
+/// is in it.
+pub fn whole_again(message: &Message, originals: &impl Originals) -> Option<Message> {
+    let mut changed = false;
+    let mut content = Vec::with_capacity(message.content.len());
+    for block in &message.content {
+        match block {
+            Block::ToolResult(result) if is_synthetic(result) => {
+                changed = true;
+                continue;
             }
-            other => Some(other.clone()),
-        })
-        .collect();
-    Some(mended)
+            Block::ToolResult(result) => {
+                if let Some(found) = named_call(result).and_then(|id| originals.result(&id)) {
+                    changed = true;
+                    let whole = ToolResult { content: found.content, opaque: None, ..result.clone() };
+                    content.push(Block::ToolResult(whole));
+                    continue;
+                }
+            }
+            Block::ToolCall(call) => {
+                if let Some(found) = originals.call(&call.id).filter(|found| is_shortened(call, found)) {
+                    changed = true;
+                    let whole = ToolCall { arguments: found.arguments, arguments_text: None, ..call.clone() };
+                    content.push(Block::ToolCall(whole));
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        content.push(block.clone());
+    }
+    changed.then(|| Message { content, ..message.clone() })
+}
+
+fn is_shortened(posted: &ToolCall, stored: &ToolCall) -> bool {
+    posted.arguments != stored.arguments && is_call(posted, stored) && mask::arguments::is_shortened(posted)
 }

@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::PutTranscript;
 use super::basis::{Basis, Posted, is_ours};
-use crate::domain::echo::{self, Said, Step, same_text};
+use crate::domain::echo::{self, Originals, Said, Step, same_text};
 use crate::domain::format::write::Piece;
 use crate::domain::format::{self, Format};
 use crate::domain::json;
-use crate::domain::message::{Message, Role, ToolResult};
+use crate::domain::message::{Message, Role, ToolCall, ToolResult};
 use crate::service::error::{Result, ServiceError};
 use crate::service::history::message_of;
 
@@ -52,7 +52,7 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
     let steps = steps(basis, &basis.after)?;
     let alignment = echo::align(&steps, &said[from..]);
     let departs_at = basis.after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
-    let originals = Originals::of(basis);
+    let originals = Stored::of(basis);
     let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
         let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
@@ -117,41 +117,49 @@ fn steps(basis: &Basis, places: &[usize]) -> Result<Vec<Step>> {
     places.iter().map(|at| Ok(Step { said: basis.said(*at)? })).collect()
 }
 
-/// The stored results, by call id.
-struct Originals<'b> {
+/// Where the stored calls and results are, by id.
+struct Stored<'b> {
     basis: &'b Basis,
-    places: HashMap<&'b str, usize>,
+    calls: HashMap<&'b str, usize>,
+    results: HashMap<&'b str, usize>,
 }
 
-impl<'b> Originals<'b> {
-    fn of(basis: &'b Basis) -> Originals<'b> {
-        let mut places = HashMap::new();
+impl<'b> Stored<'b> {
+    fn of(basis: &'b Basis) -> Stored<'b> {
+        let (mut calls, mut results) = (HashMap::new(), HashMap::new());
         for (at, head) in basis.loaded.heads.iter().enumerate() {
-            for result in &head.shape.results {
-                places.insert(result.call_id.as_str(), at);
-            }
+            calls.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), at)));
+            results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
         }
-        Originals { basis, places }
+        Stored { basis, calls, results }
     }
 
-    fn result(&self, call_id: &str) -> Option<ToolResult> {
-        let stored = self.basis.loaded.stored.get(*self.places.get(call_id)?)?;
-        let message = message_of(stored).ok()??;
-        message.tool_results().find(|result| result.tool_call_id == call_id).cloned()
+    fn message(&self, place: Option<&usize>) -> Option<Message> {
+        message_of(self.basis.loaded.stored.get(*place?)?).ok()?
+    }
+}
+
+impl Originals for Stored<'_> {
+    fn call(&self, id: &str) -> Option<ToolCall> {
+        self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
+    }
+
+    fn result(&self, id: &str) -> Option<ToolResult> {
+        self.message(self.results.get(id))?.tool_results().find(|result| result.tool_call_id == id).cloned()
     }
 }
 
 /// What is to be stored of a message, where that is not all of it as it came.
-fn mended(said: &Said, stored_blocks: usize, originals: &Originals<'_>) -> Option<Message> {
+fn mended(said: &Said, stored_blocks: usize, originals: &Stored<'_>) -> Option<Message> {
     let Said::Message(message) = said else { return None };
     if stored_blocks == 0 {
-        return echo::without_own_results(message, |id| originals.result(id));
+        return echo::whole_again(message, originals);
     }
     let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
     let holds_results = content.iter().any(|block| matches!(block, crate::domain::message::Block::ToolResult(_)));
     let role = if message.role == Role::Tool && !holds_results { Role::User } else { message.role };
     let rest = Message { role, content, ..message.clone() };
-    Some(echo::without_own_results(&rest, |id| originals.result(id)).unwrap_or(rest))
+    Some(echo::whole_again(&rest, originals).unwrap_or(rest))
 }
 
 fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {

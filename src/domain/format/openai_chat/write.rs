@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::format::Format;
 use crate::domain::format::outgoing::{self, arguments_text};
-use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
+use crate::domain::format::write::{Note, Piece, document_link, media_url, server_call_text, server_result_text};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
 use super::{ATTACHED, ATTACHMENT_FOLLOWS};
@@ -206,7 +206,7 @@ impl Said {
             self.parts.push(json!({ "type": "file", "file": { "filename": filename, "file_data": data } }));
         } else if let Some(url) = &source.url {
             self.lose("document_as_link", "a document can't be given by its URL; the URL is written out");
-            self.parts.push(text_part(&format!("[document: {url}]")));
+            self.parts.push(text_part(&document_link(url)));
         } else {
             self.lose("media_dropped", "a document that only its own provider can find");
         }
