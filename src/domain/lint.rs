@@ -144,7 +144,7 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
         let stays = match format {
             Format::OpenaiResponses => openai_responses::mend(&mut value, &mut ids, report),
             Format::OpenaiChat => openai_chat::mend(&mut value, report),
-            Format::Anthropic => anthropic::mend(&mut value, report),
+            Format::Anthropic => anthropic::mend(&mut value, kept.is_empty(), report),
             Format::Native | Format::Pi => true,
         };
         if !stays {
@@ -153,14 +153,10 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
         mend::make_readable(format, &mut value, report);
         kept.push((index, if value == doc.value { doc.clone() } else { Doc::of(value) }));
     }
-    let mut repaired = match format {
+    match format {
         Format::Pi => tree::rewrite(kept, report),
         _ => rewrite::rewrite(format, &kept, report),
-    };
-    if format == Format::Anthropic {
-        anthropic::trim_prefill(&mut repaired, given.len().saturating_sub(1), report);
     }
-    repaired
 }
 
 /// A change that no rule gave a reason for still is a violation, unless it follows from others: an item that was only

@@ -4,12 +4,16 @@ use super::atoms::{is_call, is_id};
 use crate::domain::format::anthropic::OPENING;
 use crate::domain::format::openai_chat::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::mask;
-use crate::domain::message::{Block, Message, ToolCall, ToolResult};
+use crate::domain::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::pairing::SYNTHETIC_RESULT;
 use crate::domain::summary::framing;
 
 /// Whether a message is nothing but what this service put into a context.
 pub fn is_own(message: &Message) -> bool {
+    // What stands for others is never put into the agent's mouth.
+    if message.role == Role::Assistant {
+        return false;
+    }
     let mut texts = message.content.iter().filter_map(|block| match block {
         Block::Text { text, .. } => Some(text.as_str()),
         _ => None,

@@ -111,3 +111,81 @@ fn leading_system_messages_may_be_elsewhere() {
     let other = json!({"role": "system", "content": "be long"});
     assert_eq!(aligned((Chat, stored), (Chat, json!([other, user("a")]))), (0, 0, 0));
 }
+
+#[test]
+fn what_other_formats_tell_in_words_is_the_same() {
+    let search = json!({"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []});
+    let summary = json!({"type": "compaction", "content": "so far\nall well"});
+    let answer = |blocks: &[&Value]| json!({"role": "assistant", "content": blocks});
+    let text = json!({"type": "text", "text": "so"});
+    let stored = json!([user("a"), answer(&[&summary, &search, &found, &text]), user("b")]);
+    let steps = said(Anthropic, &stored);
+    for format in [Chat, Format::OpenaiResponses, Format::Pi, Format::Native, Anthropic] {
+        let piece = |said: &Said| match said {
+            Said::Message(message) => format::write::Piece::Message { entry: None, message: message.clone() },
+            Said::Nothing(item) => panic!("{item}"),
+        };
+        let pieces: Vec<_> = steps.iter().map(piece).collect();
+        let mut written: Vec<Value> = format::write(format, &pieces, &mut Vec::new())
+            .iter()
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect();
+        let all = written.len();
+        assert_eq!(
+            aligned((Anthropic, stored.clone()), (format, json!(written))),
+            (all, 3, 0),
+            "{format:?}: {written:?}"
+        );
+        written.push(written[0].clone());
+        assert_eq!(aligned((Anthropic, stored.clone()), (format, json!(written))), (all, 3, 0), "{format:?}");
+    }
+}
+
+#[test]
+fn arguments_shown_by_their_ends_are_the_stored_ones() {
+    let script = format!("start{}end", "x".repeat(4_000));
+    let call = |text: &str| {
+        json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "1", "name": "write", "input": {"path": "a", "text": text, "n": 1.0}}]})
+    };
+    let Said::Message(mut shown) = said(Anthropic, &json!([call(&script)])).remove(0) else { panic!("a message") };
+    let whole = shown.clone();
+    for block in &mut shown.content {
+        let crate::domain::message::Block::ToolCall(call) = block else { continue };
+        assert!(mask::arguments::shorten(call, 100, 100));
+        call.arguments["n"] = json!(1);
+    }
+    let steps = [Step { said: Said::Message(whole.clone()) }];
+    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))]).matched, 1);
+    struct One(Message);
+    impl Originals for One {
+        fn call(&self, id: &str) -> Option<crate::domain::message::ToolCall> {
+            self.0.tool_calls().find(|call| call.id == id).cloned()
+        }
+        fn result(&self, _: &str) -> Option<crate::domain::message::ToolResult> {
+            None
+        }
+    }
+    let restored = whole_again(&shown, &One(whole.clone())).unwrap();
+    assert_eq!(restored.tool_calls().next().unwrap().arguments, whole.tool_calls().next().unwrap().arguments);
+    assert_eq!(whole_again(&whole, &One(whole.clone())), None);
+    let other = said(Anthropic, &json!([call(&format!("{script}."))]));
+    assert_eq!(align(&[Step { said: other[0].clone() }], &[Some(Said::Message(shown))]).matched, 0, "another text");
+}
+
+#[test]
+fn a_result_that_quotes_a_marker_stays_as_it_is() {
+    let quoting = json!([{"role": "tool", "tool_call_id": "new", "content": mask::marker("old", 40)}]);
+    let Said::Message(message) = said(Chat, &quoting).remove(0) else { panic!("a message") };
+    struct Any;
+    impl Originals for Any {
+        fn call(&self, _: &str) -> Option<crate::domain::message::ToolCall> {
+            None
+        }
+        fn result(&self, id: &str) -> Option<crate::domain::message::ToolResult> {
+            panic!("{id} is asked for")
+        }
+    }
+    assert_eq!(whole_again(&message, &Any), None);
+}

@@ -1,8 +1,8 @@
-//! What the Messages API refuses in one message, and in the last.
+//! What the Messages API refuses in one message.
 
 use serde_json::{Value, json};
 
-use super::{Doc, Report};
+use super::Report;
 use crate::domain::format::outgoing::is_word;
 
 /// Block types of other providers' APIs: this one does not know them.
@@ -19,8 +19,10 @@ const FOREIGN: [&str; 9] = [
 ];
 
 /// Reports what is wrong with a message, and puts right what the writer of contexts would let pass.
-pub fn mend(value: &mut Value, report: &mut Report) -> bool {
+/// `leads`: neither side has spoken before it; later on, newer models take the role `system` too (as of November 2026).
+pub fn mend(value: &mut Value, leads: bool, report: &mut Report) -> bool {
     match value.get("role").and_then(Value::as_str) {
+        Some("system") if !leads => return true,
         Some("system" | "developer") => system(value, report),
         Some("tool" | "function" | "toolResult") | None => {
             report.add("unknown_role", "a message is the user's or the assistant's");
@@ -134,24 +136,5 @@ fn order(blocks: &mut [Value], assistant: bool, report: &mut Report) {
     if calls && !server && !led {
         report.add("thinking_not_first", "a turn that calls tools begins with its thinking");
         blocks.sort_by_key(|block| !thinks(block));
-    }
-}
-
-/// An answer that the model is to go on with can't end with white space.
-pub fn trim_prefill(docs: &mut [Doc], index: usize, report: &mut Report) {
-    let Some(last) = docs.last_mut().filter(|last| last.value.get("role").is_some_and(|role| role == "assistant"))
-    else {
-        return;
-    };
-    let content = last.value.get_mut("content");
-    let text = match content {
-        Some(Value::Array(blocks)) => blocks.last_mut().and_then(|block| block.get_mut("text")),
-        content => content,
-    };
-    let Some(Value::String(text)) = text else { return };
-    if text.ends_with(char::is_whitespace) {
-        report.at(index, "trailing_whitespace", "the last answer ends with white space");
-        text.truncate(text.trim_end().len());
-        last.text = last.value.to_string();
     }
 }

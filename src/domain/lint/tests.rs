@@ -110,8 +110,8 @@ fn anthropic_rules() {
     let says = |blocks: &[&Value]| json!({"role": "assistant", "content": blocks});
     expect(F, json!([user, says(&[&thought, &text, &call("a")]), results(&["a"]), user]), &[]);
     expect(F, json!([{"role": "assistant", "content": "hi"}, user]), &[("first_message_not_user", 0)]);
-    expect(F, json!([user, {"role": "system", "content": "be brief"}]), &[("system_in_messages", 1)]);
-    expect(F, json!([user, {"role": "assistant", "content": "well "}]), &[("trailing_whitespace", 1)]);
+    expect(F, json!([{"role": "system", "content": "be brief"}, user]), &[("system_in_messages", 0)]);
+    expect(F, json!([user, {"role": "system", "content": "be brief"}]), &[]);
     expect(F, json!([user, says(&[&text, &thought, &call("a")]), results(&["a"])]), &[("thinking_not_first", 1)]);
     expect(F, json!([user, says(&[&text, &thought])]), &[("ends_with_thinking", 1)]);
     let unsigned = json!({"type": "thinking", "thinking": "hm"});

@@ -13,6 +13,7 @@ use crate::domain::echo::{Said, is_own, same_text};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::format::{self, Format};
 use crate::domain::json;
+use crate::domain::message::Role;
 use crate::domain::summary::framing;
 use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
 use crate::service::error::{FieldError, Result, ServiceError};
@@ -79,9 +80,10 @@ impl Posted {
     }
 }
 
+/// The words of a message that may be a summary: the agent itself may say the same, but never speaks it.
 fn text(said: &Option<Said>) -> Option<String> {
     match said {
-        Some(Said::Message(message)) => Some(message.plain_text()),
+        Some(Said::Message(message)) if message.role != Role::Assistant => Some(message.plain_text()),
         _ => None,
     }
 }
