@@ -9,13 +9,16 @@ mod count;
 mod docs;
 mod entries;
 mod idempotency;
+mod lint;
 mod metrics;
 mod observe;
 mod problem;
 mod query;
 mod service_face;
 mod sessions;
+mod stateless;
 mod tool_calls;
+mod transcript;
 mod tree;
 
 use std::sync::Arc;
@@ -31,6 +34,7 @@ use utoipa_swagger_ui::SwaggerUi;
 pub use metrics::install as install_metrics;
 use problem::Problem;
 
+use crate::service::compactions::Summariser;
 use crate::service::state::{Service, Tenant};
 
 /// What handlers share. Cheap to clone.
@@ -42,6 +46,8 @@ pub struct AppState {
     pub dev_tenant: Option<Tenant>,
     /// False while starting and while draining.
     pub ready: Arc<AtomicBool>,
+    /// Writes the summaries of compactions that run inside a request.
+    pub summariser: Arc<dyn Summariser>,
     /// Largest body, in bytes.
     pub max_body: usize,
     /// From [`install_metrics`].
@@ -86,11 +92,14 @@ fn resources() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(sessions::routes())
         .merge(entries::routes())
+        .merge(transcript::routes())
         .merge(tree::routes())
         .merge(tool_calls::routes())
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())
+        .merge(lint::routes())
+        .merge(stateless::routes())
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub use database::Database;
 
 use crate::api::{self, AppState};
 use crate::config::Config;
+use crate::llm::Upstreams;
 use crate::service::state::{Options, Service};
 use crate::worker::{Jobs, Worker, WorkerOptions};
 
@@ -52,9 +53,10 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
     database.take_jobs_back().await?;
     let service = service(config, database);
     let ready = Arc::new(AtomicBool::new(false));
-    let state = app_state(config, &service, &ready).await?;
+    let upstreams = upstreams::upstreams(&config.upstreams)?;
+    let state = app_state(config, &service, &upstreams, &ready).await?;
     let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
-    let background = Background::start(config, &service, &stop)?;
+    let background = Background::start(config, &service, upstreams, &stop);
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
     if config.dev {
@@ -91,13 +93,19 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
     Service::new(database.pool().clone(), options)
 }
 
-async fn app_state(config: &Config, service: &Service, ready: &Arc<AtomicBool>) -> anyhow::Result<AppState> {
+async fn app_state(
+    config: &Config,
+    service: &Service,
+    upstreams: &Upstreams,
+    ready: &Arc<AtomicBool>,
+) -> anyhow::Result<AppState> {
     let dev_tenant = if config.dev { Some(service.dev_tenant().await?) } else { None };
     Ok(AppState {
         service: service.clone(),
         dev: config.dev,
         dev_tenant,
         ready: Arc::clone(ready),
+        summariser: Arc::new(upstreams.clone()),
         max_body: config.limits.max_body_bytes,
         metrics: api::install_metrics().context("metrics")?,
     })
@@ -109,10 +117,9 @@ struct Background {
 }
 
 impl Background {
-    fn start(config: &Config, service: &Service, stop: &CancellationToken) -> anyhow::Result<Background> {
+    fn start(config: &Config, service: &Service, upstreams: Upstreams, stop: &CancellationToken) -> Background {
         let mut tasks = JoinSet::new();
         if config.role.works() {
-            let upstreams = upstreams::upstreams(&config.upstreams)?;
             let options = WorkerOptions {
                 concurrency: config.worker.concurrency as usize,
                 lease: config.lease(),
@@ -125,7 +132,7 @@ impl Background {
             tasks.spawn(worker.run(stop.clone()));
             tasks.spawn(forget_keys(service.clone(), stop.clone()));
         }
-        Ok(Background { tasks })
+        Background { tasks }
     }
 
     async fn finished(mut self) {

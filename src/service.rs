@@ -18,5 +18,6 @@ pub mod sessions;
 pub mod state;
 pub(crate) mod stretches;
 pub mod tool_calls;
+pub mod transcript;
 pub mod view;
 pub mod work;

@@ -8,6 +8,7 @@ mod jobs;
 mod pause;
 mod reaper;
 mod runner;
+mod stateless;
 mod summarise;
 mod wake;
 

@@ -228,11 +228,24 @@ pub fn is_placeholder(text: &str) -> bool {
             .any(|line| closes(line, TRUNCATED, "; original_characters=") || arguments::is_shortened_line(line))
 }
 
+/// The call that such a text of a result names, if it is one of those wanted. What is cut may hold other markers.
+pub fn named_call(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
+    let text = text.trim();
+    let masked = parts(text, MASKED, "; original_tokens=").map(|(id, _)| id);
+    let duplicate = parts(text, DUPLICATE, "; original_tokens=").and_then(|(said, _)| said.rsplit_once("; same_as="));
+    let whole = masked.or(duplicate.map(|(id, _)| id));
+    let truncated = text.lines().filter_map(|line| Some(parts(line, TRUNCATED, "; original_characters=")?.0));
+    whole.into_iter().chain(truncated).find(|id| is_wanted(id))
+}
+
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
-    text.strip_prefix(prefix)
-        .and_then(|rest| rest.strip_suffix(']'))
-        .and_then(|rest| rest.rsplit_once(last_field))
-        .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    parts(text, prefix, last_field).is_some()
+}
+
+/// What a marker says between its prefix and its last field, and the number in that.
+fn parts<'t>(text: &'t str, prefix: &str, last_field: &str) -> Option<(&'t str, &'t str)> {
+    let (said, number) = text.strip_prefix(prefix)?.strip_suffix(']')?.rsplit_once(last_field)?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some((said, number))
 }
 
 /// The size of a tool result that holds this text alone, counted as on arrival.

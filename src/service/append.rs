@@ -33,7 +33,7 @@ use crate::domain::strategy::counts;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
-use crate::store::sessions;
+use crate::store::sessions::{self, HeadRow};
 pub(crate) use group::GroupCommit;
 use group::OneWrite;
 use items::ReadItem;
@@ -196,12 +196,45 @@ impl Service {
         } else {
             items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
         };
-        let planned = Planner::new(&head, append, &items).tree(&mut transaction, tenant, &items).await?;
+        let appended = self.write_tree(&mut transaction, tenant, &mut head, append, &items).await?;
+        seal(&mut transaction, Outcome::Created, &appended).await?;
+        transaction.commit().await?;
+        Ok(appended)
+    }
+
+    /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
+    /// name.
+    pub(super) async fn append_to(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: Append,
+        chained: bool,
+    ) -> Result<Appended> {
+        let append = Arc::new(append);
+        let mut items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+        if chained {
+            items.iter_mut().for_each(|item| item.parent = items::Parent::Previous);
+        }
+        self.write_tree(connection, tenant, head, &append, &items).await
+    }
+
+    async fn write_tree(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: &Append,
+        items: &[ReadItem],
+    ) -> Result<Appended> {
+        let session_id = head.session_id;
+        let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         head.row = planned.row;
         entries::write(
-            &mut *transaction,
+            &mut *connection,
             tenant.0,
             &Write {
                 session_id,
@@ -214,26 +247,23 @@ impl Service {
         )
         .await?;
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
-        let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
         let auto_retry_at = before.auto_retry_at;
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
         if head.state.end_wait() {
-            queue::hurry(&mut transaction, tenant.0, session_id).await?;
+            queue::hurry(connection, tenant.0, session_id).await?;
         }
         head.row.version = version + 1;
-        self.check_candidate(&mut transaction, tenant, &mut head).await?;
-        let (snapshot, trigger) = self.settle_head(&mut head, append, planned.now)?;
+        self.check_candidate(connection, tenant, head).await?;
+        let (snapshot, trigger) = self.settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
-        entries::write(&mut *transaction, tenant.0, &no_more).await?;
+        entries::write(&mut *connection, tenant.0, &no_more).await?;
         head.row.version += 1;
-        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
-        let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
-        seal(&mut transaction, Outcome::Created, &appended).await?;
-        transaction.commit().await?;
-        Ok(appended)
+        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+        self.follow_up(connection, tenant, head, append, trigger, appended).await
     }
 }
 
@@ -290,6 +320,14 @@ impl Service {
         }
         Ok(started)
     }
+}
+
+/// The entries that these items would be in an empty session, and its head then. Each follows the one before it.
+pub(super) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+    let append = Arc::new(append);
+    let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+    let planned = Planner::new(head, &append, &items).chain(&items);
+    Ok((planned.entries, planned.row))
 }
 
 fn check_expected(head: &Head, append: &Append) -> Result<()> {

@@ -7,6 +7,7 @@ mod entry;
 mod relief;
 mod report;
 mod revert;
+mod stateless;
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ use crate::store::sessions;
 pub(crate) use candidate::{Settled, save};
 pub use commit::{Committed, Holder};
 pub use relief::Relieved;
+pub use stateless::{Compacted, StatelessRequest, Summariser};
 
 /// How long those who wait look again after.
 const POLL_FROM: Duration = Duration::from_millis(5);
@@ -244,9 +246,19 @@ impl Service {
             snapshots: None,
             now: clock::now(),
         };
-        // The job goes first, as in a commit: whoever holds it decides how the compaction ends.
+        // In the order of a commit, session first: whoever has the job then decides how the compaction ends.
+        let session = sessions::lock(&mut *transaction, tenant.0, row.session_id).await?;
         queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
-        compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        let cancelled = compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        // Somebody did not want it: the next append is not to start the same again.
+        let by_itself = row.trigger != Trigger::Manual.as_str();
+        if let Some(mut session) = session.filter(|_| cancelled && by_itself) {
+            let mut head = self.head_of(&session)?;
+            head.state.forget_ahead(id);
+            entry::hold_off(&mut head.state, &head.settings);
+            head.state.write_to(&mut session.head, &head.settings)?;
+            sessions::update(&mut *transaction, tenant.0, &session, clock::now()).await?;
+        }
         let ended =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let ended = show(ended)?;

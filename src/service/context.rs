@@ -190,6 +190,21 @@ fn bounded_view(
     }
 }
 
+/// Messages, and the system prompt that goes with them.
+pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
+
+/// The messages of a view and the system prompt beside them, without a session.
+pub(crate) fn render(
+    loaded: &Loaded,
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Rendered> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    let written = write(loaded, &view, format, policy, system)?;
+    Ok((written.messages, written.system))
+}
+
 fn write(
     loaded: &Loaded,
     view: &[ViewItem],

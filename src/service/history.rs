@@ -203,11 +203,7 @@ impl Service {
             }
         }
         let leaf = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
-        let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
-        let fixed = (head.state.account.system, head.state.account.tools);
-        let tip = entries::tip_depth(&mut *transaction, tenant.0, session_id, leaf.branch).await?;
-        let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);
-        let state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..head.state });
+        let state = state_at(&mut transaction, tenant, leaf, head.state).await?;
         let mut head = super::head::Head { row: row.head.clone(), state, ..head };
         self.check_candidate(&mut transaction, tenant, &mut head).await?;
         let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
@@ -219,7 +215,7 @@ impl Service {
     }
 
     /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
-    async fn land(
+    pub(crate) async fn land(
         &self,
         connection: &mut sqlx::PgConnection,
         tenant: Tenant,
@@ -282,7 +278,21 @@ impl Service {
     }
 }
 
-async fn load_entry(
+/// The state of a leaf that was just moved.
+pub(crate) async fn state_at(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    leaf: Leaf,
+    before: SessionState,
+) -> Result<SessionState> {
+    let loaded = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let fixed = (before.account.system, before.account.tools);
+    let tip = entries::tip_depth(&mut *connection, tenant.0, leaf.session_id, leaf.branch).await?;
+    let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);
+    Ok(view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before }))
+}
+
+pub(crate) async fn load_entry(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
     session_id: Uuid,

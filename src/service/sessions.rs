@@ -322,7 +322,7 @@ fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
 }
 
 /// Counts what every request of the session carries: the system prompt and the tools.
-async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
+pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
     let (system, tools) = (row.system.clone(), row.tools.clone());
     let count = move || (count_system(estimator, system.as_deref()), count_tools(estimator, tools.as_deref()));
     let counted = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;
@@ -330,7 +330,7 @@ async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Esti
     Ok(())
 }
 
-fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
+pub(crate) fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     let Some(value) = system.and_then(|text| json::parse_lenient(text).ok()) else { return 0 };
     match &value {
         Value::Null => 0,
@@ -345,7 +345,7 @@ fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     }
 }
 
-fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
+pub(crate) fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
     match tools.and_then(|text| json::parse_lenient(text).ok()) {
         None | Some(Value::Null) => 0,
         Some(tools) => tokens::count_tools(estimator, &tools),

@@ -56,7 +56,7 @@ async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
-fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
+pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,

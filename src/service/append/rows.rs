@@ -84,18 +84,23 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items that follow the leaf one by one; `None` where they need the general case.
-    pub fn linear(mut self, items: &[ReadItem]) -> Option<Planned> {
+    pub fn linear(self, items: &[ReadItem]) -> Option<Planned> {
         let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
         let plain = |item: &ReadItem| item.parent == Parent::Previous && item.item.kind != EntryType::Compaction;
         if !at_leaf || !self.head.state.leaf_is_tip || !items.iter().all(plain) {
             return None;
         }
+        Some(self.chain(items))
+    }
+
+    /// Plans items one behind the other from the leaf on, whatever parents they name.
+    pub fn chain(mut self, items: &[ReadItem]) -> Planned {
         let mut cursor = self.leaf();
         for (n, item) in items.iter().enumerate() {
             cursor = self.push(n, item, cursor);
         }
         self.settle(cursor);
-        Some(self.planned)
+        self.planned
     }
 
     /// Plans items with parents of their own. The state is left to be worked out from the path.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::candidate::Finished;
 use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
-use super::report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
+use super::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use super::{Status, Trigger, word};
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::guard::{changes_outcome, savings_pct};
@@ -304,9 +304,7 @@ pub(super) async fn finish_skipped(
     };
     let mut result = blank(requested, measured);
     if let Some(outcome) = tried {
-        result.upstream = outcome.upstream.clone();
-        result.fallback = outcome.fallback.clone();
-        result.net.summary_cost_usd = outcome.upstream.cost_usd;
+        report::tried(&mut result, outcome);
     }
     count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
     let text = json_text(&result)?;
@@ -356,8 +354,8 @@ pub(super) struct Ended {
 
 /// A compaction on the scales: the entry, the state behind it, and why it is not to be committed.
 pub(super) struct Weighed {
-    entry: NewEntry,
-    state: SessionState,
+    pub entry: NewEntry,
+    pub state: SessionState,
     pub refused: Option<Reason>,
 }
 

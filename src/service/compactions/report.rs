@@ -109,6 +109,13 @@ pub(super) fn result(
     }
 }
 
+/// What a summary cost that was not used after all.
+pub(super) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
+    result.upstream = outcome.upstream.clone();
+    result.fallback = outcome.fallback.clone();
+    result.net.summary_cost_usd = outcome.upstream.cost_usd;
+}
+
 pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
     let strategy = word(&strategy).unwrap_or_default();
     metrics::counter!(
