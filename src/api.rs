@@ -13,6 +13,7 @@ mod metrics;
 mod observe;
 mod problem;
 mod query;
+mod search;
 mod service_face;
 mod sessions;
 mod tool_calls;
@@ -88,6 +89,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(entries::routes())
         .merge(tree::routes())
         .merge(tool_calls::routes())
+        .merge(search::routes())
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())

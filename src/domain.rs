@@ -20,6 +20,7 @@ pub mod pairing;
 pub mod prepare;
 pub mod prices;
 pub mod prune;
+pub mod search;
 pub mod settings;
 pub mod shape;
 pub mod summary;

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod plan;
 pub mod readiness;
 pub mod recount;
+pub mod search;
 pub mod sessions;
 pub mod state;
 pub(crate) mod stretches;
