@@ -228,11 +228,39 @@ pub fn is_placeholder(text: &str) -> bool {
             .any(|line| closes(line, TRUNCATED, "; original_characters=") || arguments::is_shortened_line(line))
 }
 
+/// What a text in place of a result points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle<'t> {
+    pub call_id: &'t str,
+    /// The call whose result is the same.
+    pub same_as: Option<&'t str>,
+    /// The size of the original, where the text says it in tokens. Without: head and tail of it stand around.
+    pub original_tokens: Option<u32>,
+}
+
+/// The handle that a result's text is or, where it was cut to head and tail, has in it.
+pub fn handle(text: &str) -> Option<Handle<'_>> {
+    const SAME_AS: &str = "; same_as=";
+    let text = text.trim();
+    if let Some((call_id, tokens)) = parts(text, MASKED, "; original_tokens=") {
+        return Some(Handle { call_id, same_as: None, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    if let Some((ids, tokens)) = parts(text, DUPLICATE, "; original_tokens=") {
+        let (call_id, same_as) = ids.rsplit_once(SAME_AS).map_or((ids, None), |(id, same)| (id, Some(same)));
+        return Some(Handle { call_id, same_as, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    let cut = text.lines().find_map(|line| parts(line, TRUNCATED, "; original_characters="));
+    cut.map(|(call_id, _)| Handle { call_id, same_as: None, original_tokens: None })
+}
+
+/// What stands between `prefix` and `last_field`, and the number after it.
+fn parts<'t>(text: &'t str, prefix: &str, last_field: &str) -> Option<(&'t str, &'t str)> {
+    let (inner, number) = text.strip_prefix(prefix)?.strip_suffix(']')?.rsplit_once(last_field)?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some((inner, number))
+}
+
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
-    text.strip_prefix(prefix)
-        .and_then(|rest| rest.strip_suffix(']'))
-        .and_then(|rest| rest.rsplit_once(last_field))
-        .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    parts(text, prefix, last_field).is_some()
 }
 
 /// The size of a tool result that holds this text alone, counted as on arrival.

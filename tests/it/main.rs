@@ -38,6 +38,7 @@ mod queue_compaction;
 mod queue_lease;
 mod queue_support;
 mod queue_worker;
+mod recall;
 mod search;
 mod serve;
 mod service_ahead;
