@@ -9,6 +9,7 @@ mod count;
 mod docs;
 mod entries;
 mod idempotency;
+mod mcp;
 mod metrics;
 mod observe;
 mod problem;
@@ -55,8 +56,10 @@ pub fn router(state: AppState) -> Router {
     let tenants = resources()
         .route_layer(from_fn_with_state(state.clone(), idempotency::replay))
         .route_layer(from_fn_with_state(state.clone(), auth::authenticate));
+    let mcp = mcp::routes(&state).route_layer(from_fn_with_state(state.clone(), auth::authenticate));
     let (router, api) = described().merge(service_face::routes()).merge(tenants).split_for_parts();
     router
+        .merge(mcp)
         .merge(SwaggerUi::new("/docs").url("/openapi.json", docs::complete(api)))
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
