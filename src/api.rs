@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod chapters;
 mod check;
 mod compactions;
 mod context;
@@ -88,6 +89,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(entries::routes())
         .merge(tree::routes())
         .merge(tool_calls::routes())
+        .merge(chapters::routes())
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())

@@ -77,7 +77,7 @@ impl Service {
             .iter()
             .map(|stored| Ok((stored.entry.head.id, message_of(stored)?)))
             .collect::<Result<std::collections::HashMap<Uuid, Option<Message>>>>()?;
-        let visible = Visible::of(&loaded);
+        let visible = Visible::of(&loaded.folded());
         let rows = shown
             .iter()
             .filter_map(|found| {
@@ -111,7 +111,7 @@ impl Service {
             Some((index, ordinal)) => message_at(index)?.and_then(|m| m.tool_results().nth(ordinal).cloned()),
             None => None,
         };
-        let row = row(&loaded, found, &call_message, &Visible::of(&loaded));
+        let row = row(&loaded, found, &call_message, &Visible::of(&loaded.folded()));
         Ok(ToolCallDetail {
             tool_call_id: row.tool_call_id,
             name: row.name,
@@ -233,7 +233,7 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
         match joined.last_mut() {
             Some(last)
                 if (last.session_id, last.branch) == (segment.session_id, segment.branch)
-                    && segment.from <= last.to + 1 =>
+                    && (last.from..=last.to + 1).contains(&segment.from) =>
             {
                 last.to = last.to.max(segment.to);
             }
