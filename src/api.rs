@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod chapters;
 mod check;
 mod compactions;
 mod context;
@@ -93,6 +94,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(tree::routes())
         .merge(tool_calls::routes())
         .merge(search::routes())
+        .merge(chapters::routes())
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())

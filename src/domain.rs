@@ -2,6 +2,7 @@
 
 pub mod accounting;
 pub mod branch;
+pub mod chapter;
 pub mod compaction;
 pub mod cut;
 pub mod entry;

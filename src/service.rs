@@ -1,6 +1,7 @@
 //! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model.
 
 pub mod append;
+pub mod chapters;
 pub mod clock;
 pub mod compactions;
 pub mod context;

@@ -106,6 +106,11 @@ fn cut(path: &[EntryHead], boundary_start: usize, keep_recent_tokens: u32) -> Op
     Some(Cut { first_kept: *places.get(cut.first_kept)?, turn_start })
 }
 
+/// The entries of a view that nothing may take the place of, as indexes.
+pub fn verbatim(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> BTreeSet<usize> {
+    anchors(path, newest, path.len(), settings)
+}
+
 /// Entries before the cut that no summary replaces: system messages (instructions are not history), the first user
 /// message, pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors,
 /// each with the whole batch of calls and results, or the reasoned answer, that it belongs to.

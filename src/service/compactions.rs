@@ -2,6 +2,7 @@
 
 mod begin;
 mod candidate;
+mod close;
 mod commit;
 mod entry;
 mod relief;
@@ -33,6 +34,7 @@ use crate::store::queue::{self, Kind, NewJob};
 use crate::store::sessions;
 
 pub(crate) use candidate::{Settled, save};
+pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
 pub use relief::Relieved;
 

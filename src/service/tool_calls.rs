@@ -84,7 +84,7 @@ impl Service {
             .iter()
             .map(|stored| Ok((stored.entry.head.id, message_of(stored)?)))
             .collect::<Result<std::collections::HashMap<Uuid, Option<Message>>>>()?;
-        let visible = Visible::of(&loaded);
+        let visible = Visible::of(&loaded.folded());
         let rows = shown
             .iter()
             .filter_map(|found| {
@@ -117,7 +117,7 @@ impl Service {
             Some((index, ordinal)) => message_at(index)?.and_then(|m| m.tool_results().nth(ordinal).cloned()),
             None => None,
         };
-        let mut row = row(&loaded, found, &call_message, &Visible::of(&loaded));
+        let mut row = row(&loaded, found, &call_message, &Visible::of(&loaded.folded()));
         let found = match (result, row.result_entry_id) {
             (Some(result), Some(entry_id)) => {
                 Some(original::result(&mut connection, tenant, session_id, tool_call_id, entry_id, result).await?)
@@ -253,7 +253,7 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
         match joined.last_mut() {
             Some(last)
                 if (last.session_id, last.branch) == (segment.session_id, segment.branch)
-                    && segment.from <= last.to + 1 =>
+                    && (last.from..=last.to + 1).contains(&segment.from) =>
             {
                 last.to = last.to.max(segment.to);
             }

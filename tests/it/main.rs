@@ -32,6 +32,7 @@ mod embedded_postgres;
 mod idempotency;
 mod invariants;
 mod layers;
+mod mcp;
 mod pg;
 mod queue_claim;
 mod queue_compaction;

@@ -18,16 +18,12 @@ const MOST_CHARS: usize = 200_000;
 
 /// Every tool, as clients list them.
 pub fn all() -> Vec<Tool> {
-    let long = json!({
-        "offset": {"type": "integer", "minimum": 0, "description": "Characters to leave out at the start. Default 0."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_CHARS,
-            "description": "Characters to show. Default 20000."},
-    });
     let page = json!({
         "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Items to list. Default 20."},
         "cursor": {"type": "string", "description": "next_cursor of the answer before."},
     });
-    vec![
+    let mut tools = super::chapters::all();
+    tools.extend([
         reads("get_snapshot", "How full the context is: tokens, window, state, what it consists of.", &[]),
         reads(
             "search",
@@ -39,7 +35,11 @@ pub fn all() -> Vec<Tool> {
                 &page,
             ],
         ),
-        reads("read_entry", "The whole text of an entry, by its id.", &[&json!({"entry_id": id("The entry.")}), &long]),
+        reads(
+            "read_entry",
+            "The whole text of an entry, by its id.",
+            &[&json!({"entry_id": id("The entry.")}), &long_fields()],
+        ),
         reads(
             "list_tool_calls",
             "Every tool call made so far, in order, with its arguments; elided ones are not whole in the context.",
@@ -50,14 +50,24 @@ pub fn all() -> Vec<Tool> {
             "The whole original result of a tool call, also where the context shows it elided, cut or as a duplicate.",
             &[
                 &json!({"tool_call_id": {"type": "string", "description": "The call_id that the context shows."}}),
-                &long,
+                &long_fields(),
             ],
         ),
         reads("list_files", "The files that tool calls have read and changed so far.", &[]),
-    ]
+    ]);
+    tools
 }
 
-fn reads(name: &'static str, description: &'static str, fields: &[&Value]) -> Tool {
+/// The fields of a tool that shows a long text by pages.
+pub fn long_fields() -> Value {
+    json!({
+        "offset": {"type": "integer", "minimum": 0, "description": "Characters to leave out at the start. Default 0."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_CHARS,
+            "description": "Characters to show. Default 20000."},
+    })
+}
+
+pub fn reads(name: &'static str, description: &'static str, fields: &[&Value]) -> Tool {
     let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
     Tool::new(name, description, schema(fields)).with_annotations(hints)
 }
@@ -67,7 +77,7 @@ fn id(description: &str) -> Value {
 }
 
 /// Fields without a default in their description are required; `session_id` is a field of every tool.
-fn schema(fields: &[&Value]) -> JsonObject {
+pub fn schema(fields: &[&Value]) -> JsonObject {
     let mut properties = JsonObject::new();
     properties.insert("session_id".to_owned(), id("The session (conversation)."));
     properties.extend(fields.iter().filter_map(|fields| fields.as_object()).flat_map(Clone::clone));
@@ -90,6 +100,9 @@ pub async fn call(
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
     let scope = Scope { service, tenant };
+    if let Some(answer) = super::chapters::call(&scope, name, arguments.clone()).await {
+        return Ok(shown(answer));
+    }
     let answer = match name {
         "get_snapshot" => scope.get_snapshot(arguments).await,
         "search" => scope.search(arguments).await,
@@ -99,13 +112,17 @@ pub async fn call(
         "list_files" => scope.list_files(arguments).await,
         _ => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
     };
-    Ok(answer.unwrap_or_else(|Refusal(text)| CallToolResult::error(vec![ContentBlock::text(text)])))
+    Ok(shown(answer))
+}
+
+fn shown(answer: Answer) -> CallToolResult {
+    answer.unwrap_or_else(|Refusal(text)| CallToolResult::error(vec![ContentBlock::text(text)]))
 }
 
 /// Whose context is asked about.
-struct Scope<'s> {
-    service: &'s Service,
-    tenant: Tenant,
+pub struct Scope<'s> {
+    pub service: &'s Service,
+    pub tenant: Tenant,
 }
 
 #[derive(Deserialize)]
@@ -192,7 +209,7 @@ impl Scope<'_> {
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Refusal> {
+pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Refusal> {
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| Refusal::new(format!("validation_failed: the arguments are not valid: {error}")))
 }
@@ -205,7 +222,7 @@ fn page(limit: Option<i64>, cursor: Option<String>) -> Result<PageRequest, Refus
     Ok(PageRequest { limit, after: cursor })
 }
 
-fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> Answer {
+pub fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> Answer {
     let limit = limit.unwrap_or(USUAL_CHARS);
     if !(1..=MOST_CHARS).contains(&limit) {
         return Err(Refusal::new(format!("validation_failed: limit must be from 1 to {MOST_CHARS}")));

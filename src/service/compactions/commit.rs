@@ -11,6 +11,7 @@ use super::candidate::Finished;
 use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
 use super::report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use super::{Status, Trigger, word};
+use crate::domain::chapter::ShownFold;
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::guard::{changes_outcome, savings_pct};
 use crate::domain::settings::{Settings, Strategy};
@@ -100,6 +101,7 @@ impl Service {
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
         state.auto_retry_at = None;
         state.unrelieved = None;
+        state.chapters_rest = None;
         state.ahead = None;
         let now = clock::now();
         let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
@@ -109,6 +111,7 @@ impl Service {
             first_kept_depth: Some(work.outline.first_kept.depth),
             anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
             is_revert: false,
+            folds: folds_behind(head, work),
         });
         state.note_fill(state.snapshot(&head.settings).state, now);
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
@@ -378,6 +381,15 @@ pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> We
         _ => None,
     };
     Weighed { entry, state, refused }
+}
+
+/// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
+fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
+    let stays = |shown: &&ShownFold| {
+        let anchored = work.outline.anchors.iter().any(|anchor| anchor.id == shown.fold.chapter);
+        shown.fold.place >= work.outline.first_kept.depth || anchored
+    };
+    head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
 /// Prepared ahead, and neither is the context red nor does anybody wait for it.

@@ -99,7 +99,7 @@ impl Reading {
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let material = self.material.clone();
-        let Some(index) = material.loaded.at_depth(stored.entry.head.depth) else { return Ok(()) };
+        let Some(index) = material.loaded.place_of(stored) else { return Ok(()) };
         let Some(mut message) = message_of(stored)? else { return Ok(()) };
         let cut = self.prune(index, &message);
         let Some(plan) = material.replaces() else { return Ok(()) };
