@@ -165,7 +165,7 @@ impl Service {
             }
             let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
             if is_requested(&before, &appended.snapshot) {
-                self.request_chapters(tenant, session_id);
+                self.request_chapters(tenant, head.session_id);
             }
             if turn_ends {
                 queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
