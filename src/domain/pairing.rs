@@ -81,6 +81,7 @@ static NO_SHAPE: Shape = Shape {
     leads: false,
     checkpoint: false,
     chapter_task: false,
+    in_chapter: false,
 };
 
 impl<'v> Step<'v> {

@@ -32,6 +32,9 @@ pub struct Shape {
     /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub chapter_task: bool,
+    /// In a folded path: stands behind another entry of the same chapter, so that no cut may come between. Never stored.
+    #[serde(skip)]
+    pub in_chapter: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

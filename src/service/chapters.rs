@@ -3,7 +3,7 @@
 
 mod folder;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -21,6 +21,7 @@ use super::view::{self, Loaded, Read};
 use crate::domain::accounting::Snapshot;
 use crate::domain::chapter::{self, Chapter, Fold, Span, TaskState, clip};
 use crate::domain::compaction::CompactionRecord;
+use crate::domain::entry::EntryType;
 use crate::domain::guard::savings_pct;
 use crate::domain::view::{ViewItem, item_tokens};
 use crate::store::entries::{self, StoredEntry};
@@ -122,9 +123,8 @@ impl Service {
         let head = self.head_on(&mut connection, tenant, session_id).await?;
         let shelf = Shelf::open(&mut connection, tenant, &head).await?;
         let known = shelf.all(&mut connection).await?;
-        let shown = |id: &Uuid| {
-            head.state.newest.iter().flat_map(|newest| &newest.folds).any(|shown| shown.fold.chapter == *id)
-        };
+        let folds = head.state.newest.iter().flat_map(|newest| &newest.folds);
+        let shown: HashSet<Uuid> = folds.map(|shown| shown.fold.chapter).collect();
         let items = shelf.root.iter().filter_map(|fold| view_of(fold, "", &known, &shown)).collect();
         Ok(ChapterList { items, next_cursor: None })
     }
@@ -137,10 +137,9 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
     let places = spans.iter().map(|span| loaded.segment(titled(span)));
     let stored = entries::whole(&mut *connection, tenant.0, &join(places)).await?;
     let title = |stored: &StoredEntry| -> Result<(Uuid, String)> {
-        let text = match message_of(stored)? {
-            _ if loaded.fold_of(stored).is_some() => chapter_of(stored)?.name,
-            Some(message) => message.plain_text(),
-            None => String::new(),
+        let text = match stored.entry.head.kind {
+            EntryType::Chapter => chapter_of(stored)?.name,
+            _ => message_of(stored)?.map(|message| message.plain_text()).unwrap_or_default(),
         };
         Ok((stored.entry.head.id, clip(&text, TITLE_CHARS)))
     };
@@ -234,12 +233,7 @@ impl Shelf {
     }
 }
 
-fn view_of(
-    fold: &Fold,
-    parent: &str,
-    known: &HashMap<Uuid, Chapter>,
-    shown: &impl Fn(&Uuid) -> bool,
-) -> Option<ChapterView> {
+fn view_of(fold: &Fold, parent: &str, known: &HashMap<Uuid, Chapter>, shown: &HashSet<Uuid>) -> Option<ChapterView> {
     let chapter = known.get(&fold.chapter)?;
     let folder = format!("{parent}/chapters/{}", chapter.slug);
     Some(ChapterView {
@@ -252,7 +246,7 @@ fn view_of(
         tokens_before: chapter.tokens_before,
         tokens_after: chapter.tokens_after,
         savings_pct: savings_pct(chapter.tokens_before, chapter.tokens_after),
-        in_context: shown(&fold.chapter),
+        in_context: shown.contains(&fold.chapter),
         chapters: chapter.chapters.iter().filter_map(|fold| view_of(fold, &folder, known, shown)).collect(),
         path: format!("{folder}/"),
     })

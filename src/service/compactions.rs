@@ -416,6 +416,9 @@ impl Service {
             return refuse("is not an entry of the context");
         };
         let heads: Vec<&EntryHead> = loaded.heads.iter().collect();
+        if loaded.heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
+            return refuse("would part a chapter from what it keeps");
+        }
         let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
         if parted {
             return refuse("would part a tool call from its result");

@@ -25,6 +25,8 @@ pub struct Loaded {
     pub stored: Vec<Arc<StoredEntry>>,
     pub heads: Vec<EntryHead>,
     pub newest: Option<Newest>,
+    /// Places of the chapters of a folded path.
+    chapters: HashMap<Uuid, usize>,
 }
 
 /// Whether the items are read too.
@@ -45,7 +47,7 @@ pub struct Standpoint {
 impl Loaded {
     pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> Loaded {
         let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
-        Loaded { stored, heads, newest }
+        Loaded { stored, heads, newest, chapters: HashMap::new() }
     }
 
     /// The path with its chapters in the place of what they hide: what a view is planned on. The head of a chapter that
@@ -55,7 +57,8 @@ impl Loaded {
             [] => self,
             folds => {
                 let slots = arrange(&self.heads, folds);
-                let mut folded = Loaded { stored: Vec::new(), heads: Vec::new(), newest: None };
+                let mut spanned = None;
+                let mut folded = Loaded::new(Vec::new(), None);
                 for slot in slots {
                     let (Slot::Entry(index) | Slot::Chapter { entry: index, .. }) = slot;
                     let (Some(stored), Some(head)) = (self.stored.get(index), self.heads.get(index)) else { continue };
@@ -66,7 +69,12 @@ impl Loaded {
                         head.role = Some(Role::Custom);
                         head.depth = shown.fold.place;
                         head.path_tokens = shown.path_tokens_before;
+                        folded.chapters.insert(head.id, folded.heads.len());
                     }
+                    let place = folds.partition_point(|shown| shown.fold.to < head.depth);
+                    let of = folds.get(place).filter(|shown| shown.fold.spans(head.depth)).map(|_| place);
+                    head.shape.in_chapter = of.is_some() && of == spanned;
+                    spanned = of;
                     folded.stored.push(Arc::clone(stored));
                     folded.heads.push(head);
                 }
@@ -86,19 +94,18 @@ impl Loaded {
 
     /// The fold of the chapter that stands at this place of a folded path.
     pub fn fold_at(&self, index: usize) -> Option<&ShownFold> {
-        self.fold_of(self.stored.get(index)?)
-    }
-
-    /// The fold of a chapter that the view shows.
-    pub fn fold_of(&self, stored: &StoredEntry) -> Option<&ShownFold> {
-        let head = Some(&stored.entry.head).filter(|head| head.kind == EntryType::Chapter)?;
-        self.folds().iter().find(|shown| shown.fold.chapter == head.id)
+        let head = self.heads.get(index).filter(|head| head.kind == EntryType::Chapter)?;
+        let fold = self.folds().binary_search_by_key(&head.depth, |shown| shown.fold.place).ok()?;
+        self.folds().get(fold)
     }
 
     /// The place of a stored entry in a folded path.
     pub fn place_of(&self, stored: &StoredEntry) -> Option<usize> {
-        let fold = self.fold_of(stored);
-        self.at_depth(fold.map_or(stored.entry.head.depth, |shown| shown.fold.place))
+        let head = &stored.entry.head;
+        match head.kind {
+            EntryType::Chapter => self.chapters.get(&head.id).copied(),
+            _ => self.at_depth(head.depth),
+        }
     }
 
     /// The place of the entry at this depth.

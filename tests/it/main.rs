@@ -8,6 +8,7 @@ mod api_bad_input;
 mod api_idempotency;
 mod api_sessions;
 mod app;
+mod chapters;
 mod corpus;
 mod drill_appends;
 mod drill_auto;

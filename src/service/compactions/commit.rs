@@ -3,6 +3,8 @@
 //! Every ending is one short transaction that takes the session's row first, checks the lease and that the plan
 //! still holds, and writes all or nothing.
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -385,10 +387,9 @@ pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> We
 
 /// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
 fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
-    let stays = |shown: &&ShownFold| {
-        let anchored = work.outline.anchors.iter().any(|anchor| anchor.id == shown.fold.chapter);
-        shown.fold.place >= work.outline.first_kept.depth || anchored
-    };
+    let anchors: HashSet<Uuid> = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let first_kept = work.outline.first_kept.depth;
+    let stays = |shown: &&ShownFold| shown.fold.place >= first_kept || anchors.contains(&shown.fold.chapter);
     head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
