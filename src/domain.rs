@@ -24,6 +24,7 @@ pub mod prune;
 pub mod search;
 pub mod settings;
 pub mod shape;
+pub mod strategy;
 pub mod summary;
 pub mod thinking;
 pub mod tokens;

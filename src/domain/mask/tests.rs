@@ -172,8 +172,8 @@ proptest! {
 
 #[test]
 fn a_handle_says_what_it_points_to() {
-    let found = handle(&marker("c; x]", 12)).unwrap();
-    assert_eq!(found, Handle { call_id: "c; x]", same_as: None, original_tokens: Some(12) });
+    let text = marker("c; x]", 12);
+    assert_eq!(handle(&text), Some(Handle { call_id: "c; x]", same_as: None, original_tokens: Some(12) }));
     let text = format!(" {}\n", duplicate("c1", "c2", 7));
     assert_eq!(handle(&text), Some(Handle { call_id: "c1", same_as: Some("c2"), original_tokens: Some(7) }));
     let cut = truncated("c3", &"long ".repeat(100), 20, 20).unwrap();
