@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod chapters;
 mod check;
 mod compactions;
 mod context;
@@ -10,10 +11,12 @@ mod docs;
 mod entries;
 mod idempotency;
 mod lint;
+mod mcp;
 mod metrics;
 mod observe;
 mod problem;
 mod query;
+mod search;
 mod service_face;
 mod sessions;
 mod stateless;
@@ -60,8 +63,10 @@ pub fn router(state: AppState) -> Router {
     let tenants = resources()
         .route_layer(from_fn_with_state(state.clone(), idempotency::replay))
         .route_layer(from_fn_with_state(state.clone(), auth::authenticate));
+    let mcp = mcp::routes(&state).route_layer(from_fn_with_state(state.clone(), auth::authenticate));
     let (router, api) = described().merge(service_face::routes()).merge(tenants).split_for_parts();
     router
+        .merge(mcp)
         .merge(SwaggerUi::new("/docs").url("/openapi.json", docs::complete(api)))
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
@@ -95,6 +100,8 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(transcript::routes())
         .merge(tree::routes())
         .merge(tool_calls::routes())
+        .merge(search::routes())
+        .merge(chapters::routes())
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())

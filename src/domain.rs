@@ -2,6 +2,7 @@
 
 pub mod accounting;
 pub mod branch;
+pub mod chapter;
 pub mod compaction;
 pub mod cut;
 pub mod echo;
@@ -22,6 +23,7 @@ pub mod pairing;
 pub mod prepare;
 pub mod prices;
 pub mod prune;
+pub mod search;
 pub mod settings;
 pub mod shape;
 pub mod strategy;

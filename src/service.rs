@@ -1,6 +1,7 @@
 //! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model.
 
 pub mod append;
+pub mod chapters;
 pub mod clock;
 pub mod compactions;
 pub mod context;
@@ -14,6 +15,7 @@ pub mod keys;
 pub mod plan;
 pub mod readiness;
 pub mod recount;
+pub mod search;
 pub mod sessions;
 pub mod state;
 pub(crate) mod stretches;

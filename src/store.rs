@@ -8,6 +8,7 @@ pub mod keys;
 pub mod path;
 pub mod queue;
 pub mod rebuilds;
+pub mod search;
 pub mod sessions;
 pub mod tool_calls;
 

@@ -94,6 +94,12 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
     }
 
+    /// Code and detail in one line, with every invalid field.
+    pub fn told(&self) -> String {
+        let fields = self.0.errors.iter().map(|error| format!("; {}: {}", error.pointer, error.detail));
+        format!("{}: {}{}", self.0.code, self.0.detail, fields.collect::<String>())
+    }
+
     /// Adds a member of its own to the body.
     pub fn figure(mut self, name: &str, value: Value) -> Problem {
         self.0.figures.insert(name.to_owned(), value);

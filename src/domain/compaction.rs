@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::chapter::Fold;
 use super::guard::AntiThrash;
 use super::identifiers::Wanted;
 use super::ledger::Ledger;
@@ -43,6 +44,12 @@ pub struct CompactionRecord {
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifiers: Vec<Wanted>,
+    /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<Fold>,
+    /// It only closed chapters: all else is as it was, and may still be compacted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,

@@ -101,7 +101,7 @@ pub fn starts_turn(head: &EntryHead) -> bool {
 
 fn starts_context(head: &EntryHead) -> bool {
     let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
-    starts_turn(head) || (head.is_visible() && answers)
+    !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
 }
 
 /// Places from `from` on where a context may begin, ascending. What stands before `from` is looked at only as far as

@@ -238,6 +238,31 @@ pub fn named_call(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> 
     whole.into_iter().chain(truncated).find(|id| is_wanted(id))
 }
 
+/// What a text in place of a result points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle<'t> {
+    pub call_id: &'t str,
+    /// The call whose result is the same.
+    pub same_as: Option<&'t str>,
+    /// The size of the original, where the text says it in tokens. Without: head and tail of it stand around.
+    pub original_tokens: Option<u32>,
+}
+
+/// The handle that a result's text is or, where it was cut to head and tail, has in it.
+pub fn handle(text: &str) -> Option<Handle<'_>> {
+    const SAME_AS: &str = "; same_as=";
+    let text = text.trim();
+    if let Some((call_id, tokens)) = parts(text, MASKED, "; original_tokens=") {
+        return Some(Handle { call_id, same_as: None, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    if let Some((ids, tokens)) = parts(text, DUPLICATE, "; original_tokens=") {
+        let (call_id, same_as) = ids.rsplit_once(SAME_AS).map_or((ids, None), |(id, same)| (id, Some(same)));
+        return Some(Handle { call_id, same_as, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    let cut = text.lines().find_map(|line| parts(line, TRUNCATED, "; original_characters="));
+    cut.map(|(call_id, _)| Handle { call_id, same_as: None, original_tokens: None })
+}
+
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
     parts(text, prefix, last_field).is_some()
 }

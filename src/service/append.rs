@@ -19,6 +19,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::chapters::is_requested;
 use super::compactions::{self, CompactionRef, Settled, Trigger};
 use super::error::{Result, ServiceError};
 use super::head::{Ahead, Head, SessionState};
@@ -132,7 +133,7 @@ impl Service {
         append: &Append,
         planned: Planned,
     ) -> Result<Option<(Appended, Head)>> {
-        let version = head.row.version;
+        let (version, before) = (head.row.version, head.snapshot());
         head.row = planned.row;
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
@@ -148,7 +149,11 @@ impl Service {
             now: planned.now,
         };
         head.row.version = version + 1;
-        let is_plain = trigger.is_none() && append.provider_error.is_none() && !turn_ends && !idempotency::is_keyed();
+        let is_plain = trigger.is_none()
+            && append.provider_error.is_none()
+            && !turn_ends
+            && !is_requested(&before, &appended.snapshot)
+            && !idempotency::is_keyed();
         let appended = if is_plain {
             if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
@@ -160,6 +165,9 @@ impl Service {
                 return Ok(None);
             }
             let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
+            if is_requested(&before, &appended.snapshot) {
+                self.request_chapters(tenant, head.session_id);
+            }
             if turn_ends {
                 queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
             }
@@ -232,6 +240,7 @@ impl Service {
         let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
+        let snapshot_before = head.snapshot();
         head.row = planned.row;
         entries::write(
             &mut *connection,
@@ -263,7 +272,11 @@ impl Service {
         entries::write(&mut *connection, tenant.0, &no_more).await?;
         head.row.version += 1;
         let appended = answer(&planned.entries, head, snapshot, planned.warnings);
-        self.follow_up(connection, tenant, head, append, trigger, appended).await
+        let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
+        if is_requested(&snapshot_before, &appended.snapshot) {
+            self.request_chapters(tenant, head.session_id);
+        }
+        Ok(appended)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod begin;
 mod candidate;
+mod close;
 mod commit;
 mod entry;
 mod relief;
@@ -34,6 +35,7 @@ use crate::store::queue::{self, Kind, NewJob};
 use crate::store::sessions;
 
 pub(crate) use candidate::{Settled, save};
+pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
 pub use relief::Relieved;
 pub use stateless::{Compacted, StatelessRequest, Summariser};
@@ -425,6 +427,9 @@ impl Service {
             return refuse("is not an entry of the context");
         };
         let heads: Vec<&EntryHead> = loaded.heads.iter().collect();
+        if loaded.heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
+            return refuse("would part a chapter from what it keeps");
+        }
         let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
         if parted {
             return refuse("would part a tool call from its result");

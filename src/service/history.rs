@@ -15,6 +15,7 @@ use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::accounting::Snapshot;
+use crate::domain::chapter::Chapter;
 use crate::domain::entry::EntryType;
 use crate::domain::format::{self, Format};
 use crate::domain::message::{Message, Role};
@@ -315,12 +316,20 @@ pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Ok(None);
     }
+    if stored.entry.head.kind == EntryType::Chapter {
+        return Ok(Some(chapter_of(stored)?.shown()));
+    }
     let item = format::read(stored.entry.source_format, &stored.entry.item)
         .map_err(|error| anyhow::anyhow!("a stored item no longer reads: {error}"))?;
     Ok(item.message.map(|mut message| {
         apply_shape(&mut message, &stored.entry.head.shape);
         message
     }))
+}
+
+/// What a chapter's entry holds.
+pub(crate) fn chapter_of(stored: &StoredEntry) -> Result<Chapter> {
+    Ok(Chapter::read(&stored.entry.item).context("a stored chapter")?)
 }
 
 fn show(stored: &StoredEntry) -> Result<EntryView> {

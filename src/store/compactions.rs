@@ -71,6 +71,35 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompac
     Ok(done.rows_affected() == 1)
 }
 
+/// A compaction that was carried out within the call that asked for it. `new.snapshot` is not read.
+pub async fn insert_ended(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    new: &NewCompaction,
+    ending: &Ending<'_>,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, attempts, result,
+            created_at, started_at, finished_at, snapshot_before, snapshot_after)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $9, $10, $11, $12)",
+    )
+    .bind(tenant)
+    .bind(new.id)
+    .bind(new.session_id)
+    .bind(ending.status)
+    .bind(new.trigger)
+    .bind(&new.strategy)
+    .bind(&new.request)
+    .bind(ending.result)
+    .bind(new.now)
+    .bind(ending.now)
+    .bind(ending.snapshots.map(|(before, _)| before))
+    .bind(ending.snapshots.map(|(_, after)| after))
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
 pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<CompactionRow>> {
     sqlx::query_as(select!("id = $2")).bind(tenant).bind(id).fetch_optional(executor).await
 }

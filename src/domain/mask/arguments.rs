@@ -61,6 +61,19 @@ pub fn call_tokens(estimator: Estimator, call: &ToolCall) -> u32 {
     count_message(estimator, &Message::new(Role::Assistant, vec![Block::ToolCall(call.clone())])).total
 }
 
+/// Whether a string in the arguments is shown by its ends, as [`shorten`] does for this call.
+pub fn are_shortened(arguments: &Value, call_id: &str) -> bool {
+    let own = |line: &str| {
+        is_shortened_line(line) && line.strip_prefix(SHORTENED).is_some_and(|rest| rest.starts_with(call_id))
+    };
+    match arguments {
+        Value::String(text) => text.lines().any(own),
+        Value::Array(items) => items.iter().any(|item| are_shortened(item, call_id)),
+        Value::Object(fields) => fields.values().any(|field| are_shortened(field, call_id)),
+        _ => false,
+    }
+}
+
 pub(super) fn is_shortened_line(line: &str) -> bool {
     super::closes(line, SHORTENED, "; original_characters=")
 }

@@ -169,3 +169,21 @@ proptest! {
         prop_assert!(shown == text || shown.starts_with(&text.chars().take(head as usize).collect::<String>()));
     }
 }
+
+#[test]
+fn a_handle_says_what_it_points_to() {
+    let text = marker("c; x]", 12);
+    assert_eq!(handle(&text), Some(Handle { call_id: "c; x]", same_as: None, original_tokens: Some(12) }));
+    let text = format!(" {}\n", duplicate("c1", "c2", 7));
+    assert_eq!(handle(&text), Some(Handle { call_id: "c1", same_as: Some("c2"), original_tokens: Some(7) }));
+    let cut = truncated("c3", &"long ".repeat(100), 20, 20).unwrap();
+    assert_eq!(handle(&cut), Some(Handle { call_id: "c3", same_as: None, original_tokens: None }));
+    for text in [
+        "",
+        "plain",
+        "[tool_result elided; call_id=c1; original_tokens=many]",
+        "see [tool_result elided; call_id=c; original_tokens=1]",
+    ] {
+        assert_eq!(handle(text), None, "{text}");
+    }
+}

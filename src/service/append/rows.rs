@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::items::{Parent, ReadItem};
 use super::{Append, Warning};
+use crate::domain::chapter::starts_task;
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::message::Role;
 use crate::domain::settings::Settings;
@@ -333,6 +334,7 @@ impl<'a> Planner<'a> {
         state.account.path_tokens = entry.head.path_tokens;
         state.account.path_result_tokens = entry.path_result_tokens;
         state.messages += u64::from(entry.head.is_visible());
+        state.turns += u64::from(starts_task(&entry.head));
         if entry.head.is_visible() {
             state.answered = entry.head.role == Some(Role::Assistant);
         }

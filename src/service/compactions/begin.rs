@@ -103,7 +103,10 @@ async fn read_and_decide(
     from: &Standpoint,
     material: Arc<Material>,
 ) -> Result<std::result::Result<Decision, Reason>> {
-    let reading = Reading::new(material.clone());
+    let mut reading = Reading::new(material.clone());
+    if reading.replaces_chapters() {
+        reading = reading.on(path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?);
+    }
     let segments = reading.segments();
     let reading = stretches::fold(&mut connection, tenant, &segments, reading, Reading::take).await?;
     let originals = match Originals::of(&material) {

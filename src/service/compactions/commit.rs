@@ -3,6 +3,8 @@
 //! Every ending is one short transaction that takes the session's row first, checks the lease and that the plan
 //! still holds, and writes all or nothing.
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -11,6 +13,7 @@ use super::candidate::Finished;
 use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
 use super::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use super::{Status, Trigger, word};
+use crate::domain::chapter::ShownFold;
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::guard::{changes_outcome, savings_pct};
 use crate::domain::settings::{Settings, Strategy};
@@ -100,6 +103,7 @@ impl Service {
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
         state.auto_retry_at = None;
         state.unrelieved = None;
+        state.chapters_rest = None;
         state.ahead = None;
         let now = clock::now();
         let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
@@ -109,6 +113,7 @@ impl Service {
             first_kept_depth: Some(work.outline.first_kept.depth),
             anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
             is_revert: false,
+            folds: folds_behind(head, work),
         });
         state.note_fill(state.snapshot(&head.settings).state, now);
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
@@ -376,6 +381,14 @@ pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> We
         _ => None,
     };
     Weighed { entry, state, refused }
+}
+
+/// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
+fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
+    let anchors: HashSet<Uuid> = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let first_kept = work.outline.first_kept.depth;
+    let stays = |shown: &&ShownFold| shown.fold.place >= first_kept || anchors.contains(&shown.fold.chapter);
+    head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
 /// Prepared ahead, and neither is the context red nor does anybody wait for it.

@@ -88,6 +88,14 @@ fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
 fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
     let stored = loaded.stored.get(index)?;
     let head = &stored.entry.head;
+    if let Some(shown) = loaded.fold_at(index) {
+        return Some(KeptFrom {
+            id: head.id,
+            depth: shown.fold.place,
+            path_tokens_before: shown.path_tokens_before,
+            path_result_tokens_before: shown.path_result_tokens_before,
+        });
+    }
     let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
     let own = if head.is_visible() { i64::from(head.tokens) } else { 0 };
     Some(KeptFrom {

@@ -13,6 +13,7 @@ use crate::domain::ledger::Recorder;
 use crate::domain::mask::{self, occurrences};
 use crate::domain::message::{Block, Message};
 use crate::domain::pairing;
+use crate::domain::prepare::Plan;
 use crate::domain::prune::{PruneCall, PruneItem, Pruner};
 use crate::domain::summary::transcript::strip;
 use crate::domain::view::ViewItem;
@@ -34,6 +35,8 @@ pub(crate) struct Reading {
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
+    /// The whole path, where chapters are to be summarised.
+    path: Vec<Segment>,
     pub(super) records: Records,
     /// What a summariser reads, results cut already.
     pub(super) history: Vec<Kept>,
@@ -79,11 +82,28 @@ impl Reading {
             unanswered,
             names,
             pruner: Pruner::new(&material.settings),
+            path: Vec::new(),
             records: Records { files: seeded_files(&material.loaded), ..Records::default() },
             history: Vec::new(),
             turn_prefix: Vec::new(),
             material,
         }
+    }
+
+    /// Whether chapters are among what is summarised: then the path is needed to find what they hide.
+    pub(crate) fn replaces_chapters(&self) -> bool {
+        let replaced =
+            |plan: &Plan| plan.history.iter().chain(&plan.turn_prefix).any(|index| self.hidden(*index).is_some());
+        !self.material.loaded.folds().is_empty() && self.material.replaces().is_some_and(replaced)
+    }
+
+    pub(crate) fn on(self, path: Vec<Segment>) -> Reading {
+        Reading { path, ..self }
+    }
+
+    /// What the chapter at this place hides.
+    fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
+        self.material.loaded.fold_at(index).map(|shown| shown.fold.hidden())
     }
 
     /// Where the entries are that have something to say here.
@@ -93,14 +113,27 @@ impl Reading {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
         wanted.sort_unstable();
-        join(wanted.into_iter().map(|index| self.material.loaded.segment(index)))
+        let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
+        join(wanted.into_iter().flat_map(|index| {
+            let mut segments = hidden(index);
+            segments.push(self.material.loaded.segment(index));
+            segments
+        }))
     }
 
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let material = self.material.clone();
-        let Some(index) = material.loaded.at_depth(stored.entry.head.depth) else { return Ok(()) };
+        let index = material.loaded.place_of(stored);
+        if index.is_none() && !stored.entry.head.is_visible() {
+            return Ok(());
+        }
         let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let Some(index) = index else {
+            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
+            self.records.done(&message, FileTable::new(&material.settings.file_tools));
+            return Ok(());
+        };
         let cut = self.prune(index, &message);
         let Some(plan) = material.replaces() else { return Ok(()) };
         let in_history = plan.history.binary_search(&index).is_ok();
@@ -164,8 +197,12 @@ impl Reading {
 
 impl Records {
     fn add(&mut self, message: &Message, table: FileTable<'_>) {
-        self.calls.add(message);
         self.identifiers.add(message);
+        self.done(message, table);
+    }
+
+    fn done(&mut self, message: &Message, table: FileTable<'_>) {
+        self.calls.add(message);
         self.files.note(message, table, &mut self.open_file);
     }
 }

@@ -9,6 +9,7 @@ use contextd::domain::format::Format;
 use contextd::domain::summary::SummaryPart;
 use contextd::llm::Upstreams;
 use contextd::service::append::Append;
+use contextd::service::chapters::NewChapter;
 use contextd::service::compactions::{Committed, CompactRequest, Compaction, Status};
 use contextd::service::context::{Context, Rebuild};
 use contextd::service::error::ServiceError;
@@ -206,6 +207,10 @@ impl World {
                 self.set(change).await;
                 self.work_off(Effect::Other).await
             }
+            Operation::Close { from, count } => {
+                self.close(*from, *count).await;
+                self.work_off(Effect::Other).await
+            }
             Operation::Revert => {
                 self.revert().await;
                 Effect::Other
@@ -383,6 +388,31 @@ impl World {
         settings.insert("pinned_entry_ids".to_owned(), pinned.into());
         let patch = SessionPatch { settings: Some(settings), ..SessionPatch::default() };
         self.service.patch_session(self.tenant, self.id(), patch).await.unwrap();
+    }
+
+    /// Closes some tasks into a chapter, where that can be.
+    async fn close(&mut self, from: u8, count: u8) {
+        let tasks = self.service.tasks(self.tenant, self.id()).await.unwrap();
+        let start = i64::from(from) % (tasks.len() as i64 + 1) + 1;
+        let chapter = NewChapter { start, end: start + i64::from(count), name: "c".into(), message: "done".into() };
+        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let view = self.context(Format::Native, None).await;
+        match self.service.write_chapters(self.tenant, self.id(), vec![chapter]).await {
+            Ok(written) => {
+                self.compactions_done += 1;
+                let ended = self.service.compaction(self.tenant, written.compaction_id.unwrap()).await.unwrap();
+                let result = ended.result.unwrap();
+                assert!(result.tokens_after <= result.tokens_before, "{result:?}");
+                assert_eq!((result.tokens_after, written.chapters.len()), (written.snapshot.tokens, 1));
+                self.learn(written.chapters[0].id);
+                self.learn(result.entry_id.unwrap());
+                self.check_anchors(&view).await;
+            }
+            Err(ServiceError::Invalid(_)) => {
+                assert_eq!(self.service.snapshot(self.tenant, self.id()).await.unwrap(), before);
+            }
+            Err(error) => panic!("{error:?}"),
+        }
     }
 
     async fn revert(&mut self) {
