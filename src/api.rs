@@ -8,6 +8,7 @@ mod context;
 mod count;
 mod docs;
 mod entries;
+mod events;
 mod idempotency;
 mod metrics;
 mod observe;
@@ -89,6 +90,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(tree::routes())
         .merge(tool_calls::routes())
         .merge(compactions::routes())
+        .merge(events::routes())
         .merge(context::routes())
         .merge(count::routes())
 }

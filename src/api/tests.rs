@@ -343,6 +343,8 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/tool-calls", "get"),
         ("/v1/sessions/{sid}/tool-calls/{tool_call_id}", "get"),
         ("/v1/sessions/{sid}/files", "get"),
+        ("/v1/sessions/{sid}/events", "get"),
+        ("/v1/events", "get"),
         ("/v1/compactions/{cid}", "get"),
         ("/v1/compactions/{cid}/cancel", "post"),
         ("/v1/compactions/{cid}/revert", "post"),
