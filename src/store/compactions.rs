@@ -71,16 +71,16 @@ const INSERT: &str = concat!(
 /// Inserts it and tells of it. False when the session has a live one already.
 pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompaction) -> sqlx::Result<bool> {
     let inserted: i64 = sqlx::query_scalar(INSERT)
-    .bind(tenant)
-    .bind(new.id)
-    .bind(new.session_id)
-    .bind(new.trigger)
-    .bind(&new.strategy)
-    .bind(&new.request)
-    .bind(new.now)
-    .bind(&new.snapshot)
-    .fetch_one(executor)
-    .await?;
+        .bind(tenant)
+        .bind(new.id)
+        .bind(new.session_id)
+        .bind(new.trigger)
+        .bind(&new.strategy)
+        .bind(&new.request)
+        .bind(new.now)
+        .bind(&new.snapshot)
+        .fetch_one(executor)
+        .await?;
     Ok(inserted == 1)
 }
 
@@ -178,18 +178,18 @@ const FINISH: &str = concat!(
 pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
     let outcome = ending.result.and_then(Outcome::of);
     let ended: i64 = sqlx::query_scalar(FINISH)
-    .bind(tenant)
-    .bind(id)
-    .bind(ending.status)
-    .bind(ending.error)
-    .bind(ending.result)
-    .bind(ending.now)
-    .bind(ending.strategy)
-    .bind(ending.snapshots.map(|(before, _)| before))
-    .bind(ending.snapshots.map(|(_, after)| after))
-    .bind(outcome)
-    .fetch_one(executor)
-    .await?;
+        .bind(tenant)
+        .bind(id)
+        .bind(ending.status)
+        .bind(ending.error)
+        .bind(ending.result)
+        .bind(ending.now)
+        .bind(ending.strategy)
+        .bind(ending.snapshots.map(|(before, _)| before))
+        .bind(ending.snapshots.map(|(_, after)| after))
+        .bind(outcome)
+        .fetch_one(executor)
+        .await?;
     Ok(ended == 1)
 }
 

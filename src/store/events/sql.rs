@@ -53,10 +53,8 @@ macro_rules! status_events {
 pub(in crate::store) use {announced, status_data, status_events, status_kind, told_columns};
 
 /// `$2` session, `$3` kind, `$4` data.
-pub const RECORD: &str = concat!(
-    "INSERT INTO events (tenant_id, session_id, kind, data) VALUES ($1, $2, $3, $4)",
-    announced!()
-);
+pub const RECORD: &str =
+    concat!("INSERT INTO events (tenant_id, session_id, kind, data) VALUES ($1, $2, $3, $4)", announced!());
 
 pub const REACH: &str = "
     SELECT coalesce(p.last_position, 0), coalesce(p.purged_position, 0),
