@@ -35,7 +35,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
-    /// As the header `Last-Event-ID`, which wins: for clients that can't send it. 0: all events that are kept.
+    /// As the header `Last-Event-ID`, which wins: for clients that can't send it. 0: from the first event on.
     #[param(minimum = 0)]
     last_event_id: Option<i64>,
 }

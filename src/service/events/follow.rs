@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -44,9 +44,12 @@ impl Service {
     async fn look_after_streams(&self) -> Infallible {
         let feed = &self.inner.feed;
         let mut is_out = false;
+        let mut next_poll = Instant::now() + POLL;
         loop {
-            if timeout(POLL, feed.woken()).await.is_err() {
+            let _ = timeout_at(next_poll, feed.woken()).await;
+            if next_poll <= Instant::now() {
                 feed.announce(None);
+                next_poll = Instant::now() + POLL;
             }
             let due = stream::iter(feed.take_due());
             let looks = due.map(|(tenant, watched)| self.look(tenant, watched)).buffer_unordered(AT_ONCE);
