@@ -19,6 +19,7 @@ use super::clock;
 use super::error::Result;
 use super::state::{Service, Tenant};
 use crate::domain::accounting::Snapshot;
+use crate::domain::json;
 use crate::store::events::{self as store, EventRow, NewEvent};
 pub(crate) use feed::Feed;
 pub use stream::EventStream;
@@ -71,8 +72,7 @@ impl Service {
 }
 
 /// A recorded event as its stream shows it.
-fn recorded(row: EventRow) -> Result<Event> {
-    let body: Map<String, Value> = serde_json::from_str(&row.data).context("a stored event")?;
+fn recorded(row: EventRow) -> Event {
     let mut data = head(row.session_id, row.created_at);
     if row.kind == SNAPSHOT {
         data.insert("phase".to_owned(), row.phase.into());
@@ -80,8 +80,8 @@ fn recorded(row: EventRow) -> Result<Event> {
     if row.kind == SNAPSHOT || row.compaction_id.is_some() {
         data.insert("compaction_id".to_owned(), row.compaction_id.map(|id| id.to_string()).into());
     }
-    data.extend(body);
-    Ok(Event { id: Some(row.position), kind: row.kind, data: Value::Object(data).to_string() })
+    data.extend(json::parse_object(&row.data));
+    Event { id: Some(row.position), kind: row.kind, data: Value::Object(data).to_string() }
 }
 
 /// A snapshot as it is now, which no table holds.

@@ -80,16 +80,17 @@ impl Service {
 }
 
 impl EventStream {
+    /// Puts the stream behind `after`, or its first event into the page where it begins now: what followed `after` is
+    /// gone, or `after` never was, or there is none.
     fn begin(&mut self, after: Option<i64>, reach: Reach) {
         let lost = match after {
+            Some(after) if after < reach.purged_position => Some("expired"),
+            Some(after) if after > reach.last_position => Some("unknown"),
+            Some(after) => {
+                (self.cursor, self.is_behind) = (after, true);
+                return;
+            }
             None => None,
-            Some(after) => match lost(after, reach) {
-                None => {
-                    (self.cursor, self.is_behind) = (after, true);
-                    return;
-                }
-                reason => reason,
-            },
         };
         let newest = self.newest.take();
         self.shown = newest.as_ref().map_or(-1, |live| live.version);
@@ -141,9 +142,7 @@ impl EventStream {
             self.is_behind = rows.len() as i64 == PAGE;
             self.read_to = self.read_to.max(news.position);
             self.cursor = rows.last().map_or(self.cursor, |last| last.position);
-            for row in rows {
-                self.page.push_back(recorded(row)?);
-            }
+            self.page.extend(rows.into_iter().map(recorded));
             return Ok(Filled::Some);
         }
         let newest = [news.newest, self.newest.take()].into_iter().flatten().max_by_key(|live| live.version);
@@ -177,13 +176,4 @@ enum Filled {
     Some,
     Nothing,
     Ended,
-}
-
-/// Why a stream cannot go on behind this event: what followed it is gone, or the event never was.
-fn lost(after: i64, reach: Reach) -> Option<&'static str> {
-    match after {
-        _ if after < reach.purged_position => Some("expired"),
-        _ if after > reach.last_position => Some("unknown"),
-        _ => None,
-    }
 }

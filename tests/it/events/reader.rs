@@ -87,7 +87,7 @@ impl Reader {
     pub async fn ends(&mut self, mut count: usize) -> Vec<Seen> {
         let mut all = Vec::new();
         while count > 0 {
-            let mut more = self.until(|seen| is_end(seen)).await;
+            let mut more = self.until(is_end).await;
             all.append(&mut more);
             count -= 1;
         }

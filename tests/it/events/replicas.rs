@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use contextd::service::state::{Options, Service};
 use serde_json::json;
@@ -62,6 +63,28 @@ async fn events_are_resumed_over_a_restart() {
          coming back, none missing, none twice",
         seen.len()
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_outlives_its_database() {
+    let app = App::fresh(&[]);
+    let session = filled(&app, by_hand(), 20).await;
+    let mut stream = Reader::open(&url(&app, &session), None).await;
+    stream.next().await.unwrap();
+    let lock = std::fs::read_to_string(app.data_dir().join("postgres/postmaster.pid")).unwrap();
+    let postmaster = nix::unistd::Pid::from_raw(lock.lines().next().unwrap().parse().unwrap());
+    nix::sys::signal::kill(postmaster, nix::sys::signal::Signal::SIGKILL).unwrap();
+    let ready = tokio::time::timeout(Duration::from_secs(30), async {
+        // The server's end is not yet noticed everywhere at once.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        while app.get("/readyz").await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    ready.await.expect("it recovers by itself");
+    let queued = app.post(&format!("{session}/compact"), json!({})).await.expect(202);
+    ended(&app, &queued["id"], 60).await;
+    assert_eq!(words(&stream.ends(1).await), PAIRED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,13 +5,14 @@ use std::time::Duration;
 use contextd::service::compactions::CompactRequest;
 use contextd::service::events::Event;
 use contextd::store::events::{self, NewEvent};
+use contextd::store::queue;
 use sqlx::PgPool;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::pg::database;
-use crate::queue_support::{session, tenant};
+use crate::queue_support::{LEASE, session, tenant};
 use crate::service_support::*;
 
 const KEEP: Duration = Duration::from_secs(3600);
@@ -117,6 +118,32 @@ async fn who_missed_what_is_no_longer_kept_is_told_so() {
     assert!(gone > 0);
     let reset = first(&stage, None, seen).await;
     assert_eq!((reset.kind.as_str(), reset.id), ("reset", Some(seen + gone as i64)));
+}
+
+#[tokio::test]
+async fn every_attempt_of_a_compaction_is_told_and_its_death() {
+    let stage = Stage::set(crate::drill_support::by_hand()).await;
+    let from = events::place(&stage.pool, stage.tenant.0).await.unwrap().last_position;
+    let attempts = stage.service.options().max_attempts;
+    stage.service.compact(stage.tenant, stage.session, CompactRequest::default(), None).await.unwrap();
+    for attempt in 1..=attempts {
+        let job = queue::claim(&stage.pool, 1, LEASE, Uuid::nil()).await.unwrap().remove(0);
+        if attempt == 1 {
+            assert!(queue::release(&stage.pool, &job).await.unwrap());
+            let job = queue::claim(&stage.pool, 1, LEASE, Uuid::nil()).await.unwrap().remove(0);
+            queue::retry(&stage.pool, &job, "it broke", Duration::ZERO).await.unwrap();
+        } else {
+            queue::retry(&stage.pool, &job, "it broke", Duration::ZERO).await.unwrap();
+        }
+    }
+    events::place(&stage.pool, stage.tenant.0).await.unwrap();
+    let rows = events::page(&stage.pool, stage.tenant.0, Some(stage.session), from, 100).await.unwrap();
+    let kinds: Vec<&str> = rows.iter().map(|row| row.kind.strip_prefix("compaction.").unwrap()).collect();
+    let mut told = ["queued", "started"].repeat(attempts as usize + 1);
+    told.push("failed");
+    assert_eq!(kinds, told);
+    let last: serde_json::Value = serde_json::from_str(&rows.last().unwrap().data).unwrap();
+    assert_eq!((&last["error"], &last["attempts"]), (&"it broke".into(), &attempts.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
