@@ -9,6 +9,7 @@ mod context;
 mod count;
 mod docs;
 mod entries;
+mod events;
 mod idempotency;
 mod lint;
 mod mcp;
@@ -103,6 +104,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(search::routes())
         .merge(chapters::routes())
         .merge(compactions::routes())
+        .merge(events::routes())
         .merge(context::routes())
         .merge(count::routes())
         .merge(lint::routes())

@@ -49,6 +49,7 @@ pub struct Config {
     pub limits: Limits,
     pub database: Database,
     pub worker: Worker,
+    pub events: Events,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
     /// The first one is the default, unless one is named `default`. Never empty once loaded.
@@ -122,6 +123,15 @@ pub struct Worker {
     pub poll_ms: u64,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Events {
+    /// How long events are kept for clients that come back.
+    pub keep_hours: u32,
+    /// Streams that a tenant may have open at this process.
+    pub max_streams: usize,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -134,6 +144,7 @@ impl Default for Config {
             limits: Limits::default(),
             database: Database::default(),
             worker: Worker::default(),
+            events: Events::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
         }
@@ -161,6 +172,12 @@ impl Default for Database {
 impl Default for Worker {
     fn default() -> Self {
         Self { concurrency: 4, lease_ms: None, poll_ms: 1000 }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { keep_hours: 7 * 24, max_streams: 256 }
     }
 }
 
@@ -252,6 +269,8 @@ impl Config {
             ("database.acquire_timeout_ms", self.database.acquire_timeout_ms > 0),
             ("worker.concurrency", self.worker.concurrency > 0),
             ("worker.poll_ms", self.worker.poll_ms > 0),
+            ("events.keep_hours", self.events.keep_hours > 0),
+            ("events.max_streams", self.events.max_streams > 0),
         ];
         match figures.iter().find(|(_, fine)| !fine) {
             Some((name, _)) => Err(ConfigError::value(*name, "too small")),

@@ -87,6 +87,7 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         settings: config.settings.clone(),
         max_items: config.limits.max_items,
         max_depth: config.limits.max_depth,
+        max_streams: config.events.max_streams,
         prices: upstreams::prices(&config.upstreams),
         ..Options::default()
     };
@@ -130,7 +131,11 @@ impl Background {
             let jobs = Jobs { service: service.clone(), upstreams };
             let worker = Worker::new(service.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
-            tasks.spawn(forget_keys(service.clone(), stop.clone()));
+            let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
+            tasks.spawn(keep_house(service.clone(), keep_events, stop.clone()));
+        }
+        if config.role.serves_api() {
+            tasks.spawn(service.clone().follow_events(stop.clone()));
         }
         Background { tasks }
     }
@@ -140,8 +145,8 @@ impl Background {
     }
 }
 
-/// Forgets idempotency keys that nobody will send again.
-async fn forget_keys(service: Service, stop: CancellationToken) {
+/// Forgets idempotency keys that nobody will send again, and events that are too old.
+async fn keep_house(service: Service, keep_events: Duration, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -149,6 +154,9 @@ async fn forget_keys(service: Service, stop: CancellationToken) {
         }
         if let Err(error) = service.purge_idempotency_keys(KEEP_KEYS).await {
             tracing::warn!(%error, "old idempotency keys were not removed");
+        }
+        if let Err(error) = service.purge_events(keep_events).await {
+            tracing::warn!(%error, "old events were not removed");
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod compactions;
 pub mod context;
 mod counting;
 pub mod error;
+pub mod events;
 pub mod gauges;
 pub mod head;
 pub mod history;

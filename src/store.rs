@@ -2,9 +2,11 @@
 
 pub mod compactions;
 pub mod entries;
+pub mod events;
 pub mod gauges;
 pub mod idempotency;
 pub mod keys;
+pub mod listen;
 pub mod path;
 pub mod queue;
 pub mod rebuilds;

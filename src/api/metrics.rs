@@ -15,6 +15,7 @@ const APPENDS: &str = "contextd_appends_total";
 const ENTRIES: &str = "contextd_entries_appended_total";
 const SESSIONS: &str = "contextd_sessions";
 const TOKENS: &str = "contextd_context_tokens";
+const EVENT_STREAMS: &str = "contextd_event_streams";
 const QUEUE_JOBS: &str = "contextd_queue_jobs";
 const QUEUE_AGE: &str = "contextd_queue_oldest_job_age_seconds";
 const COMPACTIONS: &str = "contextd_compactions_total";
@@ -57,6 +58,7 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
 }
 
 fn describe() {
+    describe_gauge!(EVENT_STREAMS, "Event streams that are open at this process.");
     describe_counter!(REQUESTS, "HTTP requests answered, by method, route template and status.");
     describe_histogram!(REQUEST_SECONDS, "Time from a request's head to its answer's head, by method and route.");
     describe_counter!(APPENDS, "Appends that landed.");

@@ -140,6 +140,12 @@ impl From<ServiceError> for Problem {
                 Problem::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "too many jobs are waiting already")
                     .retry_after(retry_after)
             }
+            ServiceError::TooManyStreams { limit, retry_after } => {
+                let detail = format!("{limit} event streams are open, which is as many as there may be");
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
+                    .figure("limit", json!(limit))
+                    .retry_after(retry_after)
+            }
             ServiceError::Unavailable(cause) => {
                 tracing::error!(request_id = observe::request_id(), error = %cause, "the database is not reachable");
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the service is not available right now")

@@ -360,6 +360,8 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/chapters", "post get"),
         ("/v1/sessions/{sid}/vfs/", "get"),
         ("/v1/sessions/{sid}/vfs/{path}", "get"),
+        ("/v1/sessions/{sid}/events", "get"),
+        ("/v1/events", "get"),
         ("/v1/compactions/{cid}", "get"),
         ("/v1/compactions/{cid}/cancel", "post"),
         ("/v1/compactions/{cid}/revert", "post"),

@@ -118,6 +118,7 @@ impl Service {
             };
             if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
                 *cached = Some(head);
+                self.inner.feed.touch(tenant, session_id);
                 return Ok(appended);
             }
         }
@@ -137,7 +138,7 @@ impl Service {
         head.row = planned.row;
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
-        let (snapshot, trigger) = self.settle_head(&mut head, append, planned.now)?;
+        let Standing { snapshot, trigger, turned } = self.settle_head(&mut head, append, planned.now)?;
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
         let write = OneWrite {
             tenant,
@@ -149,11 +150,9 @@ impl Service {
             now: planned.now,
         };
         head.row.version = version + 1;
-        let is_plain = trigger.is_none()
-            && append.provider_error.is_none()
-            && !turn_ends
-            && !is_requested(&before, &appended.snapshot)
-            && !idempotency::is_keyed();
+        let asks = is_requested(&before, &appended.snapshot);
+        let follows = trigger.is_some() || append.provider_error.is_some() || turn_ends || turned || asks;
+        let is_plain = !follows && !idempotency::is_keyed();
         let appended = if is_plain {
             if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
@@ -164,9 +163,12 @@ impl Service {
             if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
                 return Ok(None);
             }
+            if turned {
+                self.record_snapshot(&mut transaction, tenant, head.session_id, &appended.snapshot).await?;
+            }
             let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
-            if is_requested(&before, &appended.snapshot) {
-                self.request_chapters(tenant, head.session_id);
+            if asks {
+                self.request_chapters(&mut transaction, tenant, &head).await?;
             }
             if turn_ends {
                 queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
@@ -266,28 +268,41 @@ impl Service {
         }
         head.row.version = version + 1;
         self.check_candidate(connection, tenant, head).await?;
-        let (snapshot, trigger) = self.settle_head(head, append, planned.now)?;
+        let Standing { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
         entries::write(&mut *connection, tenant.0, &no_more).await?;
         head.row.version += 1;
+        if turned {
+            self.record_snapshot(connection, tenant, session_id, &snapshot).await?;
+        }
         let appended = answer(&planned.entries, head, snapshot, planned.warnings);
         let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
         if is_requested(&snapshot_before, &appended.snapshot) {
-            self.request_chapters(tenant, head.session_id);
+            self.request_chapters(connection, tenant, head).await?;
         }
         Ok(appended)
     }
 }
 
+/// What an append has made of the head.
+struct Standing {
+    snapshot: Snapshot,
+    /// The compaction that should follow.
+    trigger: Option<Trigger>,
+    /// The fill state is another one than before.
+    turned: bool,
+}
+
 impl Service {
     /// Brings the head's columns in line with its state, and says what should follow.
-    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<(Snapshot, Option<Trigger>)> {
+    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<Standing> {
         let snapshot = head.state.snapshot(&head.settings);
         head.state.note_fill(snapshot.state, now);
         let trigger = trigger(&head.state, &snapshot, &head.settings, append);
+        let before = head.row.fill_state.clone();
         head.state.write_to(&mut head.row, &head.settings)?;
-        Ok((snapshot, trigger))
+        Ok(Standing { snapshot, trigger, turned: before != head.row.fill_state })
     }
 
     /// Starts what should follow, in the append's own transaction, or commits at once what was prepared for this.

@@ -95,9 +95,15 @@ pub(crate) fn is_requested(before: &Snapshot, after: &Snapshot) -> bool {
 impl Service {
     /// Says once that the agent is to close chapters, within the transaction of the append that made it due: whatever is
     /// to be told of it, is told from here.
-    pub(crate) fn request_chapters(&self, tenant: Tenant, session_id: Uuid) {
+    pub(crate) async fn request_chapters(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+    ) -> Result<()> {
         metrics::counter!("contextd_chapter_requests_total").increment(1);
-        tracing::info!(tenant = %tenant.0, %session_id, "the chapter task is due");
+        tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
+        self.record_chapter_request(connection, tenant, head.session_id, &head.snapshot()).await
     }
 
     /// The numbered tasks of the context at the leaf.

@@ -209,6 +209,9 @@ impl Service {
         self.check_candidate(&mut transaction, tenant, &mut head).await?;
         let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
+        if head.row.fill_state != row.head.fill_state {
+            self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
+        }
         let navigated = Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot };
         seal(&mut transaction, Outcome::Done, &navigated).await?;
         transaction.commit().await?;

@@ -163,9 +163,13 @@ impl Service {
         if changes_outcome(&old, &settings) {
             self.drop_candidate(&mut transaction, tenant, &mut state, &settings).await?;
         }
-        state.write_to(&mut row.head, &settings)?;
+        let before = row.head.fill_state.clone();
+        let snapshot = state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
+        if before != row.head.fill_state {
+            self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
+        }
         let session = self.show(row)?;
         seal(&mut transaction, Outcome::Done, &session).await?;
         transaction.commit().await?;
@@ -176,6 +180,7 @@ impl Service {
         let mut transaction = self.pool().begin().await?;
         let found = sessions::delete(&mut transaction, tenant.0, session_id, clock::now()).await?;
         transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
         if found { Ok(()) } else { Err(ServiceError::NotFound("session")) }
     }
 

@@ -32,6 +32,7 @@ pub(crate) struct Inner {
     pub group_commit: super::append::GroupCommit,
     pub digests: super::context::DigestCache,
     pub paths: super::context::PathCache,
+    pub feed: Arc<super::events::Feed>,
     /// Digests of keys found valid lately; a revoked one works this much longer.
     pub known_keys: moka::sync::Cache<[u8; 32], ()>,
 }
@@ -49,6 +50,8 @@ pub struct Options {
     pub max_queued_jobs: i64,
     /// Attempts of a compaction job before it is dead.
     pub max_attempts: i32,
+    /// Most event streams that a tenant may have open at this process; more is 429.
+    pub max_streams: usize,
     /// What upstreams cost.
     pub prices: Prices,
 }
@@ -105,6 +108,7 @@ impl Default for Options {
             max_depth: 64,
             max_queued_jobs: 10_000,
             max_attempts: 5,
+            max_streams: 256,
             prices: Prices::default(),
         }
     }
@@ -120,6 +124,7 @@ impl Service {
             group_commit: super::append::GroupCommit::default(),
             digests: super::context::DigestCache::default(),
             paths: super::context::PathCache::default(),
+            feed: Arc::default(),
             known_keys,
         };
         Service { inner: Arc::new(inner) }

@@ -31,6 +31,7 @@ mod drill_upstream;
 mod drill_upstreams;
 mod drill_valid;
 mod embedded_postgres;
+mod events;
 mod idempotency;
 mod invariants;
 mod layers;
