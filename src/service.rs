@@ -1,4 +1,5 @@
-//! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model.
+//! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model. Hooks are
+//! called from here, but never within a transaction and never by an append.
 
 pub mod append;
 pub mod clock;
@@ -8,6 +9,7 @@ pub mod error;
 pub mod gauges;
 pub mod head;
 pub mod history;
+pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod plan;

@@ -3,6 +3,7 @@
 pub mod compactions;
 pub mod entries;
 pub mod gauges;
+pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod path;

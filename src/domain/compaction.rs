@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::guard::AntiThrash;
+use super::hook::HookReport;
 use super::identifiers::Wanted;
 use super::ledger::Ledger;
 use super::settings::Strategy;
@@ -64,6 +65,9 @@ pub struct Elision {
     pub same_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_chars: Option<(u32, u32)>,
+    /// `replace`: what a hook shows in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -73,6 +77,7 @@ pub enum ElisionKind {
     Truncate,
     Duplicate,
     Drop,
+    Replace,
 }
 
 /// The half of a call that an [`Elision`] is about.
@@ -164,6 +169,9 @@ pub struct CompactionResult {
     pub anti_thrash: AntiThrash,
     pub upstream: UpstreamReport,
     pub net: NetReport,
+    /// The hooks that were asked, in order.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
     pub duration_ms: u64,
 }
 

@@ -63,6 +63,7 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
         anti_thrash: measured.snapshot.anti_thrash,
         upstream: UpstreamReport::default(),
         net: NetReport::default(),
+        hooks: Vec::new(),
         duration_ms: measured.duration_ms,
     }
 }
@@ -97,6 +98,7 @@ pub(super) fn result(
         details: outline.files.clone(),
         identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
         upstream: outcome.upstream.clone(),
+        hooks: outcome.hooks.clone(),
         net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
         ..blank
     }
