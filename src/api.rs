@@ -8,6 +8,7 @@ mod context;
 mod count;
 mod docs;
 mod entries;
+mod hooks;
 mod idempotency;
 mod metrics;
 mod observe;
@@ -91,6 +92,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(compactions::routes())
         .merge(context::routes())
         .merge(count::routes())
+        .merge(hooks::routes())
 }
 
 #[cfg(test)]

@@ -233,13 +233,11 @@ pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     is_marker(text)
         || closes(text, DUPLICATE, "; original_tokens=")
-        || text
-            .lines()
-            .any(|line| {
-                closes(line, TRUNCATED, "; original_characters=")
-                    || closes(line, REPLACED, "; original_tokens=")
-                    || arguments::is_shortened_line(line)
-            })
+        || text.lines().any(|line| {
+            closes(line, TRUNCATED, "; original_characters=")
+                || closes(line, REPLACED, "; original_tokens=")
+                || arguments::is_shortened_line(line)
+        })
 }
 
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {

@@ -105,7 +105,10 @@ pub async fn update(executor: impl PgExecutor<'_>, tenant: Uuid, hook: &HookRow)
 
 /// Removes a hook and its log. False: there is none.
 pub async fn delete(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> Result<bool> {
-    let done =
-        sqlx::query("DELETE FROM hooks WHERE tenant_id = $1 AND id = $2").bind(tenant).bind(id).execute(executor).await?;
+    let done = sqlx::query("DELETE FROM hooks WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .execute(executor)
+        .await?;
     Ok(done.rows_affected() == 1)
 }

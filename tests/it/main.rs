@@ -29,6 +29,8 @@ mod drill_upstream;
 mod drill_upstreams;
 mod drill_valid;
 mod embedded_postgres;
+mod hook_support;
+mod hooks;
 mod idempotency;
 mod invariants;
 mod layers;

@@ -82,7 +82,11 @@ pub fn prune_tool_results(body: &[u8]) -> Result<Vec<Shortened>, BadAnswer> {
 
 fn shortened(fields: &Map<String, Value>) -> Result<Shortened, BadAnswer> {
     let required = |name| text(fields, name)?.ok_or(BadAnswer::Field("results"));
-    Ok(Shortened { entry_id: id(fields, "entry_id")?, tool_call_id: required("tool_call_id")?, text: required("text")? })
+    Ok(Shortened {
+        entry_id: id(fields, "entry_id")?,
+        tool_call_id: required("tool_call_id")?,
+        text: required("text")?,
+    })
 }
 
 fn verdict(fields: &Map<String, Value>, replacement: &'static str) -> Result<Verdict, BadAnswer> {

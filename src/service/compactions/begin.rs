@@ -86,9 +86,7 @@ impl Service {
         let (connection, flow) = self.ask_before(connection, &mut asking, &mut material, basis.leaf_id).await?;
         let material = Arc::new(material);
         let mut decision = match flow {
-            ControlFlow::Continue(()) => {
-                self.read_and_decide(connection, &mut asking, &from, material.clone()).await?
-            }
+            ControlFlow::Continue(()) => self.read_and_decide(connection, &mut asking, &from, material.clone()).await?,
             ControlFlow::Break(()) => Err(Reason::CancelledByHook),
         };
         if let (Urgency::MustFit, Some(squeeze)) = (urgency, Squeeze::of(&material, &decision)) {

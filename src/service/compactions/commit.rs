@@ -12,14 +12,14 @@ use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch
 use super::report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use super::{Status, Trigger, word};
 use crate::domain::compaction::{FillState, Reason};
-use crate::domain::hook::{Event, HookReport};
 use crate::domain::guard::{changes_outcome, savings_pct};
+use crate::domain::hook::{Event, HookReport};
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::verify;
 use crate::service::clock;
 use crate::service::error::Result;
-use crate::service::hooks::About;
 use crate::service::head::{Head, Newest, SessionState};
+use crate::service::hooks::About;
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self};
 use crate::service::work::{SummaryOutcome, Work};
@@ -147,8 +147,7 @@ impl Service {
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
             return Ok(Landed::HasEnded);
         }
-        let about =
-            About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
+        let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
         self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
@@ -165,7 +164,8 @@ impl Service {
             return Ok(Committed::LeaseLost);
         };
         let tried = SummaryOutcome { hooks: work.hooks.clone(), ..SummaryOutcome::default() };
-        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, Some(&tried)).await?;
+        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, Some(&tried))
+            .await?;
         transaction.commit().await?;
         Ok(Committed::Done)
     }

@@ -234,12 +234,7 @@ pub async fn list(
         .await
 }
 
-pub async fn get(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    hook_id: Uuid,
-    id: Uuid,
-) -> Result<Option<DeliveryRow>> {
+pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, hook_id: Uuid, id: Uuid) -> Result<Option<DeliveryRow>> {
     sqlx::query_as(select!("hook_id = $2 AND id = $3"))
         .bind(tenant)
         .bind(hook_id)
