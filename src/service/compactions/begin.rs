@@ -13,10 +13,10 @@ use crate::domain::accounting::{fill_state, is_ahead_due};
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::hook::{Event, HookReport};
 use crate::domain::settings::{Settings, Strategy};
+use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::hooks::{About, Hooks};
-use crate::service::plan::plan_on;
 use crate::service::state::{Service, Tenant};
 use crate::service::stretches;
 use crate::service::view::{self, Read, Standpoint};
@@ -60,12 +60,21 @@ impl Service {
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
-        let plan = plan_on(&loaded, &settings, request.first_kept_entry_id);
         let strategy = match urgency {
-            Urgency::Normal => carried_out(requested),
+            Urgency::Normal => requested,
             Urgency::MustFit => Strategy::Summarize,
         };
-        let mut material = Material { loaded, plan, state: head.state, settings, request, trigger, strategy };
+        let planning = Planning {
+            loaded: &loaded,
+            state: &head.state,
+            settings: &settings,
+            strategy,
+            automatic: trigger != Trigger::Manual,
+        };
+        let plan = planning.plan(&mut connection, tenant, request.first_kept_entry_id).await?;
+        let newest_from = planning.newest_from();
+        let mut material =
+            Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy };
         if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan
             && urgency == Urgency::Normal
         {
@@ -73,16 +82,13 @@ impl Service {
             self.skip_unplanned(tenant, &row, &material.settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
         }
+        let about = About { tenant, session_id: row.session_id, compaction_id: Some(row.id) };
         // What must fit now waits for nobody.
         let hooks = match urgency {
             Urgency::Normal => self.enabled_hooks(&mut *connection, tenant).await?,
             Urgency::MustFit => Hooks::default(),
         };
-        let mut asking = Asking {
-            about: About { tenant, session_id: row.session_id, compaction_id: Some(row.id) },
-            hooks: &hooks,
-            reports: Vec::new(),
-        };
+        let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
         let (connection, flow) = self.ask_before(connection, &mut asking, &mut material, basis.leaf_id).await?;
         let material = Arc::new(material);
         let mut decision = match flow {
@@ -95,22 +101,32 @@ impl Service {
             let squeeze = stretches::fold(&mut connection, tenant, &segments, squeeze, Squeeze::take).await?;
             decision = squeeze.finish(decision);
         }
-        match decision {
+        let begun = match decision {
             Ok(decision) => {
-                let mut work = Box::new(work(tenant, &row, &material, requested, basis, decision));
-                work.hooks = asking.reports;
-                if self.summarise_by_hooks(asking.about, &hooks, &mut work).await?.is_break() {
-                    let reports = std::mem::take(&mut work.hooks);
-                    self.skip_unplanned(tenant, &row, &material.settings, Reason::CancelledByHook, reports).await?;
-                    return Ok(Begin::Ended);
-                }
-                Ok(Begin::Work(work))
+                let work = Box::new(work(tenant, &row, &material, requested, basis, decision));
+                self.ask_summarisers(&mut asking, work).await?
             }
+            Err(reason) => Err(reason),
+        };
+        match begun {
+            Ok(work) => Ok(Begin::Work(work)),
             Err(reason) => {
                 self.skip_unplanned(tenant, &row, &material.settings, reason, asking.reports).await?;
                 Ok(Begin::Ended)
             }
         }
+    }
+
+    /// Asks for the summary, or for what a model is shown, once all else is decided.
+    async fn ask_summarisers(
+        &self,
+        asking: &mut Asking<'_>,
+        mut work: Box<Work>,
+    ) -> Result<std::result::Result<Box<Work>, Reason>> {
+        let Asking { about, hooks, reports } = asking;
+        let flow = self.summarise_by_hooks(*about, hooks, &mut work, reports).await?;
+        work.hooks.clone_from(reports);
+        Ok(if flow.is_break() { Err(Reason::CancelledByHook) } else { Ok(work) })
     }
 
     /// Asks whether this compaction may be done. Nothing is held while hooks take their time.
@@ -198,14 +214,6 @@ fn held_back(
     }
     let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
     (!admitted).then_some(Reason::AntiThrash)
-}
-
-/// Strategies of the settings that this version can't carry out are done as `auto`.
-fn carried_out(requested: Strategy) -> Strategy {
-    match requested {
-        Strategy::Truncate | Strategy::Sliding | Strategy::Smart => Strategy::Auto,
-        other => other,
-    }
 }
 
 fn work(

@@ -9,7 +9,8 @@ use super::ask::{About, Hooks, Reports};
 use crate::domain::compaction::FileLists;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
-use crate::domain::settings::Strategy;
+use crate::domain::settings::{Settings, Strategy};
+use crate::domain::strategy::counts;
 use crate::domain::summary::{SummaryPart, SummaryTask, transcript};
 use crate::domain::verify::check_summary;
 use crate::service::compactions::cut_fault;
@@ -86,14 +87,15 @@ impl Service {
         about: About,
         hooks: &Hooks,
         work: &mut Work,
+        reports: &mut Vec<HookReport>,
     ) -> Result<ControlFlow<()>> {
-        let mut list = std::mem::take(&mut work.hooks);
-        let mut flow = self.build_summary(about, hooks, work, &mut list).await?;
-        if flow.is_continue() && work.strategy != Strategy::Summarize {
-            flow = self.format_messages(about, hooks, &mut work.summary_tasks, &mut list).await?;
+        if self.build_summary(about, hooks, work, reports).await?.is_break() {
+            return Ok(Break(()));
         }
-        work.hooks = list;
-        Ok(flow)
+        match work.strategy {
+            Strategy::Summarize => Ok(Continue(())),
+            _ => self.format_messages(about, hooks, &mut work.summary_tasks, reports).await,
+        }
     }
 
     /// The first summary that passes the checks is taken; no further hook is asked then, and no model.
@@ -166,7 +168,7 @@ impl Service {
 
 /// Notes a hook's summary, and its cut, in place of what was planned.
 fn take_summary(material: &mut Material, given: Given) -> std::result::Result<HookOutcome, String> {
-    if matches!(material.strategy, Strategy::Mask | Strategy::Prune) {
+    if counts(material.strategy) || matches!(material.strategy, Strategy::Mask | Strategy::Prune) {
         return Ok(HookOutcome::Unused);
     }
     let plan = match given.first_kept_entry_id {
@@ -200,11 +202,7 @@ fn take_built(work: &mut Work, given: Given) {
     work.summary_tasks.clear();
 }
 
-fn check(
-    given: &Given,
-    replaced_tokens: u64,
-    settings: &crate::domain::settings::Settings,
-) -> std::result::Result<(), String> {
+fn check(given: &Given, replaced_tokens: u64, settings: &Settings) -> std::result::Result<(), String> {
     check_summary(&given.summary, None, replaced_tokens, settings.estimator).map_err(|reason| reason.to_string())
 }
 
