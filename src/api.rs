@@ -10,6 +10,7 @@ mod count;
 mod docs;
 mod entries;
 mod events;
+mod hooks;
 mod idempotency;
 mod lint;
 mod mcp;
@@ -109,6 +110,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(count::routes())
         .merge(lint::routes())
         .merge(stateless::routes())
+        .merge(hooks::routes())
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub struct Config {
     pub database: Database,
     pub worker: Worker,
     pub events: Events,
+    pub hooks: Hooks,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
     /// The first one is the default, unless one is named `default`. Never empty once loaded.
@@ -132,6 +133,36 @@ pub struct Events {
     pub max_streams: usize,
 }
 
+/// How hooks are called.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Loopback, private, link-local and all other addresses outside of the public internet may be called.
+    pub allow_private_networks: bool,
+    /// Most hooks of a tenant.
+    pub max_per_tenant: u32,
+    /// Attempts at telling a hook before that counts as failed.
+    pub max_attempts: u32,
+    /// The pause after the first failed attempt; doubled each time, up to `retry_max_ms`.
+    pub retry_base_ms: u64,
+    pub retry_max_ms: u64,
+    /// How long the log of a hook goes back.
+    pub keep_days: u32,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            allow_private_networks: false,
+            max_per_tenant: 50,
+            max_attempts: 8,
+            retry_base_ms: 2000,
+            retry_max_ms: 600_000,
+            keep_days: 30,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -145,6 +176,7 @@ impl Default for Config {
             database: Database::default(),
             worker: Worker::default(),
             events: Events::default(),
+            hooks: Hooks::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
         }
@@ -271,6 +303,9 @@ impl Config {
             ("worker.poll_ms", self.worker.poll_ms > 0),
             ("events.keep_hours", self.events.keep_hours > 0),
             ("events.max_streams", self.events.max_streams > 0),
+            ("hooks.max_attempts", self.hooks.max_attempts > 0),
+            ("hooks.retry_base_ms", self.hooks.retry_base_ms > 0),
+            ("hooks.keep_days", self.hooks.keep_days > 0),
         ];
         match figures.iter().find(|(_, fine)| !fine) {
             Some((name, _)) => Err(ConfigError::value(*name, "too small")),

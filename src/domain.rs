@@ -11,6 +11,7 @@ pub mod files;
 pub mod fit;
 pub mod format;
 pub mod guard;
+pub mod hook;
 pub mod identifiers;
 pub mod json;
 pub mod ledger;

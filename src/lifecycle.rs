@@ -20,14 +20,16 @@ pub use database::Database;
 use crate::api::{self, AppState};
 use crate::config::Config;
 use crate::llm::Upstreams;
-use crate::service::state::{Options, Service};
-use crate::worker::{Jobs, Worker, WorkerOptions};
+use crate::service::state::{HookOptions, Options, Service};
+use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// What giving unfinished jobs back may take after the drain.
 const RELEASE_MARGIN: Duration = Duration::from_secs(6);
 /// Idempotency keys are kept this long, and looked through this often.
 const KEEP_KEYS: Duration = Duration::from_secs(24 * 3600);
 const PURGE_EVERY: Duration = Duration::from_secs(3600);
+/// Messages to hooks at a time; nearly all of that is waiting.
+const DELIVERIES: usize = 16;
 
 /// Runs the service until SIGTERM or SIGINT, then drains: not ready, finish what runs within `shutdown_ms`, stop the database.
 ///
@@ -89,6 +91,11 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         max_depth: config.limits.max_depth,
         max_streams: config.events.max_streams,
         prices: upstreams::prices(&config.upstreams),
+        hooks: HookOptions {
+            allow_private_networks: config.hooks.allow_private_networks,
+            max_hooks: config.hooks.max_per_tenant.into(),
+            max_attempts: i32::try_from(config.hooks.max_attempts).unwrap_or(i32::MAX),
+        },
         ..Options::default()
     };
     Service::new(database.pool().clone(), options)
@@ -131,6 +138,7 @@ impl Background {
             let jobs = Jobs { service: service.clone(), upstreams };
             let worker = Worker::new(service.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
+            tasks.spawn(worker::deliver(service.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
             tasks.spawn(keep_house(service.clone(), keep_events, stop.clone()));
         }
@@ -142,6 +150,18 @@ impl Background {
 
     async fn finished(mut self) {
         while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+fn delivery_options(config: &Config) -> DeliveryOptions {
+    DeliveryOptions {
+        concurrency: DELIVERIES,
+        poll: Duration::from_millis(config.worker.poll_ms),
+        retry_base: Duration::from_millis(config.hooks.retry_base_ms),
+        retry_max: Duration::from_millis(config.hooks.retry_max_ms),
+        shutdown: Duration::from_millis(config.shutdown_ms),
+        keep: Duration::from_secs(u64::from(config.hooks.keep_days) * 24 * 3600),
+        purge: PURGE_EVERY,
     }
 }
 

@@ -1,4 +1,5 @@
-//! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model.
+//! The use cases. The only layer that opens transactions; it cannot see `llm`, so nothing here waits on a model. Hooks are
+//! called from here, but never within a transaction and never by an append.
 
 pub mod append;
 pub mod chapters;
@@ -11,6 +12,7 @@ pub mod events;
 pub mod gauges;
 pub mod head;
 pub mod history;
+pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod plan;

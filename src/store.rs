@@ -4,6 +4,7 @@ pub mod compactions;
 pub mod entries;
 pub mod events;
 pub mod gauges;
+pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod listen;

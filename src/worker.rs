@@ -4,6 +4,7 @@
 //! a job runs, and none is held while a model works.
 
 mod compaction;
+mod deliveries;
 mod jobs;
 mod pause;
 mod reaper;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::queue::{self, Job};
+pub use deliveries::{DeliveryOptions, deliver};
 pub use jobs::Jobs;
 use pause::{Outage, jittered};
 

@@ -22,6 +22,8 @@ const COMPACTIONS: &str = "contextd_compactions_total";
 const SAVINGS: &str = "contextd_compaction_savings_percent";
 const COMPACTION_WAIT: &str = "contextd_compaction_wait_seconds";
 const COMPACTION_SECONDS: &str = "contextd_compaction_duration_seconds";
+const HOOK_CALLS: &str = "contextd_hook_calls_total";
+const HOOK_SECONDS: &str = "contextd_hook_duration_seconds";
 
 const LATENCY_BUCKETS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const LONG_BUCKETS: [f64; 10] = [0.01, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
@@ -70,6 +72,8 @@ fn describe() {
     describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
     describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
     describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
+    describe_counter!(HOOK_CALLS, "Calls of hooks, by event and outcome; a question with its retries is one.");
+    describe_histogram!(HOOK_SECONDS, "Time of a call of a hook, by event.");
     describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
 }
 

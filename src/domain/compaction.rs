@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::chapter::Fold;
 use super::guard::AntiThrash;
+use super::hook::HookReport;
 use super::identifiers::Wanted;
 use super::ledger::Ledger;
 use super::settings::Strategy;
@@ -71,6 +72,9 @@ pub struct Elision {
     pub same_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_chars: Option<(u32, u32)>,
+    /// `replace`: what a hook shows in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -80,6 +84,7 @@ pub enum ElisionKind {
     Truncate,
     Duplicate,
     Drop,
+    Replace,
 }
 
 /// The half of a call that an [`Elision`] is about.
@@ -171,6 +176,9 @@ pub struct CompactionResult {
     pub anti_thrash: AntiThrash,
     pub upstream: UpstreamReport,
     pub net: NetReport,
+    /// The hooks that were asked, in order.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
     /// The size that `truncate`, `sliding` or `smart` shrank to, and whether `tokens_after` is within it: what has to stay
     /// may be more. `null` for other strategies.
     #[serde(default)]

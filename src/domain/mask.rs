@@ -19,6 +19,7 @@ use super::view::ViewItem;
 const MASKED: &str = "[tool_result elided; call_id=";
 const DUPLICATE: &str = "[tool_result duplicate; call_id=";
 const TRUNCATED: &str = "[tool_result truncated; call_id=";
+const REPLACED: &str = "[tool_result shortened; call_id=";
 
 /// What masking would do to a view.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +59,7 @@ pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskP
                 tokens_after: after,
                 same_as: None,
                 keep_chars: None,
+                text: None,
             });
         }
     }
@@ -183,8 +185,16 @@ fn replacement(elision: &Elision, original: &str) -> String {
         (ElisionKind::Truncate, _, Some((head, tail))) => {
             truncated(call_id, original, head as usize, tail as usize).unwrap_or_else(|| original.to_owned())
         }
-        _ => marker(call_id, tokens),
+        _ => match (elision.kind, &elision.text) {
+            (ElisionKind::Replace, Some(text)) => replaced(call_id, text, tokens),
+            _ => marker(call_id, tokens),
+        },
     }
+}
+
+/// What somebody else made of a result, with a line that says so.
+pub fn replaced(call_id: &str, text: &str, original_tokens: u32) -> String {
+    format!("{text}\n{REPLACED}{call_id}; original_tokens={original_tokens}]")
 }
 
 /// What stands for a masked result.
@@ -223,9 +233,11 @@ pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     is_marker(text)
         || closes(text, DUPLICATE, "; original_tokens=")
-        || text
-            .lines()
-            .any(|line| closes(line, TRUNCATED, "; original_characters=") || arguments::is_shortened_line(line))
+        || text.lines().any(|line| {
+            closes(line, TRUNCATED, "; original_characters=")
+                || closes(line, REPLACED, "; original_tokens=")
+                || arguments::is_shortened_line(line)
+        })
 }
 
 /// The call that such a text of a result names, if it is one of those wanted. What is cut may hold other markers.

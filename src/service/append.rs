@@ -209,6 +209,7 @@ impl Service {
         let appended = self.write_tree(&mut transaction, tenant, &mut head, append, &items).await?;
         seal(&mut transaction, Outcome::Created, &appended).await?;
         transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
         Ok(appended)
     }
 

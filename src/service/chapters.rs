@@ -5,6 +5,7 @@ mod folder;
 
 use std::collections::{HashMap, HashSet};
 
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -23,6 +24,7 @@ use crate::domain::chapter::{self, Chapter, Fold, Span, TaskState, clip};
 use crate::domain::compaction::CompactionRecord;
 use crate::domain::entry::EntryType;
 use crate::domain::guard::savings_pct;
+use crate::domain::hook::Event;
 use crate::domain::view::{ViewItem, item_tokens};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
@@ -103,7 +105,12 @@ impl Service {
     ) -> Result<()> {
         metrics::counter!("contextd_chapter_requests_total").increment(1);
         tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
-        self.record_chapter_request(connection, tenant, head.session_id, &head.snapshot()).await
+        self.record_chapter_request(connection, tenant, head.session_id, &head.snapshot()).await?;
+        if !self.enabled_hooks(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
+            return Ok(());
+        }
+        let task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
+        self.chapter_requested(connection, tenant, head.session_id, &task).await
     }
 
     /// The numbered tasks of the context at the leaf.
@@ -117,10 +124,7 @@ impl Service {
     pub async fn chapter_task(&self, tenant: Tenant, session_id: Uuid) -> Result<ChapterTaskView> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let tasks = tasks(&mut connection, tenant, &head).await?;
-        let lines: Vec<String> = tasks.iter().map(line).collect();
-        let pending = head.snapshot().chapter_task.pending;
-        Ok(ChapterTaskView { pending, prompt: chapter::prompt(&lines.join("\n")), tool: chapter::tool(), tasks })
+        task_view(&mut connection, tenant, &head).await
     }
 
     /// The chapters of the leaf's path in its order, nested ones under their parent.
@@ -134,6 +138,13 @@ impl Service {
         let items = shelf.root.iter().filter_map(|fold| view_of(fold, "", &known, &shown)).collect();
         Ok(ChapterList { items, next_cursor: None })
     }
+}
+
+async fn task_view(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<ChapterTaskView> {
+    let tasks = tasks(connection, tenant, head).await?;
+    let lines: Vec<String> = tasks.iter().map(line).collect();
+    let pending = head.snapshot().chapter_task.pending;
+    Ok(ChapterTaskView { pending, prompt: chapter::prompt(&lines.join("\n")), tool: chapter::tool(), tasks })
 }
 
 async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<Vec<Task>> {

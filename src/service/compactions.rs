@@ -422,20 +422,24 @@ impl Service {
         let from =
             super::view::Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = super::view::load_view(connection, tenant, &from, super::view::Read::Heads).await?;
-        let refuse = |detail: &str| Err(ServiceError::invalid("/first_kept_entry_id", detail));
-        let Some(cut) = loaded.heads.iter().position(|head| head.id == first_kept) else {
-            return refuse("is not an entry of the context");
-        };
-        let heads: Vec<&EntryHead> = loaded.heads.iter().collect();
-        if loaded.heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
-            return refuse("would part a chapter from what it keeps");
+        match cut_fault(&loaded.heads, first_kept) {
+            Some(fault) => Err(ServiceError::invalid("/first_kept_entry_id", fault)),
+            None => Ok(()),
         }
-        let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
-        if parted {
-            return refuse("would part a tool call from its result");
-        }
-        Ok(())
     }
+}
+
+/// Why a context can't be cut before this entry.
+pub(crate) fn cut_fault(heads: &[EntryHead], first_kept: Uuid) -> Option<&'static str> {
+    let Some(cut) = heads.iter().position(|head| head.id == first_kept) else {
+        return Some("is not an entry of the context");
+    };
+    if heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
+        return Some("would part a chapter from what it keeps");
+    }
+    let heads: Vec<&EntryHead> = heads.iter().collect();
+    let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
+    parted.then_some("would part a tool call from its result")
 }
 
 /// What is queued, why and for when.

@@ -217,7 +217,8 @@ pub(crate) fn render(
     system: Option<Box<RawValue>>,
 ) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
-    let written = write(loaded, &view, format, policy, system)?;
+    let how = Manner { thinking: policy, numbered: false };
+    let written = write(loaded, &view, format, how, system)?;
     Ok((written.messages, written.system))
 }
 

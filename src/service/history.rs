@@ -181,6 +181,7 @@ impl Service {
 
     /// Moves the leaf. Onto a user message: the leaf is its parent and its text comes back.
     pub async fn navigate(&self, tenant: Tenant, session_id: Uuid, navigate: Navigate) -> Result<Navigated> {
+        self.before_navigate(tenant, session_id, &navigate).await?;
         let mut transaction = self.pool().begin().await?;
         let mut row =
             sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
@@ -189,6 +190,7 @@ impl Service {
             let snapshot = head.snapshot();
             return Ok(Navigated { leaf_id: row.head.leaf_id, editor_text: None, summary_entry_id: None, snapshot });
         }
+        let old_leaf_id = row.head.leaf_id;
         let mut editor_text = None;
         let mut target = None;
         if let Some(id) = navigate.target_id {
@@ -213,6 +215,7 @@ impl Service {
             self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
         }
         let navigated = Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot };
+        self.after_navigate(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
         seal(&mut transaction, Outcome::Done, &navigated).await?;
         transaction.commit().await?;
         Ok(navigated)

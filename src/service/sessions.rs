@@ -19,6 +19,7 @@ use crate::domain::guard::{AntiThrash, ResetReason, changes_outcome};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
+use crate::store::hooks::deliveries;
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
@@ -178,6 +179,7 @@ impl Service {
 
     pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
         let mut transaction = self.pool().begin().await?;
+        deliveries::forget_session(&mut *transaction, tenant.0, session_id).await?;
         let found = sessions::delete(&mut transaction, tenant.0, session_id, clock::now()).await?;
         transaction.commit().await?;
         self.inner.feed.touch(tenant, session_id);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
 use crate::domain::prices::Prices;
+use crate::hooks::Client;
 
 /// How long a key that was found valid is not looked up again.
 const KEY_CACHE: Duration = Duration::from_secs(10);
@@ -28,6 +29,8 @@ pub struct Service {
 pub(crate) struct Inner {
     pub pool: PgPool,
     pub options: Options,
+    /// Calls hooks.
+    pub hooks: Client,
     pub heads: super::head::HeadCache,
     pub group_commit: super::append::GroupCommit,
     pub digests: super::context::DigestCache,
@@ -54,6 +57,24 @@ pub struct Options {
     pub max_streams: usize,
     /// What upstreams cost.
     pub prices: Prices,
+    pub hooks: HookOptions,
+}
+
+/// How hooks are called.
+#[derive(Debug, Clone)]
+pub struct HookOptions {
+    /// Addresses outside of the public internet may be called.
+    pub allow_private_networks: bool,
+    /// Most hooks of a tenant.
+    pub max_hooks: i64,
+    /// Attempts of a queued delivery before it counts as failed.
+    pub max_attempts: i32,
+}
+
+impl Default for HookOptions {
+    fn default() -> Self {
+        HookOptions { allow_private_networks: false, max_hooks: 50, max_attempts: 8 }
+    }
 }
 
 /// One page of a list.
@@ -110,6 +131,7 @@ impl Default for Options {
             max_attempts: 5,
             max_streams: 256,
             prices: Prices::default(),
+            hooks: HookOptions::default(),
         }
     }
 }
@@ -117,8 +139,10 @@ impl Default for Options {
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
         let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
+        let hooks = Client::new(options.hooks.allow_private_networks);
         let inner = Inner {
             pool,
+            hooks,
             options,
             heads: super::head::HeadCache::default(),
             group_commit: super::append::GroupCommit::default(),

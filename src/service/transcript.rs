@@ -82,6 +82,7 @@ impl Service {
         let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
         transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
         Ok(answer)
     }
 

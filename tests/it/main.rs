@@ -32,6 +32,8 @@ mod drill_upstreams;
 mod drill_valid;
 mod embedded_postgres;
 mod events;
+mod hook_support;
+mod hooks;
 mod idempotency;
 mod invariants;
 mod layers;

@@ -119,6 +119,7 @@ fn shows_each_kind_as_stated() {
         tokens_after: 9,
         same_as: Some("c2".into()),
         keep_chars: Some((2, 1)),
+        text: None,
     };
     let shown = |kind| {
         let mut message = result("c1", "äöüß€");
@@ -154,7 +155,7 @@ proptest! {
     fn applying_twice_changes_nothing(text in ".{0,80}", head in 0u32..20, tail in 0u32..20) {
         let elision = |kind| Elision {
             entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, part: ElidedPart::Result, tokens_before: 5, tokens_after: 3,
-            same_as: Some("d".into()), keep_chars: Some((head, tail)),
+            same_as: Some("d".into()), keep_chars: Some((head, tail)), text: None,
         };
         for kind in [ElisionKind::Mask, ElisionKind::Duplicate, ElisionKind::Drop] {
             let mut once = result("c", &text);

@@ -16,11 +16,13 @@ use super::{Status, Trigger, word};
 use crate::domain::chapter::ShownFold;
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::guard::{changes_outcome, savings_pct};
+use crate::domain::hook::{Event, HookReport};
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::verify;
 use crate::service::clock;
 use crate::service::error::Result;
 use crate::service::head::{Head, Newest, SessionState};
+use crate::service::hooks::About;
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self};
 use crate::service::work::{SummaryOutcome, Work};
@@ -51,6 +53,7 @@ impl Service {
         outcome: SummaryOutcome,
         holder: impl Into<Holder>,
     ) -> Result<Committed> {
+        let outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
         let draft = draft(work, &outcome);
         let finished = Finished { work, outcome: &outcome, draft: &draft };
         let mut transaction = self.pool().begin().await?;
@@ -149,6 +152,9 @@ impl Service {
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
             return Ok(Landed::HasEnded);
         }
+        let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
+        let data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
         observe_wait(work.trigger, red_for);
         Ok(Landed::Done)
@@ -162,7 +168,9 @@ impl Service {
         else {
             return Ok(Committed::LeaseLost);
         };
-        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, None).await?;
+        let tried = SummaryOutcome { hooks: work.hooks.clone(), ..SummaryOutcome::default() };
+        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, Some(&tried))
+            .await?;
         transaction.commit().await?;
         Ok(Committed::Done)
     }
@@ -241,14 +249,16 @@ impl Service {
         compaction: &CompactionRow,
         settings: &Settings,
         reason: Reason,
+        hooks: Vec<HookReport>,
     ) -> Result<()> {
+        let tried = SummaryOutcome { hooks, ..SummaryOutcome::default() };
         let mut transaction = self.pool().begin().await?;
         let Some(row) = sessions::lock(&mut *transaction, tenant.0, compaction.session_id).await? else {
             return Ok(());
         };
         let mut head = self.head_of(&row)?;
         head.settings = std::sync::Arc::new(settings.clone());
-        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, None).await?;
+        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, Some(&tried)).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -275,6 +285,7 @@ impl Service {
                 | Reason::FixedOverhead
                 | Reason::WouldGrow
                 | Reason::LowSavings
+                | Reason::CancelledByHook
         ) {
             hold_off(&mut head.state, &head.settings);
         }

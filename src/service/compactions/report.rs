@@ -64,6 +64,7 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
         anti_thrash: measured.snapshot.anti_thrash,
         upstream: UpstreamReport::default(),
         net: NetReport::default(),
+        hooks: Vec::new(),
         target_tokens: None,
         target_reached: None,
         duration_ms: measured.duration_ms,
@@ -102,6 +103,7 @@ pub(super) fn result(
         details: outline.files.clone(),
         identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
         upstream: outcome.upstream.clone(),
+        hooks: outcome.hooks.clone(),
         net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
         target_tokens: target,
         target_reached: target.map(|target| blank.tokens_after <= target),
@@ -114,6 +116,7 @@ pub(super) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
     result.upstream = outcome.upstream.clone();
     result.fallback = outcome.fallback.clone();
     result.net.summary_cost_usd = outcome.upstream.cost_usd;
+    result.hooks = outcome.hooks.clone();
 }
 
 pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {

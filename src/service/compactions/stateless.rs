@@ -218,6 +218,7 @@ fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
         settings: settings.clone(),
         basis: Basis { leaf_id: None, newest: None },
         outline: decision.outline,
+        hooks: Vec::new(),
     }
 }
 
@@ -245,6 +246,7 @@ impl Transcript {
             first_kept_depth: Some(work.outline.first_kept.depth),
             anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
             is_revert: false,
+            folds: Vec::new(),
         };
         let mut stored = self.material.loaded.stored.clone();
         stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Material;
+use super::offers::{Offer, Offers};
 use crate::domain::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::files::{FileOps, FileTable, OpenFile};
+use crate::domain::hook::answer::Shortened;
 use crate::domain::identifiers;
 use crate::domain::ledger::Recorder;
 use crate::domain::mask::{self, occurrences};
@@ -37,6 +39,7 @@ pub(crate) struct Reading {
     pruner: Pruner,
     /// The whole path, where chapters are to be summarised.
     path: Vec<Segment>,
+    offers: Option<Offers>,
     pub(super) records: Records,
     /// What a summariser reads, results cut already.
     pub(super) history: Vec<Kept>,
@@ -83,6 +86,7 @@ impl Reading {
             names,
             pruner: Pruner::new(&material.settings),
             path: Vec::new(),
+            offers: None,
             records: Records { files: seeded_files(&material.loaded), ..Records::default() },
             history: Vec::new(),
             turn_prefix: Vec::new(),
@@ -104,6 +108,26 @@ impl Reading {
     /// What the chapter at this place hides.
     fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
         self.material.loaded.fold_at(index).map(|shown| shown.fold.hidden())
+    }
+
+    /// Keeps the results that may be shortened, for hooks.
+    pub(crate) fn offering(mut self) -> Reading {
+        self.offers = Some(Offers::default());
+        self
+    }
+
+    /// The results that a hook may shorten.
+    pub(crate) fn offered(&self) -> &[Offer] {
+        self.offers.as_ref().map(Offers::list).unwrap_or_default()
+    }
+
+    /// Takes over what a hook made of offered results: all of it or nothing. Gives how many.
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
+    pub(crate) fn shorten(&mut self, shortened: &[Shortened]) -> std::result::Result<usize, String> {
+        let estimator = self.material.settings.estimator;
+        self.offers.as_mut().map_or(Ok(0), |offers| offers.shorten(shortened, estimator))
     }
 
     /// Where the entries are that have something to say here.
@@ -163,16 +187,21 @@ impl Reading {
             if !is_text || self.unanswered.contains(&(index, slot)) {
                 continue;
             }
-            cut.extend(self.pruner.add(&PruneItem {
+            let text = result.plain_text();
+            let item = PruneItem {
                 entry_id: head.id,
                 call_id: &result.tool_call_id,
                 name: self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default(),
-                text: &result.plain_text(),
+                text: &text,
                 tokens: known.tokens,
                 already_elided: already(ElidedPart::Result, &known.call_id),
                 in_tail,
                 ambiguous: ids.get(result.tool_call_id.as_str()).is_some_and(|count| *count > 1),
-            }));
+            };
+            if let Some(offers) = self.offers.as_mut().filter(|_| self.pruner.may_shorten(&item)) {
+                offers.add(&item);
+            }
+            cut.extend(self.pruner.add(&item));
         }
         let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
         for call in message.tool_calls() {
@@ -191,7 +220,12 @@ impl Reading {
     pub(super) fn pruned(&mut self) -> Vec<Elision> {
         let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
         point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
-        pruned
+        let replaced = self.offers.take().map(Offers::elisions).unwrap_or_default();
+        if replaced.is_empty() {
+            return pruned;
+        }
+        show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
+        mask::merge(&pruned, &replaced)
     }
 }
 
@@ -220,6 +254,18 @@ fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elisi
     for Kept { entry_id, message } in kept {
         if let Some(copies) = copies.get(entry_id) {
             mask::apply(message, copies);
+        }
+    }
+}
+
+fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elision]) {
+    let mut by_entry: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+    for elision in replaced {
+        by_entry.entry(elision.entry_id).or_default().push(elision.clone());
+    }
+    for Kept { entry_id, message } in kept {
+        if let Some(elisions) = by_entry.get(entry_id) {
+            mask::apply(message, elisions);
         }
     }
 }

@@ -207,5 +207,6 @@ fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Sh
         tokens_after,
         same_as: None,
         keep_chars,
+        text: None,
     })
 }
