@@ -5,6 +5,7 @@ pub mod chapters;
 pub mod clock;
 pub mod compactions;
 pub mod context;
+mod counting;
 pub mod error;
 pub mod gauges;
 pub mod head;
