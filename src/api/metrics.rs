@@ -68,6 +68,7 @@ fn describe() {
     describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
     describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
     describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
+    describe_counter!("contextd_chapter_requests_total", "Times an agent was to be asked to close chapters.");
     describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
 }
 

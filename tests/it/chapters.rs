@@ -237,6 +237,23 @@ async fn bad_chapters_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_chapter_over_a_few_words_never_makes_the_context_larger() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": chaptered(100)})).await;
+    let turn = |n: usize| {
+        let said = |role: &str, text: String| json!({"role": role, "content": text});
+        [said("user", format!("Task {n} please")), said("assistant", format!("Task {n} is done."))]
+    };
+    app.append(&session, "openai_chat", json!((0..6).flat_map(turn).collect::<Vec<_>>())).await;
+    let before = app.get(&format!("{session}/snapshot")).await.expect(200)["tokens"].as_u64();
+    let answer = close(app, &session, &[(2, 2, "Small"), (3, 5, "Larger")]).await;
+    assert!(answer["snapshot"]["tokens"].as_u64() <= before);
+    let said = said(app, &session).await;
+    assert!(said[1].contains("/chapters/small/") && said[2].contains("/chapters/larger/"), "{said:?}");
+    assert!(file(app, &session, "chapters/small/summary.md").await.contains("What Small was about."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strange_names_have_sound_folders_and_no_path_climbs() {
     let app = App::shared();
     let long = "A".repeat(300);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use super::{ChapterRefused, NewChapter};
-use crate::domain::chapter::{Asked, Chapter, Closing, Fold, Refusal, Slugs, check, close};
+use crate::domain::chapter::{Asked, Chapter, Closing, Fold, Form, Refusal, Slugs, check, close};
 use crate::domain::compaction::CompactionRecord;
 use crate::domain::entry::EntryHead;
 use crate::domain::prepare::verbatim;
@@ -13,6 +13,9 @@ use crate::domain::tokens;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::view::Loaded;
+
+/// A chapter of up to this size is shown shorter where it would be larger than what it closes.
+const FEW_TOKENS: u64 = 80;
 
 /// A chapter that will be written. Where its own entry will be is not known yet.
 pub(super) struct Draft {
@@ -80,11 +83,22 @@ fn draft(
         end: number(asked.end),
         tokens_before,
         tokens_after: 0,
+        form: Form::Full,
         fold,
         chapters,
     };
-    chapter.tokens_after = u64::from(tokens::count_message(head.settings.estimator, &chapter.shown()).total);
-    if chapter.tokens_after > tokens_before { Err(Refusal::WouldGrow) } else { Ok(Draft { chapter, hidden }) }
+    for form in [Form::Full, Form::Name, Form::Path] {
+        chapter.form = form;
+        chapter.tokens_after = u64::from(tokens::count_message(head.settings.estimator, &chapter.shown()).total);
+        if chapter.tokens_after <= tokens_before {
+            return Ok(Draft { chapter, hidden });
+        }
+        // What the agent wanted to remember is not dropped for the sake of small tasks.
+        if chapter.tokens_after > FEW_TOKENS {
+            break;
+        }
+    }
+    Err(Refusal::WouldGrow)
 }
 
 /// How large the entries of a view are, as they are shown.
