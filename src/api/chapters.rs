@@ -136,7 +136,7 @@ async fn read_vfs_root(State(state): State<AppState>, tenant: Tenant, Ids(sid): 
 /// A folder of the chapters, or a file as Markdown.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/vfs/{*path}", tag = "chapters",
     params(("sid" = Uuid, Path), ("path" = String, Path)),
-    responses((status = 200, body = VfsFolder), (status = 200, content_type = "text/markdown", body = String)))]
+    responses((status = 200, content((VfsFolder = "application/json"), (String = "text/markdown")))))]
 async fn read_vfs(
     State(state): State<AppState>,
     tenant: Tenant,

@@ -74,6 +74,7 @@ fn describe() {
     describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
     describe_counter!(HOOK_CALLS, "Calls of hooks, by event and outcome; a question with its retries is one.");
     describe_histogram!(HOOK_SECONDS, "Time of a call of a hook, by event.");
+    describe_counter!("contextd_chapter_requests_total", "Times an agent was to be asked to close chapters.");
     describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
 }
 

@@ -24,6 +24,17 @@ pub use tasks::{Asked, Overlap, Refusal, Shown, Span, TaskState, check, clip, sp
 use super::json::{JsonError, parse_lenient};
 use super::message::{Message, Role};
 
+/// How much of a chapter the context shows. Less than all only where a few words would take more room than the few that
+/// they stand for: the message is in the folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    #[default]
+    Full,
+    Name,
+    Path,
+}
+
 /// The item of a `chapter` entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chapter {
@@ -37,6 +48,8 @@ pub struct Chapter {
     /// Estimates of what it hides and of its own message.
     pub tokens_before: u64,
     pub tokens_after: u64,
+    #[serde(default)]
+    pub form: Form,
     pub fold: Fold,
     /// The chapters among what it closed.
     #[serde(default)]
@@ -64,7 +77,12 @@ impl Chapter {
     /// What the model sees in place of what the chapter hides, as long as it is not nested: name, message and path.
     pub fn text(&self) -> String {
         let name = self.name.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("Chapter \"{name}\" (/chapters/{}/)\n\n{}", self.slug, self.message.trim())
+        let path = format!("/chapters/{}/", self.slug);
+        match self.form {
+            Form::Full => format!("Chapter \"{name}\" ({path})\n\n{}", self.message.trim()),
+            Form::Name => format!("Chapter \"{name}\" ({path})"),
+            Form::Path => path,
+        }
     }
 
     /// [`Chapter::text`] as a message. It is the agent's own, but no answer.

@@ -32,7 +32,8 @@ pub struct Shape {
     /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub chapter_task: bool,
-    /// In a folded path: stands behind another entry of the same chapter, so that no cut may come between. Never stored.
+    /// In a folded path: stays verbatim behind the chapter that it belongs to, so that no cut may part the two. Never
+    /// stored.
     #[serde(skip)]
     pub in_chapter: bool,
 }

@@ -70,6 +70,7 @@ pub struct SessionState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chapters_rest: Option<u64>,
     /// Messages on the path that began a task.
+    #[serde(skip_serializing_if = "is_default")]
     pub turns: u64,
 }
 

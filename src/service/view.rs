@@ -57,7 +57,6 @@ impl Loaded {
             [] => self,
             folds => {
                 let slots = arrange(&self.heads, folds);
-                let mut spanned = None;
                 let mut folded = Loaded::new(Vec::new(), None);
                 for slot in slots {
                     let (Slot::Entry(index) | Slot::Chapter { entry: index, .. }) = slot;
@@ -72,9 +71,8 @@ impl Loaded {
                         folded.chapters.insert(head.id, folded.heads.len());
                     }
                     let place = folds.partition_point(|shown| shown.fold.to < head.depth);
-                    let of = folds.get(place).filter(|shown| shown.fold.spans(head.depth)).map(|_| place);
-                    head.shape.in_chapter = of.is_some() && of == spanned;
-                    spanned = of;
+                    let begun = |shown: &ShownFold| shown.fold.place < head.depth && shown.fold.spans(head.depth);
+                    head.shape.in_chapter = folds.get(place).is_some_and(begun);
                     folded.stored.push(Arc::clone(stored));
                     folded.heads.push(head);
                 }

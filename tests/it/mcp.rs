@@ -287,6 +287,7 @@ async fn a_key_opens_the_sessions_of_its_tenant_and_no_others() {
         service: stage.service.clone(),
         dev: false,
         dev_tenant: None,
+        summariser: Arc::new(Upstreams::new(Vec::new(), None).unwrap()),
         ready: Default::default(),
         max_body: 1 << 20,
         metrics: api::install_metrics().unwrap(),

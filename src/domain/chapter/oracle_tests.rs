@@ -93,6 +93,7 @@ impl Log {
                 end: 0,
                 tokens_before: hidden.len() as u64,
                 tokens_after: 0,
+                form: Form::Full,
                 fold: fold.clone(),
                 chapters,
             };

@@ -121,6 +121,7 @@ fn chapters_read_back_as_written() {
         end: 2,
         tokens_before: 10,
         tokens_after: 5,
+        form: Form::Full,
         fold: shown(0, 7, 12, vec![0]).fold,
         chapters: Vec::new(),
     };

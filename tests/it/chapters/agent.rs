@@ -94,7 +94,9 @@ impl Agent<'_> {
             self.folded += 1;
             ranges.push((1, chapters, format!("Volume {}", self.folded)));
         }
-        if done > 2 {
+        let size = |tasks: &[Value]| tasks.iter().map(|task| task["tokens"].as_u64().unwrap()).sum::<u64>();
+        // A chapter over a few words would be larger than they are.
+        if done > 2 && size(&tasks[chapters..chapters + done - 2]) > 500 {
             ranges.push((chapters + 1, chapters + done - 2, format!("Part {}", self.asked)));
         }
         let chapter = |(start, end, name): &(usize, usize, String)| {

@@ -9,7 +9,6 @@ use contextd::domain::format::Format;
 use contextd::domain::summary::SummaryPart;
 use contextd::llm::Upstreams;
 use contextd::service::append::Append;
-use contextd::service::chapters::NewChapter;
 use contextd::service::compactions::{Committed, CompactRequest, Compaction, Status};
 use contextd::service::context::{Context, Rebuild};
 use contextd::service::error::ServiceError;
@@ -296,7 +295,7 @@ impl World {
     }
 
     /// What has to outlive a compaction: the first user message and pinned entries, as far as they were shown.
-    async fn check_anchors(&self, before: &Context) {
+    pub async fn check_anchors(&self, before: &Context) {
         let session = self.service.session(self.tenant, self.id()).await.unwrap();
         let shown: HashSet<Uuid> = before.entry_ids.iter().copied().collect();
         let after = self.context(Format::Native, None).await;
@@ -336,7 +335,7 @@ impl World {
     }
 
     /// Takes a compaction entry at the leaf into the model.
-    fn learn(&mut self, id: Uuid) {
+    pub fn learn(&mut self, id: Uuid) {
         let model = self.model_mut();
         model.nodes.insert(id, Node { parent: model.leaf, given: None });
         model.order.push(id);
@@ -388,31 +387,6 @@ impl World {
         settings.insert("pinned_entry_ids".to_owned(), pinned.into());
         let patch = SessionPatch { settings: Some(settings), ..SessionPatch::default() };
         self.service.patch_session(self.tenant, self.id(), patch).await.unwrap();
-    }
-
-    /// Closes some tasks into a chapter, where that can be.
-    async fn close(&mut self, from: u8, count: u8) {
-        let tasks = self.service.tasks(self.tenant, self.id()).await.unwrap();
-        let start = i64::from(from) % (tasks.len() as i64 + 1) + 1;
-        let chapter = NewChapter { start, end: start + i64::from(count), name: "c".into(), message: "done".into() };
-        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
-        let view = self.context(Format::Native, None).await;
-        match self.service.write_chapters(self.tenant, self.id(), vec![chapter]).await {
-            Ok(written) => {
-                self.compactions_done += 1;
-                let ended = self.service.compaction(self.tenant, written.compaction_id.unwrap()).await.unwrap();
-                let result = ended.result.unwrap();
-                assert!(result.tokens_after <= result.tokens_before, "{result:?}");
-                assert_eq!((result.tokens_after, written.chapters.len()), (written.snapshot.tokens, 1));
-                self.learn(written.chapters[0].id);
-                self.learn(result.entry_id.unwrap());
-                self.check_anchors(&view).await;
-            }
-            Err(ServiceError::Invalid(_)) => {
-                assert_eq!(self.service.snapshot(self.tenant, self.id()).await.unwrap(), before);
-            }
-            Err(error) => panic!("{error:?}"),
-        }
     }
 
     async fn revert(&mut self) {
