@@ -1,8 +1,10 @@
 //! The MCP server over real HTTP, spoken to in plain JSON-RPC.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use contextd::api::{self, AppState};
+use contextd::llm::Upstreams;
 use contextd::service::state::Tenant;
 use reqwest::Method;
 use serde_json::{Value, json};
