@@ -137,6 +137,9 @@ impl World {
     ) -> Result<Context, ServiceError> {
         let rebuild = Rebuild { format, leaf_id, max_tokens };
         let context = self.service.rebuild(self.tenant, self.id(), rebuild).await?;
+        if leaf_id.is_none() {
+            assert_eq!(context.leaf_id, self.model().leaf, "a context that was made to fit does not stay as it is");
+        }
         let now = texts(&context.messages);
         let before = self.model().seen.borrow_mut().insert(format, now.clone()).unwrap_or_default();
         assert_eq!(context.stable_prefix_messages, same_prefix(&before, &now), "{format:?}");
@@ -272,6 +275,11 @@ impl World {
             compacted |= ended.status == Status::Succeeded;
         }
         if compacted { Effect::Other } else { effect }
+    }
+
+    async fn has_ended(&self, compaction: Uuid) -> bool {
+        let found = self.service.compaction(self.tenant, compaction).await.unwrap();
+        !matches!(found.status, Status::Queued | Status::Running)
     }
 
     async fn claim(&self) -> Option<Job> {
@@ -435,7 +443,8 @@ impl World {
         match race {
             Race::Append => {
                 self.append(&Appending { under: None, ..meanwhile.clone() }).await;
-                if self.relieve().await {
+                self.relieve().await;
+                if self.has_ended(work.compaction_id).await {
                     return assert_eq!(commit(&job).await, Committed::LeaseLost);
                 }
                 let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
@@ -461,7 +470,8 @@ impl World {
                 let begun_at = self.model().leaf;
                 let target = self.model().any(place);
                 self.navigate(target).await;
-                if self.relieve().await {
+                self.relieve().await;
+                if self.has_ended(work.compaction_id).await {
                     return assert_eq!(commit(&job).await, Committed::LeaseLost);
                 }
                 let model = self.model();
