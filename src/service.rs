@@ -10,6 +10,7 @@ pub mod head;
 pub mod history;
 pub mod idempotency;
 pub mod keys;
+pub mod navigation;
 pub mod plan;
 pub mod readiness;
 pub mod recount;

@@ -1,6 +1,7 @@
 //! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
 pub mod compactions;
+pub mod departures;
 pub mod entries;
 pub mod gauges;
 pub mod idempotency;

@@ -4,6 +4,7 @@
 //! a job runs, and none is held while a model works.
 
 mod compaction;
+mod departure;
 mod jobs;
 mod pause;
 mod reaper;

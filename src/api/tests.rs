@@ -202,9 +202,12 @@ async fn compact_and_rebuild_check_their_ranges() {
         .await
         .assert_fields(&["/max_tokens"]);
     send("POST", "/v1/sessions/{sid}/navigate", "{}").await.assert_fields(&["/target_id"]);
-    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"summarize":true}"#)
+    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"summarize":true,"wait":121}"#)
         .await
-        .assert_fields(&["/summarize"]);
+        .assert_fields(&["/wait"]);
+    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"replace_instructions":true}"#)
+        .await
+        .assert_fields(&["/replace_instructions"]);
 }
 
 #[tokio::test]

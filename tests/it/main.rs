@@ -25,6 +25,8 @@ mod drill_rounds;
 mod drill_sizes;
 mod drill_small_window;
 mod drill_support;
+mod drill_tree;
+mod drill_tree_shape;
 mod drill_upstream;
 mod drill_upstreams;
 mod drill_valid;
