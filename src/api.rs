@@ -8,6 +8,7 @@ mod context;
 mod count;
 mod docs;
 mod entries;
+mod export;
 mod idempotency;
 mod metrics;
 mod observe;
@@ -87,6 +88,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(sessions::routes())
         .merge(entries::routes())
         .merge(tree::routes())
+        .merge(export::routes())
         .merge(tool_calls::routes())
         .merge(compactions::routes())
         .merge(context::routes())

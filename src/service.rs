@@ -5,6 +5,7 @@ pub mod clock;
 pub mod compactions;
 pub mod context;
 pub mod error;
+pub mod export;
 pub mod gauges;
 pub mod head;
 pub mod history;

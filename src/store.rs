@@ -12,5 +12,11 @@ pub mod rebuilds;
 pub mod sessions;
 pub mod tool_calls;
 
+/// Makes a transaction see one state of the database throughout. To be called first in it.
+pub async fn hold_still(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(connection).await?;
+    Ok(())
+}
+
 /// The migrations, forward only.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -336,6 +336,7 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/entries/{eid}/label", "put"),
         ("/v1/sessions/{sid}/tree", "get"),
         ("/v1/sessions/{sid}/navigate", "post"),
+        ("/v1/sessions/{sid}/export", "get"),
         ("/v1/sessions/{sid}/snapshot", "get"),
         ("/v1/sessions/{sid}/anti-thrash/reset", "post"),
         ("/v1/sessions/{sid}/prepare", "post"),

@@ -156,6 +156,39 @@ pub async fn by_seq(
     rows.iter().map(stored).collect()
 }
 
+/// As [`by_seq`], all of them, one by one as they come from the database.
+pub fn each_by_seq<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    own(executor, tenant, session_id, "e.item")
+}
+
+/// The heads of every entry of the session itself, by `seq`.
+pub async fn heads_by_seq<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> sqlx::Result<Vec<StoredEntry>> {
+    own(executor, tenant, session_id, "''::text").try_collect().await
+}
+
+fn own<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    session_id: Uuid,
+    item: &str,
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {HEAD_COLUMNS}, {item} AS item FROM entries e WHERE e.tenant_id = $1 AND e.session_id = $2 ORDER BY e.seq"
+    )))
+    .bind(tenant)
+    .bind(session_id)
+    .try_map(|row| stored(&row))
+    .fetch(executor)
+}
+
 /// An entry as a node of the tree.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct NodeRow {

@@ -35,6 +35,7 @@ mod idempotency;
 mod invariants;
 mod layers;
 mod pg;
+mod pi_files;
 mod queue_claim;
 mod queue_compaction;
 mod queue_lease;

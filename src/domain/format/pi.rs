@@ -1,5 +1,6 @@
 //! The entries of a pi session file (JSONL, versions 1 to 3).
 
+pub mod export;
 mod link;
 mod message;
 mod run;

@@ -193,6 +193,8 @@ struct Reading {
     passed_on: HashSet<usize>,
     settings: Arc<Settings>,
     messages: Vec<Message>,
+    /// Ids of the calls that are told.
+    called: HashSet<String>,
     calls: Recorder,
     identifiers: identifiers::Span,
     files: FileOps,
@@ -209,6 +211,7 @@ impl Reading {
             passed_on: summaries.iter().copied().collect(),
             settings,
             messages: Vec::new(),
+            called: HashSet::new(),
             calls: Recorder::default(),
             identifiers: identifiers::Span::default(),
             files: FileOps::default(),
@@ -228,13 +231,26 @@ impl Reading {
         if self.visited.contains(&index) {
             self.files.note(&message, FileTable::new(&self.settings.file_tools), &mut self.open_file);
         }
-        if self.told.contains(&index) {
-            message.content.retain(|block| !matches!(block, Block::ToolResult(_)));
+        let is_told = self.told.contains(&index);
+        self.called.extend(message.tool_calls().filter(|_| is_told).map(|call| call.id.clone()));
+        self.keep(&mut message, is_told);
+        if !message.content.is_empty() {
             self.identifiers.add(&message);
             strip(&mut message);
             self.messages.push(message);
         }
         Ok(())
+    }
+
+    /// Of an entry that is not told only whether its results were errors: else the calls would seem unanswered.
+    fn keep(&self, message: &mut Message, is_told: bool) {
+        message.content.retain_mut(|block| match block {
+            Block::ToolResult(result) => {
+                result.content = Vec::new();
+                self.called.contains(&result.tool_call_id)
+            }
+            _ => is_told,
+        });
     }
 }
 
