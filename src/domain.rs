@@ -22,6 +22,7 @@ pub mod prices;
 pub mod prune;
 pub mod settings;
 pub mod shape;
+pub mod strategy;
 pub mod summary;
 pub mod thinking;
 pub mod tokens;

@@ -3,6 +3,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use contextd::cli::{self, Cli};
 
+/// Requests make many small, short-lived allocations on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -4,6 +4,7 @@ pub mod append;
 pub mod clock;
 pub mod compactions;
 pub mod context;
+mod counting;
 pub mod error;
 pub mod export;
 pub mod gauges;

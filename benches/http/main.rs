@@ -1,10 +1,12 @@
 //! The service over HTTP beside raw PostgreSQL on the same server, in alternating rounds.
 //!
 //! `cargo bench --bench http` prints the table that `docs/PERFORMANCE.md` shows; times are reported, never asserted.
-//! `CONTEXTD_BENCH_QUICK=1` makes short rounds; `CONTEXTD_BENCH_ONLY=append,rebuild,long,slow` picks scenarios.
+//! `CONTEXTD_BENCH_QUICK=1` makes short rounds; `CONTEXTD_BENCH_ONLY=append,rebuild,auto,long,slow` picks scenarios.
 
 mod append;
+mod auto;
 mod client;
+mod cpu;
 mod long;
 #[expect(clippy::expect_used, clippy::panic, reason = "test support")]
 #[path = "../../tests/support/played_upstream.rs"]
@@ -59,6 +61,9 @@ async fn main() -> Outcome<()> {
     }
     if wanted("rebuild") {
         rebuild::measure(&server, effort, &[1, 8], &mut report).await?;
+    }
+    if wanted("auto") {
+        auto::measure(&server, effort, &mut report).await?;
     }
     if wanted("long") {
         long::measure(&server, effort, &mut report).await?;

@@ -32,6 +32,11 @@ impl Report {
         ]);
     }
 
+    /// Adds what both sides cost.
+    pub fn costs(&mut self, what: &str, ours: String, other: String) {
+        self.push([what.to_owned(), ours, other, String::new(), String::new()]);
+    }
+
     /// Adds a figure that is compared with nothing.
     pub fn figure(&mut self, what: &str, value: String, target: &str) {
         self.push([what.to_owned(), value, String::new(), String::new(), target.to_owned()]);

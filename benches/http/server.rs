@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::Outcome;
 use crate::client::Client;
+use crate::cpu::CpuTime;
 
 /// A running service. Dropping it kills it; its PostgreSQL stops with it.
 pub struct Server {
@@ -53,6 +54,13 @@ impl Server {
         let socket = lines.next().ok_or("no socket")?.trim();
         let options = PgConnectOptions::new_without_pgpass().socket(Path::new(socket)).port(port);
         Ok(options.username("contextd").database("postgres"))
+    }
+
+    /// Processor time used so far by the service, its database and this process.
+    pub fn cpu_time(&self) -> Outcome<CpuTime> {
+        let lock = std::fs::read_to_string(self.data_dir.path().join("postgres/postmaster.pid"))?;
+        let postmaster = lock.lines().next().ok_or("no process")?.trim().parse()?;
+        CpuTime::read(self.child.id(), postmaster)
     }
 
     /// Resident memory now and at its peak.

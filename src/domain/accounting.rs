@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::compaction::FillState;
 use super::guard::AntiThrash;
+use super::json::is_default;
 use super::settings::{Estimator, Settings};
 
 /// Reported usage calibrates an estimate only within these bounds.
@@ -14,18 +15,26 @@ const CALIBRATION: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 /// Below this estimate the unknown fixed overhead of a request would drown the ratio.
 const CALIBRATE_FROM_TOKENS: i64 = 1_000;
 
-/// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens.
+/// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens. Every append
+/// stores it, so that what says nothing is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Account {
+    #[serde(skip_serializing_if = "is_default")]
     pub system: u32,
+    #[serde(skip_serializing_if = "is_default")]
     pub tools: u32,
     /// Path totals at the leaf.
     pub path_tokens: i64,
+    #[serde(skip_serializing_if = "is_default")]
     pub path_result_tokens: i64,
     /// The view up to the newest compaction; all zero without one.
+    #[serde(skip_serializing_if = "is_default")]
     pub base: Base,
+    #[serde(skip_serializing_if = "is_default")]
     pub usage: Option<UsageMark>,
     /// Reported over estimated; 1 until a provider reports.
+    #[serde(skip_serializing_if = "is_one")]
     pub calibration: f64,
 }
 
@@ -93,6 +102,10 @@ pub struct Breakdown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct ChapterTask {
     pub pending: bool,
+}
+
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
 }
 
 impl Default for Account {
@@ -166,6 +179,12 @@ impl Account {
         self.scaled(self.estimated().saturating_sub(freed), estimator).max(0) as u64
     }
 
+    /// The estimate that stands for a context of this size: the inverse of the calibration.
+    pub fn estimate_of(&self, tokens: u64, estimator: Estimator) -> u64 {
+        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
+        (tokens as f64 / ratio.max(f64::MIN_POSITIVE)) as u64
+    }
+
     fn scaled(&self, tokens: i64, estimator: Estimator) -> i64 {
         let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
         (tokens.max(0) as f64 * ratio).round() as i64
@@ -196,7 +215,7 @@ impl Account {
         let usable = settings.usable();
         let utilization = tokens as f64 / f64::from(usable);
         let state = fill_state(tokens, settings);
-        let trigger = red_threshold(settings);
+        let trigger = red_tokens(settings);
         // As the next compaction will find it: re-armed where its reset rule says so.
         let mut guard = guard.clone();
         let admitted = guard.admit(tokens, messages, settings);
@@ -244,7 +263,7 @@ pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
 }
 
 /// The size from which a context is red.
-pub fn red_threshold(settings: &Settings) -> f64 {
+pub fn red_tokens(settings: &Settings) -> f64 {
     (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
 }
 

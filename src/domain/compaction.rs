@@ -164,6 +164,12 @@ pub struct CompactionResult {
     pub anti_thrash: AntiThrash,
     pub upstream: UpstreamReport,
     pub net: NetReport,
+    /// The size that `truncate`, `sliding` or `smart` shrank to, and whether `tokens_after` is within it: what has to stay
+    /// may be more. `null` for other strategies.
+    #[serde(default)]
+    pub target_tokens: Option<u64>,
+    #[serde(default)]
+    pub target_reached: Option<bool>,
     pub duration_ms: u64,
 }
 

@@ -35,9 +35,24 @@ pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut>
             valid.get(next).copied().unwrap_or(last)
         }
     };
+    Some(cut_at(entries, place))
+}
+
+/// As [`cut_point`], with the newest `messages` kept, and more where a context can't begin with the first of them.
+/// Instructions are not counted.
+pub fn cut_by_messages(entries: &[&EntryHead], messages: u32) -> Option<Cut> {
+    let valid = valid_places(entries);
+    let counted = |head: &EntryHead| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
+    let newest = entries.iter().enumerate().rev().filter(|(_, head)| counted(head));
+    let start = newest.take(messages.max(1) as usize).map(|(place, _)| place).last()?;
+    let next = valid.partition_point(|place| *place <= start);
+    Some(cut_at(entries, next.checked_sub(1).and_then(|before| valid.get(before)).copied().or(valid.first().copied())?))
+}
+
+fn cut_at(entries: &[&EntryHead], place: usize) -> Cut {
     let first_kept = with_metadata(entries, place);
     let turn_start = turn_start(entries, first_kept).filter(|start| *start != first_kept);
-    Some(Cut { first_kept, turn_start })
+    Cut { first_kept, turn_start }
 }
 
 /// The index at which the entries from it to the end reach the budget.
@@ -49,7 +64,8 @@ fn budget_start(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<usize
     })
 }
 
-fn with_metadata(entries: &[&EntryHead], place: usize) -> usize {
+/// The place of the first of the invisible entries directly before `place`.
+pub(super) fn with_metadata(entries: &[&EntryHead], place: usize) -> usize {
     let before = entries.get(..place).unwrap_or_default();
     before.iter().rposition(|head| adds_context(head)).map_or(0, |index| index + 1)
 }

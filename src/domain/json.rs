@@ -72,6 +72,11 @@ fn escape_unit(bytes: &[u8], at: usize) -> Option<u16> {
     })
 }
 
+/// Whether a field need not be stored, because reading it back makes it what it is.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// An object as the service stored it; anything else reads as an empty one.
 pub fn parse_object(text: &str) -> serde_json::Map<String, Value> {
     match parse_lenient(text) {

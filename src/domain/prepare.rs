@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::compaction::Reason;
-use super::cut::{Cut, cut_point, led, pairs, starts_turn};
+use super::cut::{Cut, cut_by_messages, cut_point, led, pairs, starts_turn};
 use super::entry::{EntryHead, EntryType};
 use super::message::Role;
 use super::settings::Settings;
+use super::strategy;
 use super::view::{NewestCompaction, anchor_indexes, visible_indexes};
 
 /// What a compaction would do. All indexes point into the path.
@@ -40,7 +41,7 @@ pub struct Plan {
 /// # Errors
 /// `EmptySession`, `AlreadyCompacted` (nothing came after the last one), `NoValidCutPoint`, `NothingToCompact`.
 pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> Result<Plan, Reason> {
-    plan(path, newest, settings, |boundary_start| cut(path, boundary_start, settings.keep_recent_tokens))
+    plan(path, newest, settings, |boundary_start| cut(path, boundary_start, settings))
 }
 
 /// As [`prepare`], with the cut given: `first_kept` is an index into the path.
@@ -76,7 +77,8 @@ fn plan(
         visible.filter(|index| !anchors.contains(index)).collect()
     };
     let history_end = cut.turn_start.unwrap_or(cut.first_kept);
-    let history = between(boundary_start, history_end);
+    let released = released(path, newest, boundary_start).filter(|index| !anchors.contains(index));
+    let history: Vec<usize> = released.chain(between(boundary_start, history_end)).collect();
     let turn_prefix = between(history_end, cut.first_kept);
     if history.is_empty() && turn_prefix.is_empty() {
         return Err(Reason::NothingToCompact);
@@ -98,12 +100,44 @@ fn plan(
 
 /// The cut of what the last view still showed, as indexes into the path. Compactions are no part of it: what one kept
 /// and what came after it are one stretch.
-fn cut(path: &[EntryHead], boundary_start: usize, keep_recent_tokens: u32) -> Option<Cut> {
+fn cut(path: &[EntryHead], boundary_start: usize, settings: &Settings) -> Option<Cut> {
     let shown = path.iter().enumerate().skip(boundary_start).filter(|(_, head)| head.kind != EntryType::Compaction);
     let (places, entries): (Vec<usize>, Vec<&EntryHead>) = shown.unzip();
-    let cut = cut_point(&entries, keep_recent_tokens)?;
+    let cut = kept_tail(&entries, settings)?;
     let turn_start = cut.turn_start.and_then(|start| places.get(start).copied());
     Some(Cut { first_kept: *places.get(cut.first_kept)?, turn_start })
+}
+
+/// The cut by tokens, or by messages where the preset says so. A tail of few but large messages is cut by tokens all the
+/// same: it would leave no room for the summary and what comes next.
+fn kept_tail(entries: &[&EntryHead], settings: &Settings) -> Option<Cut> {
+    let by_tokens = cut_point(entries, settings.keep_recent_tokens)?;
+    if !settings.keeps_messages() {
+        return Some(by_tokens);
+    }
+    let by_messages = cut_by_messages(entries, settings.preserve_recent)?;
+    if by_tokens.first_kept <= by_messages.first_kept {
+        return Some(by_tokens);
+    }
+    let tail = entries.iter().skip(by_messages.first_kept).filter(|head| head.is_visible());
+    let tokens: u64 = tail.map(|head| u64::from(head.tokens)).sum();
+    let most = settings.target() / 3 * 2;
+    if tokens <= u64::from(most) {
+        Some(by_messages)
+    } else {
+        cut_point(entries, most.max(settings.keep_recent_tokens))
+    }
+}
+
+/// What the last compaction showed before its boundary and what nothing holds there any more.
+fn released<'a>(
+    path: &'a [EntryHead],
+    newest: Option<NewestCompaction<'a>>,
+    boundary_start: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let chosen = newest.filter(chosen_by_worth).into_iter();
+    let shown = chosen.flat_map(move |newest| anchor_indexes(path, &newest.record.anchors, boundary_start));
+    shown.filter(|index| path.get(*index).is_some_and(EntryHead::is_visible))
 }
 
 /// Entries before the cut that no summary replaces: system messages (instructions are not history), the first user
@@ -115,24 +149,43 @@ fn anchors(
     first_kept: usize,
     settings: &Settings,
 ) -> BTreeSet<usize> {
-    let before = path.get(..first_kept).unwrap_or_default();
-    let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
-    let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, first_kept);
-    if let Some(newest) = newest {
+    let mut anchors = required(path, first_kept, settings);
+    if let Some(newest) = newest.filter(|newest| !chosen_by_worth(newest)) {
         anchors.extend(anchor_indexes(path, &newest.record.anchors, first_kept));
     }
+    let before = path.get(..first_kept).unwrap_or_default();
+    let checkpoint = newest_checkpoint(path);
+    // The newest one carries what the older ones did.
+    let superseded = |index, head: &EntryHead| {
+        head.shape.checkpoint && Some(index) != checkpoint && !settings.pinned_entry_ids.contains(&head.id)
+    };
+    anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
+    with_batches(before, anchors)
+}
+
+fn newest_checkpoint(path: &[EntryHead]) -> Option<usize> {
+    path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint)
+}
+
+/// Whether the compaction kept messages because they fitted, not because they have to stay: the next one decides anew.
+fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
+    newest.record.strategy.is_some_and(strategy::counts)
+}
+
+/// Entries before `end` that no strategy leaves out: system messages, the first user message, pinned entries and the
+/// newest compaction of a provider's own, each with its batch.
+pub(super) fn required(path: &[EntryHead], end: usize, settings: &Settings) -> BTreeSet<usize> {
+    let before = path.get(..end).unwrap_or_default();
+    let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
+    let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
         let is_first = |head: &EntryHead| head.role == Some(Role::User) && starts_turn(head);
         anchors.extend(visible().find(|(_, head)| is_first(head)).map(|(index, _)| index));
     }
     let is_system = |head: &EntryHead| matches!(head.role, Some(Role::System | Role::Developer));
     anchors.extend(visible().filter(|(_, head)| is_system(head)).map(|(index, _)| index));
-    let checkpoint = path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint);
-    let pinned = |head: &EntryHead| settings.pinned_entry_ids.contains(&head.id);
-    anchors.extend(checkpoint.filter(|index| *index < first_kept));
-    // The newest one carries what the older ones did.
-    let superseded = |index, head: &EntryHead| head.shape.checkpoint && Some(index) != checkpoint && !pinned(head);
-    anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
+    anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
+    anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
     with_batches(before, anchors)
 }
 

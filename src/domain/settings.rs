@@ -24,7 +24,8 @@ pub struct Settings {
     pub context_window: u32,
     /// Kept free for the model's answer: `usable = context_window - reserve_tokens`.
     pub reserve_tokens: u32,
-    /// How much of the newest context a summary leaves verbatim.
+    /// How much of the newest context a summary leaves verbatim. With the presets `harness` and `chat` it is at least the
+    /// newest `preserve_recent` messages.
     pub keep_recent_tokens: u32,
     /// Utilisation (0-1) from which the state is yellow.
     pub yellow_at: f64,
@@ -35,7 +36,7 @@ pub struct Settings {
     pub strategy: Strategy,
     /// What the counting strategies (`truncate`, `sliding`, `smart`) shrink to; `null`: 0.75 of the usable window.
     pub target_tokens: Option<u32>,
-    /// Messages that the counting strategies and `prune` leave alone at the end.
+    /// Messages that `truncate`, `smart` and `prune` leave alone at the end; `smart` and `truncate` as far as they fit.
     pub preserve_recent: u32,
     pub anchor_first_user: bool,
     /// Tool results (counted one by one) that masking leaves alone; 0 masks all.
@@ -112,6 +113,22 @@ impl Settings {
     /// `context_window - reserve_tokens`, never below 1.
     pub fn usable(&self) -> u32 {
         self.context_window.saturating_sub(self.reserve_tokens).max(1)
+    }
+
+    /// `target_tokens`, or 0.75 of the usable window.
+    pub fn target(&self) -> u32 {
+        let usable = self.usable();
+        self.target_tokens.unwrap_or((usable - usable / 4).max(1))
+    }
+
+    /// What summaries are measured by: the reserve, or a quarter of the window where nothing is reserved.
+    pub fn summary_reserve(&self) -> u32 {
+        if self.reserve_tokens == 0 { self.context_window / 4 } else { self.reserve_tokens }
+    }
+
+    /// Whether a summary leaves the newest `preserve_recent` messages verbatim, however few tokens they have.
+    pub fn keeps_messages(&self) -> bool {
+        matches!(self.preset, Preset::Harness | Preset::Chat)
     }
 
     /// No context larger than this is handed out while the session compacts by itself: the window. Where red is the

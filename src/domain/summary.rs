@@ -94,4 +94,10 @@ impl Allowance {
             SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
         }
     }
+
+    /// What stands behind the body at most: ledger, file lists and identifiers. They are measured at four characters a
+    /// token, and names take fewer.
+    pub fn behind_body(&self) -> u64 {
+        (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2
+    }
 }

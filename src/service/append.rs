@@ -29,6 +29,7 @@ use crate::domain::accounting::{Snapshot, is_ahead_due};
 use crate::domain::compaction::FillState;
 use crate::domain::format::Format;
 use crate::domain::settings::Settings;
+use crate::domain::strategy::counts;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
@@ -311,7 +312,8 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
         let ready = state.ahead.is_some_and(|ahead| ahead.ready);
         return (snapshot.should_compact && (ready || !waits)).then_some(Trigger::Auto);
     }
-    let admitted = settings.enabled && !snapshot.anti_thrash.tripped && !waits;
+    // What only counts is done in no time, and chooses best with everything before it.
+    let admitted = settings.enabled && !snapshot.anti_thrash.tripped && !waits && !counts(settings.strategy);
     (admitted && state.ahead.is_none() && is_ahead_due(snapshot.tokens, settings)).then_some(Trigger::Ahead)
 }
 

@@ -168,7 +168,6 @@ impl Service {
             return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });
         }
         let settings = self.session_settings(&mut transaction, tenant, session_id, &request.patch()).await?;
-        check_strategy(request.strategy)?;
         if let Some(first_kept) = request.first_kept_entry_id {
             self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
         }
@@ -429,16 +428,6 @@ struct Asked {
     delay: Duration,
     /// Queued however full the queue is: whoever queues it carries it out at once.
     is_urgent: bool,
-}
-
-/// Strategies that this version can't carry out are refused where they are asked for.
-fn check_strategy(strategy: Option<Strategy>) -> Result<()> {
-    match strategy {
-        Some(Strategy::Truncate | Strategy::Sliding | Strategy::Smart) => {
-            Err(ServiceError::invalid("/strategy", "this strategy is not available yet"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The API's word for a unit variant.

@@ -16,6 +16,7 @@ use super::state::{Inner, Tenant};
 use crate::domain::accounting::{Account, Snapshot};
 use crate::domain::compaction::FillState;
 use crate::domain::guard::AntiThrash;
+use crate::domain::json::is_default;
 use crate::domain::settings::{SettingError, Settings, resolve};
 use crate::domain::shape::OpenCalls;
 use crate::store::path::Leaf;
@@ -25,25 +26,32 @@ use crate::store::sessions::{self, HeadRow};
 const CACHED_HEADS: u64 = 4_096;
 const CACHED_FOR: Duration = Duration::from_secs(600);
 
-/// What the service keeps of a session beside its columns, as JSON in `sessions.state`.
+/// What the service keeps of a session beside its columns, as JSON in `sessions.state`; what says nothing is left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionState {
     pub account: Account,
+    #[serde(skip_serializing_if = "is_default")]
     pub newest: Option<Newest>,
+    #[serde(skip_serializing_if = "is_default")]
     pub open_calls: OpenCalls,
     pub guard: AntiThrash,
     /// The leaf is the last entry of its branch, so that the next one goes behind it.
+    #[serde(skip_serializing_if = "is_default")]
     pub leaf_is_tip: bool,
     /// Message entries on the path.
     pub messages: u64,
     /// After a compaction that had nothing to do: not triggered again by itself below this size.
+    #[serde(skip_serializing_if = "is_default")]
     pub auto_retry_at: Option<u64>,
     /// A change of estimator waits to be counted.
+    #[serde(skip_serializing_if = "is_default")]
     pub recounting: bool,
     /// The newest message on the path is the agent's.
+    #[serde(skip_serializing_if = "is_default")]
     pub answered: bool,
     /// A compaction waits for the end of the turn.
+    #[serde(skip_serializing_if = "is_default")]
     pub awaits_turn_end: bool,
     /// The compaction that is prepared ahead of red.
     #[serde(skip_serializing_if = "Option::is_none")]

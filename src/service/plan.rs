@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::context::standpoint;
+use super::counting::Planning;
 use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::history::message_of;
@@ -116,7 +117,14 @@ impl Service {
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
-        let plan = plan_on(&loaded, &settings, None);
+        let asked = Planning {
+            loaded: &loaded,
+            state: &state,
+            settings: &settings,
+            strategy: settings.strategy,
+            automatic: false,
+        };
+        let plan = asked.plan(&mut connection, tenant, None).await?;
         let reason = if live {
             Some(Reason::InProgress)
         } else if !settings.enabled {
@@ -158,20 +166,23 @@ fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
     (!admitted).then_some(Reason::AntiThrash)
 }
 
-/// The plan of a loaded view, with the caller's own cut where there is one. A compaction that was taken back does not
-/// count as one just done.
+/// The plan of a loaded view, with the caller's own cut where there is one.
 pub(crate) fn plan_on(
     loaded: &Loaded,
     settings: &Settings,
     first_kept: Option<Uuid>,
 ) -> std::result::Result<Plan, Reason> {
-    let plan = |heads: &[EntryHead], newest: Option<NewestCompaction<'_>>| match first_kept {
+    as_standing(loaded, |heads, newest| match first_kept {
         None => prepare(heads, newest, settings),
         Some(id) => {
             let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;
             prepare_at(heads, newest, settings, place)
         }
-    };
+    })
+}
+
+/// Plans on what stands: a compaction that was taken back does not count as one just done.
+pub(crate) fn as_standing<T>(loaded: &Loaded, plan: impl FnOnce(&[EntryHead], Option<NewestCompaction<'_>>) -> T) -> T {
     let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
     if !reverted {
         return plan(&loaded.heads, loaded.compaction());

@@ -20,6 +20,7 @@ use crate::domain::identifiers::Wanted;
 use crate::domain::ledger::Ledger;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::{Settings, Strategy};
+use crate::domain::strategy::counts;
 use crate::domain::summary::SummaryTask;
 use elide::{elide, elides_only};
 use outline::{elision_outline, summary_outline};
@@ -95,6 +96,8 @@ pub(crate) struct Outline {
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     pub is_split_turn: bool,
+    /// What the summary says of messages that were left out without being summarised.
+    pub notice: Option<String>,
     pub summarized: u32,
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
@@ -122,6 +125,8 @@ pub(crate) struct Material {
     /// Heads alone.
     pub loaded: Loaded,
     pub plan: std::result::Result<Plan, Reason>,
+    /// Where the messages begin that `prune` as a strategy leaves alone; `None` for other strategies.
+    pub newest_from: Option<usize>,
     pub state: SessionState,
     pub settings: Settings,
     pub request: CompactRequest,
@@ -137,7 +142,7 @@ impl Material {
 
     /// Whether a summariser may be asked.
     fn asks(&self) -> bool {
-        self.request.summary.is_none() && self.replaces().is_some()
+        self.request.summary.is_none() && !counts(self.strategy) && self.replaces().is_some()
     }
 
     /// Whether the originals are summarised again where there is a summary.
@@ -155,6 +160,7 @@ impl Material {
         let tokens = |head: Option<&EntryHead>| head.map_or(0, |head| head.path_tokens);
         let heads = &self.loaded.heads;
         match &self.plan {
+            _ if self.newest_from.is_some() => self.newest_from.is_some_and(|from| index >= from),
             Ok(plan) => index >= plan.first_kept,
             Err(_) => tokens(heads.last()) - tokens(heads.get(index)) < i64::from(self.settings.keep_recent_tokens),
         }

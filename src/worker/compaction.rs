@@ -60,7 +60,7 @@ fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a>
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
-        builtin: work.strategy == Strategy::Summarize,
+        builtin: work.strategy == Strategy::Summarize || work.summary_tasks.is_empty(),
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
         prefix,

@@ -182,7 +182,7 @@ impl Trail {
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
-    let allowance = Allowance::new(request.replaced_tokens, request.settings.reserve_tokens);
+    let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
     let mut texts = Vec::new();
     for task in request.tasks {
         let share = allowance.share(task.part, request.tasks.len());

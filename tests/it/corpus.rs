@@ -4,6 +4,7 @@
 
 mod report;
 mod session;
+mod strategies;
 mod table;
 
 use std::io::Read;

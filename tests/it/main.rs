@@ -45,5 +45,6 @@ mod serve;
 mod service_ahead;
 mod service_append;
 mod service_compactions;
+mod service_strategies;
 mod service_support;
 mod summary_settings;

@@ -13,6 +13,7 @@ mod merge;
 mod render;
 
 use facts::Facts;
+pub(crate) use facts::{decides, failed};
 
 /// How many items a section may have and how long each may be; the first that fits is taken.
 const SHRINK: [(usize, usize); 8] = [(16, 300), (14, 240), (12, 200), (9, 170), (7, 130), (5, 100), (3, 80), (2, 60)];

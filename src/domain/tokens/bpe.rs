@@ -1,6 +1,7 @@
 //! `o200k` and `cl100k`: byte-pair encodings, with a fixed cost for what surrounds the text.
 
-use std::collections::HashSet;
+mod words;
+
 use std::sync::LazyLock;
 
 use bpe_openai::Tokenizer;
@@ -10,6 +11,7 @@ use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
 use super::{Counted, saturate};
 use crate::domain::format::pi::is_excluded_run;
 use crate::domain::message::{Block, Message, ToolCall};
+use words::{Words, leading_word};
 
 const MESSAGE: u32 = 4;
 const TOOL_CALL: u32 = 6;
@@ -18,11 +20,11 @@ const TOOL_RESULT: u32 = 4;
 pub static O200K: LazyLock<Encoding> = LazyLock::new(|| Encoding::new(bpe_openai::o200k_base()));
 pub static CL100K: LazyLock<Encoding> = LazyLock::new(|| Encoding::new(bpe_openai::cl100k_base()));
 
-/// A byte-pair encoding with its vocabulary. Most words of ordinary text are one token each, and looking them up is
-/// several times faster than encoding them.
+/// A byte-pair encoding with its vocabulary. Most words of ordinary text are one token each, and finding and looking
+/// them up is several times faster than splitting and encoding them.
 pub struct Encoding {
     tokenizer: &'static Tokenizer,
-    words: HashSet<&'static [u8]>,
+    words: Words,
 }
 
 impl Encoding {
@@ -32,8 +34,14 @@ impl Encoding {
     }
 
     fn count(&self, text: &str) -> usize {
-        let text = self.tokenizer.normalize(text);
-        self.tokenizer.split(text.as_str()).map(|piece| self.count_piece(piece.as_bytes())).sum()
+        // Neither encoding normalises, and a piece depends on what follows it only, so that the text can be split
+        // piece by piece.
+        let (mut rest, mut count) = (text, 0);
+        while let Some(piece) = leading_word(rest).or_else(|| self.tokenizer.split(rest).next()) {
+            count += self.count_piece(piece.as_bytes());
+            rest = rest.get(piece.len()..).unwrap_or_default();
+        }
+        count
     }
 
     fn count_piece(&self, piece: &[u8]) -> usize {

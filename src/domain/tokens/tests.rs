@@ -154,7 +154,8 @@ proptest! {
     #[test]
     fn counts_of_odd_spacing_equal_the_reference(
         parts in prop::collection::vec(prop::sample::select(vec![
-            " ", "\n", "\r\n", "\t", "a", "Zz", "'ll", "12345", "=", "/", "é", "日本", "🙂", "\u{301}", "<|endoftext|>",
+            " ", "\n", "\r\n", "\t", "a", "Zz", " the", " Word", "'", "'ll",
+            "12345", "=", "/", "é", "日本", "🙂", "\u{301}", "<|endoftext|>",
         ]), 0..80)
     ) {
         assert_equal_to_the_reference(&parts.concat());

@@ -167,6 +167,8 @@ impl Writer {
     async fn next(&mut self) -> Option<Vec<Waiting>> {
         let mut patient = true;
         loop {
+            // Requests that are ready to run get as far as the queue first, and share the statement.
+            tokio::task::yield_now().await;
             {
                 let mut queue = self.shared.queue();
                 let group = queue.take();

@@ -11,9 +11,9 @@ use super::{CompactRequest, Status, Trigger};
 use crate::domain::accounting::{fill_state, is_ahead_due};
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::settings::{Settings, Strategy};
+use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
-use crate::service::plan::plan_on;
 use crate::service::state::{Service, Tenant};
 use crate::service::stretches;
 use crate::service::view::{self, Read, Standpoint};
@@ -57,12 +57,21 @@ impl Service {
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
-        let plan = plan_on(&loaded, &settings, request.first_kept_entry_id);
         let strategy = match urgency {
-            Urgency::Normal => carried_out(requested),
+            Urgency::Normal => requested,
             Urgency::MustFit => Strategy::Summarize,
         };
-        let material = Arc::new(Material { loaded, plan, state: head.state, settings, request, trigger, strategy });
+        let planning = Planning {
+            loaded: &loaded,
+            state: &head.state,
+            settings: &settings,
+            strategy,
+            automatic: trigger != Trigger::Manual,
+        };
+        let plan = planning.plan(&mut connection, tenant, request.first_kept_entry_id).await?;
+        let newest_from = planning.newest_from();
+        let material =
+            Arc::new(Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy });
         if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan
             && urgency == Urgency::Normal
         {
@@ -137,14 +146,6 @@ fn held_back(
     }
     let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
     (!admitted).then_some(Reason::AntiThrash)
-}
-
-/// Strategies of the settings that this version can't carry out are done as `auto`.
-fn carried_out(requested: Strategy) -> Strategy {
-    match requested {
-        Strategy::Truncate | Strategy::Sliding | Strategy::Smart => Strategy::Auto,
-        other => other,
-    }
 }
 
 fn work(

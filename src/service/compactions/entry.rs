@@ -11,6 +11,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
+use crate::domain::strategy::notice;
 use crate::domain::summary::{Allowance, focus, framing};
 use crate::domain::tokens;
 use crate::service::clock;
@@ -47,7 +48,11 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
         (None, None) => String::new(),
     };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
+    let body = match &outline.notice {
+        Some(notice) => notice::append(&body, notice),
+        None => body,
+    };
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
     let body = with_focus(body, work, allowance.focus());
     let ledger = outline.ledger.render(allowance.appendix);
     let files = outline.files.within(allowance.appendix);

@@ -160,7 +160,7 @@ impl Head {
 fn write(work: Box<Work>) -> (Box<Work>, SummaryOutcome) {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
     let mut outcome = SummaryOutcome { fallback, builtin: !work.summary_tasks.is_empty(), ..SummaryOutcome::default() };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
     for task in &work.summary_tasks {
         let most = allowance.share(task.part, work.summary_tasks.len());
         let mut task = task.clone();

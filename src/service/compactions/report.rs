@@ -12,6 +12,7 @@ use crate::domain::compaction::{
 use crate::domain::guard::savings_pct;
 use crate::domain::prices::net;
 use crate::domain::settings::Strategy;
+use crate::domain::strategy::aim;
 use crate::service::work::{SummaryOutcome, Work};
 use crate::store::compactions::CompactionRow;
 
@@ -63,6 +64,8 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
         anti_thrash: measured.snapshot.anti_thrash,
         upstream: UpstreamReport::default(),
         net: NetReport::default(),
+        target_tokens: None,
+        target_reached: None,
         duration_ms: measured.duration_ms,
     }
 }
@@ -81,6 +84,7 @@ pub(super) fn result(
         _ if outcome.builtin => Strategy::Summarize,
         other => other,
     };
+    let target = outline.notice.is_some().then(|| aim(&work.settings, work.trigger != Trigger::Manual));
     CompactionResult {
         strategy_used,
         summary: draft.and_then(|draft| draft.record.summary.clone()),
@@ -92,12 +96,14 @@ pub(super) fn result(
         tool_results_masked: outline.masked,
         tool_results_pruned: outline.pruned,
         previous_summary_reused: outline.previous.as_ref().is_some_and(|record| record.summary.is_some())
-            && (outline.elides_only || work.settings.iterative),
+            && (outline.elides_only || outline.notice.is_some() || work.settings.iterative),
         fallback: outcome.fallback.clone(),
         details: outline.files.clone(),
         identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
         upstream: outcome.upstream.clone(),
         net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
+        target_tokens: target,
+        target_reached: target.map(|target| blank.tokens_after <= target),
         ..blank
     }
 }

@@ -1,7 +1,7 @@
 //! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
 
 use super::Material;
-use crate::domain::accounting::{fill_state, red_threshold};
+use crate::domain::accounting::{fill_state, red_tokens};
 use crate::domain::compaction::{ElidedPart, Elision, FillState};
 use crate::domain::guard::savings_pct;
 use crate::domain::mask;
@@ -53,7 +53,7 @@ pub(super) fn elides_only(material: &Material, elided: &Elided) -> bool {
             let enough = match material.trigger {
                 // It is committed at red, and there is time for more: it must be worth the broken prompt cache.
                 Trigger::Ahead => {
-                    let at_red = (red_threshold(settings) as u64).saturating_sub(before.saturating_sub(after));
+                    let at_red = (red_tokens(settings) as u64).saturating_sub(before.saturating_sub(after));
                     fill_state(at_red, settings) == FillState::Green
                 }
                 _ => fill_state(after, settings) != FillState::Red,

@@ -13,9 +13,11 @@ use crate::domain::identifiers;
 use crate::domain::message::Message;
 use crate::domain::prepare::Plan;
 use crate::domain::settings::Strategy;
+use crate::domain::strategy::notice::notice;
+use crate::domain::strategy::{self, counts};
 use crate::domain::summary::Allowance;
 use crate::domain::view::ViewItem;
-use crate::service::compactions::CompactRequest;
+use crate::service::compactions::{CompactRequest, Trigger};
 use crate::service::error::Result;
 use crate::service::view::Loaded;
 
@@ -45,6 +47,7 @@ pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::resul
         anchors,
         elides_only: true,
         is_split_turn: false,
+        notice: None,
         summarized: 0,
         kept: shown_messages(&loaded.view()),
         messages: material.state.messages,
@@ -110,8 +113,13 @@ pub(super) fn summary_outline(
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
-    let replaced_tokens = plan.tokens_to_summarize + previous_tokens;
-    let allowance = Allowance::new(replaced_tokens, material.settings.reserve_tokens);
+    let counting = counts(material.strategy);
+    let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    if counting {
+        let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
+        replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
+    }
+    let allowance = Allowance::new(replaced_tokens, material.settings.summary_reserve());
     let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
@@ -124,22 +132,26 @@ pub(super) fn summary_outline(
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
-    let tasks = tasks(material, history, messages(turn_prefix));
+    let tasks = if counting { Vec::new() } else { tasks(material, history, messages(turn_prefix)) };
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
-    let strategy = match material.strategy {
+    let used = match material.strategy {
         Strategy::Summarize => Strategy::Summarize,
+        _ if counting => material.strategy,
         _ => Strategy::LlmSummarize,
     };
+    let kept = (plan.kept.len() + plan.anchors.len()) as u64;
+    let hidden = material.state.messages.saturating_sub(kept);
     let outline = Outline {
         first_kept,
         anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
         elisions,
         elides_only: false,
         is_split_turn: plan.is_split_turn,
+        notice: counting.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
-        kept: (plan.kept.len() + plan.anchors.len()) as u64,
+        kept,
         messages: material.state.messages,
         files: caller_files(&material.request).unwrap_or_else(|| records.files.lists()),
         identifiers,
@@ -150,5 +162,5 @@ pub(super) fn summary_outline(
         from_caller: material.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens, strategy })
+    Ok(Decision { tasks, outline, replaced_tokens, strategy: used })
 }

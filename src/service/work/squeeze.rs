@@ -57,7 +57,7 @@ impl Squeeze {
                 let is_kept = |head: &EntryHead| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
-                let allowance = Allowance::new(decision.replaced_tokens, material.settings.reserve_tokens);
+                let allowance = Allowance::new(decision.replaced_tokens, material.settings.summary_reserve());
                 let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
                 to_cut(material, &kept, &outline.elisions, summary)
             }

@@ -32,7 +32,7 @@ pub(super) fn tasks(material: &Material, history: Vec<Message>, turn_prefix: Vec
 fn task(material: &Material, part: SummaryPart, previous: Option<String>, messages: Vec<Message>) -> SummaryTask {
     let settings = &material.settings;
     let share = if part == SummaryPart::TurnPrefix { TURN_PREFIX_SHARE } else { HISTORY_SHARE };
-    let bound = u32::try_from(u64::from(settings.reserve_tokens) * share / 100).unwrap_or(u32::MAX).max(1);
+    let bound = u32::try_from(u64::from(settings.summary_reserve()) * share / 100).unwrap_or(u32::MAX).max(1);
     SummaryTask {
         part,
         template: settings.template,

@@ -121,7 +121,7 @@ fn check_own_format(
     }
 }
 
-async fn check_contexts(
+pub(super) async fn check_contexts(
     app: &App,
     session: &str,
     recording: &Recording,

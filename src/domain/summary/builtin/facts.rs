@@ -11,7 +11,7 @@ mod cues;
 mod steps;
 mod todos;
 
-pub use steps::{NO_RESULT, signature};
+pub use steps::{NO_RESULT, failed, signature};
 use todos::State;
 
 /// Raw items are kept at this length at most; rendering clips further.
@@ -209,6 +209,11 @@ fn plain(sentence: &str) -> String {
         text = rest;
     }
     text.to_owned()
+}
+
+/// Whether a text says what was decided or found out.
+pub fn decides(text: &str) -> bool {
+    sentences(text).iter().any(|sentence| cues::is_decision(sentence))
 }
 
 /// The first item and the newest of the rest.

@@ -88,6 +88,11 @@ fn fenced(text: &str) -> Option<String> {
     Some(first_line(code).to_owned()).filter(|line| !line.is_empty())
 }
 
+/// Whether a result tells of a failure or a refusal, marked as one or not.
+pub fn failed(result: &ToolResult) -> bool {
+    outcome(result, &result.plain_text()) != Outcome::Ok
+}
+
 fn outcome(result: &ToolResult, text: &str) -> Outcome {
     let refused = ["doesn't want to proceed", "user rejected", "rejected by user", "user denied"];
     if refused.iter().any(|words| text.get(..200.min(text.len())).unwrap_or(text).contains(words)) {

@@ -1,0 +1,52 @@
+//! How much room a target leaves for messages.
+
+use crate::domain::accounting::{Account, red_tokens};
+use crate::domain::settings::Settings;
+use crate::domain::summary::{Allowance, framing};
+use crate::domain::tokens::count_text;
+
+/// Tags, headings and the notice of a summary message, in tokens, on the safe side.
+const FRAME_TOKENS: u64 = 100;
+
+/// How large the messages that stay may be, in tokens as counted on arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What is aimed at.
+    pub target: u64,
+    /// What rounding up to whole units may reach; at least the target.
+    pub limit: u64,
+}
+
+impl Room {
+    /// What the target leaves beside system prompt, tools and the summary message, whose body is `carried` over. It is kept
+    /// strictly. An `automatic` compaction aims low enough for the next one to be far away.
+    pub fn of(account: &Account, settings: &Settings, carried: &str, automatic: bool) -> Room {
+        let aim = aim(settings, automatic);
+        let estimate = account.estimate_of(aim, settings.estimator);
+        let prefix = settings.compaction_prefix.as_deref().unwrap_or(framing::DEFAULT_PREFIX);
+        let summary = FRAME_TOKENS
+            + u64::from(count_text(settings.estimator, prefix))
+            + u64::from(count_text(settings.estimator, carried))
+            + Allowance::new(most_replaced(aim), settings.summary_reserve()).behind_body();
+        let fixed = u64::from(account.system) + u64::from(account.tools) + summary;
+        let target = estimate.saturating_sub(fixed);
+        Room { target, limit: target }
+    }
+}
+
+/// The context size to shrink to.
+pub fn aim(settings: &Settings, automatic: bool) -> u64 {
+    let target = u64::from(settings.target());
+    if !automatic {
+        return target;
+    }
+    // One sixteenth below the size at which the next would save too little.
+    let worthwhile = red_tokens(settings) * (100.0 - settings.min_savings_pct) / 100.0 * 15.0 / 16.0;
+    target.min(worthwhile as u64)
+}
+
+/// The span that the ledger and the other records of a counting strategy are measured by: they stand in the way of the
+/// messages that the target leaves room for.
+pub fn most_replaced(aim: u64) -> u64 {
+    aim / 2
+}

@@ -1,0 +1,106 @@
+//! Planning by strategy: what the counting strategies need to know of a context beside its heads.
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::error::Result;
+use super::head::SessionState;
+use super::history::message_of;
+use super::plan::{as_standing, plan_on};
+use super::state::Tenant;
+use super::stretches;
+use super::tool_calls::join;
+use super::view::Loaded;
+use crate::domain::compaction::Reason;
+use crate::domain::prepare::Plan;
+use crate::domain::settings::{Settings, Strategy};
+use crate::domain::strategy::notice;
+use crate::domain::strategy::smart::Clues;
+use crate::domain::strategy::{Choice, Item, Room, counts, select, tail_start};
+use crate::domain::view::{ViewItem, item_tokens};
+use crate::store::entries::StoredEntry;
+
+/// A context, and the compaction that is planned on it.
+pub(crate) struct Planning<'a> {
+    pub loaded: &'a Loaded,
+    pub state: &'a SessionState,
+    pub settings: &'a Settings,
+    pub strategy: Strategy,
+    /// Nobody asked for it.
+    pub automatic: bool,
+}
+
+impl Planning<'_> {
+    /// The plan, with the caller's own cut where there is one. The inner error is the reason to do nothing.
+    pub async fn plan(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        first_kept: Option<Uuid>,
+    ) -> Result<std::result::Result<Plan, Reason>> {
+        if first_kept.is_some() || !counts(self.strategy) {
+            return Ok(plan_on(self.loaded, self.settings, first_kept));
+        }
+        let items = shown_items(self.loaded);
+        let clues = match self.strategy {
+            Strategy::Smart => self.clues(connection, tenant, &items).await?,
+            _ => HashMap::new(),
+        };
+        let carried =
+            self.loaded.record().and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
+        let carried = notice::without(carried.unwrap_or_default());
+        let room = Room::of(&self.state.account, self.settings, &carried, self.automatic);
+        Ok(as_standing(self.loaded, |path, newest| {
+            let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues: &clues };
+            select(self.strategy, &choice)
+        }))
+    }
+
+    /// Where the messages begin that `prune` as a strategy leaves alone.
+    pub fn newest_from(&self) -> Option<usize> {
+        let items = (self.strategy == Strategy::Prune).then(|| shown_items(self.loaded))?;
+        let start = tail_start(&self.loaded.heads, &items, self.settings.preserve_recent);
+        Some(items.get(start).map_or(usize::MAX, |item| item.index))
+    }
+
+    async fn clues(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        items: &[Item],
+    ) -> Result<HashMap<usize, Clues>> {
+        let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
+        let focus_topic = self.settings.focus_topic.clone();
+        let search = Search { focus_topic, found: Vec::with_capacity(items.len()) };
+        let search = stretches::fold(connection, tenant, &segments, search, Search::take).await?;
+        let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
+        Ok(search.found.into_iter().filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect())
+    }
+}
+
+/// What messages say, told as they pass.
+struct Search {
+    focus_topic: Option<String>,
+    /// By depth.
+    found: Vec<(i64, Clues)>,
+}
+
+impl Search {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let message = message_of(stored)?;
+        let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
+        self.found.extend(clues.map(|clues| (stored.entry.head.depth, clues)));
+        Ok(())
+    }
+}
+
+/// The messages of a view, as large as they are shown.
+pub(crate) fn shown_items(loaded: &Loaded) -> Vec<Item> {
+    let item = |item: &ViewItem| match item {
+        ViewItem::Entry { index, .. } => Some(Item { index: *index, tokens: item_tokens(&loaded.heads, item) }),
+        ViewItem::Summary { .. } => None,
+    };
+    loaded.view().iter().filter_map(item).collect()
+}
