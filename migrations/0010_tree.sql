@@ -1,4 +1,5 @@
 -- Which sessions grow from one: forks only, so that its own branches, however many, cost nothing here.
+DROP INDEX branches_parent;
 CREATE INDEX branches_forks ON branches (tenant_id, parent_session) WHERE parent_session <> session_id;
 
 -- A session whose leaf is about to move, and the summary of the branch that is left. The newest call's alone.

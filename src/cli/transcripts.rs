@@ -41,7 +41,8 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
 pub async fn export(service: &Service, export: Export) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let exported = service.export(tenant, export.session, crate::service::export::Export { format, leaf_id: export.leaf });
+    let exported =
+        service.export(tenant, export.session, crate::service::export::Export { format, leaf_id: export.leaf });
     super::print(&exported.await?)
 }
 

@@ -34,6 +34,7 @@ use crate::domain::tokens;
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{departures, sessions};
+pub(crate) use departure::own_file_lists;
 pub use departure::{Departure, DepartureWork, Draft};
 
 /// A departure whose leaf has moved on is planned anew once.

@@ -222,11 +222,7 @@ pub async fn nodes(executor: impl PgExecutor<'_>, tenant: Uuid, segments: &[Segm
 }
 
 /// Every node of the session itself, by `seq`.
-pub async fn nodes_by_seq(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    session_id: Uuid,
-) -> sqlx::Result<Vec<NodeRow>> {
+pub async fn nodes_by_seq(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<NodeRow>> {
     sqlx::query_as(
         "SELECT id, parent_id, kind, role, tokens, label FROM entries
          WHERE tenant_id = $1 AND session_id = $2 ORDER BY seq",

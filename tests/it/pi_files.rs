@@ -155,12 +155,20 @@ fn file() -> Vec<Value> {
         items.push(say(n, Some(n - 1), if n % 2 == 0 { "user" } else { "assistant" }));
     }
     items.push(entry(62, Some(61), json!({"type": "label", "targetId": id(4), "label": "start"})));
-    items.push(entry(63, Some(62), json!({"type": "custom_message", "customType": "x", "content": "extension",
-        "display": true})));
+    items.push(entry(
+        63,
+        Some(62),
+        json!({"type": "custom_message", "customType": "x", "content": "extension",
+        "display": true}),
+    ));
     items.push(say(64, Some(63), "user"));
     items.push(say(65, Some(64), "assistant"));
-    items.push(entry(66, Some(61), json!({"type": "branch_summary", "fromId": id(65), "summary": "It was left.",
-        "details": {"readFiles": ["a"], "modifiedFiles": ["b"]}})));
+    items.push(entry(
+        66,
+        Some(61),
+        json!({"type": "branch_summary", "fromId": id(65), "summary": "It was left.",
+        "details": {"readFiles": ["a"], "modifiedFiles": ["b"]}}),
+    ));
     items.push(say(67, Some(66), "user"));
     items.push(say(68, Some(67), "assistant"));
     items
@@ -293,7 +301,8 @@ fn the_command_line_takes_a_file_of_version_1_and_gives_one_of_version_3() {
     let folder = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
-        let output = command.args(args).arg("--data-dir").arg(folder.path()).env_remove("DATABASE_URL").output().unwrap();
+        let output =
+            command.args(args).arg("--data-dir").arg(folder.path()).env_remove("DATABASE_URL").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
@@ -314,7 +323,8 @@ fn the_command_line_takes_a_file_of_version_1_and_gives_one_of_version_3() {
         }
         if let Some(out) = std::env::var_os("CONTEXTD_PI_OUT") {
             let name = format!("{}.jsonl", recorded["session_id"].as_str().unwrap());
-            std::fs::write(std::path::Path::new(&out).join(name), run(&["export", session.trim(), "--format", "pi"])).unwrap();
+            std::fs::write(std::path::Path::new(&out).join(name), run(&["export", session.trim(), "--format", "pi"]))
+                .unwrap();
         }
     }
 }

@@ -36,7 +36,11 @@ async fn an_append_of_nothing_moves_nothing() {
     assert_eq!(stage.try_append(nothing.clone()).await.unwrap().leaf_id, first.leaf_id);
     stage.append(vec![assistant("d")]).await;
 
-    stage.service.navigate(stage.tenant, stage.session, Navigate { target_id: Some(middle), ..Navigate::default() }).await.unwrap();
+    stage
+        .service
+        .navigate(stage.tenant, stage.session, Navigate { target_id: Some(middle), ..Navigate::default() })
+        .await
+        .unwrap();
     stage.try_append(nothing).await.unwrap();
     let branched = stage.append(vec![user("e")]).await;
     let entry = stage.service.entry(stage.tenant, stage.session, branched.entries[0].id).await.unwrap();

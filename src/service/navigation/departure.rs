@@ -28,10 +28,10 @@ use crate::service::state::{Service, Tenant};
 use crate::service::stretches;
 use crate::service::view::{self, Loaded, Read};
 use crate::service::work::SummaryOutcome;
+use crate::store::departures;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
-use crate::store::departures;
 
 /// The most that a branch summary may take, in tokens, and what it may take however short the branch is.
 const LONGEST: u32 = 4_096;
@@ -263,6 +263,13 @@ fn told_by(stored: &StoredEntry) -> Result<Option<Message>> {
     let summary = record.and_then(|record| record.summary_body.as_ref().or(record.summary.as_ref()));
     let says = summary.filter(|summary| !summary.is_empty());
     Ok(says.map(|summary| Message::text(Role::CompactionSummary, summary.as_str())))
+}
+
+/// The file lists of a branch summary of the service's own, for a compaction that replaces it. Of pi's, a compaction
+/// takes none, as in pi.
+pub(crate) fn own_file_lists(stored: &StoredEntry) -> Option<FileLists> {
+    let is_own = stored.entry.head.kind == EntryType::BranchSummary && stored.entry.source_format == Format::Native;
+    is_own.then(|| passed_on(stored)).flatten()
 }
 
 /// The file lists of an earlier branch summary, unless a hook made it.

@@ -340,7 +340,8 @@ impl World {
     }
 
     async fn navigate(&mut self, target_id: Option<Uuid>) {
-        let navigated = self.service.navigate(self.tenant, self.id(), Navigate { target_id, ..Navigate::default() }).await.unwrap();
+        let navigated =
+            self.service.navigate(self.tenant, self.id(), Navigate { target_id, ..Navigate::default() }).await.unwrap();
         let model = self.model_mut();
         let parent = target_id.and_then(|id| model.nodes[&id].parent);
         let expected = if navigated.editor_text.is_some() { parent } else { target_id };
