@@ -55,6 +55,7 @@ pub struct Exporter {
     leaf_id: Option<Uuid>,
     /// Nothing hangs under the leaf, so its lines can be the last.
     leaf_is_last: bool,
+    leaf_is_label: bool,
     header: Option<String>,
     lines: String,
     leaf_lines: String,
@@ -85,6 +86,7 @@ impl Exporter {
             ids: Ids::default(),
             origin,
             leaf_is_last: leaf_id.is_some(),
+            leaf_is_label: false,
             leaf_id,
             header: None,
             lines: String::new(),
@@ -98,6 +100,7 @@ impl Exporter {
                 exporter.ids.reserve(entry.head.id, entry.source_id);
             }
             exporter.leaf_is_last &= entry.parent_id != leaf_id;
+            exporter.leaf_is_label |= Some(entry.head.id) == leaf_id && entry.head.kind == EntryType::Label;
             let calls = entry.head.shape.calls.iter().map(|call| (call.id.clone(), call.name.clone()));
             exporter.tools.extend(calls);
             exporter.anchors.wanted.extend(entry.record.iter().flat_map(|record| record.anchors.iter().copied()));
@@ -148,6 +151,7 @@ impl Exporter {
 
     /// Labels that no entry of the file gives or takes: each beside the entry that it is for.
     fn add_labels(&mut self) {
+        let mut added = String::new();
         for (entry_id, label) in std::mem::take(&mut self.labels.wanted) {
             let Some(target) = self.ids.last(entry_id) else { continue };
             if self.labels.given.get(&target) == label.as_ref() {
@@ -157,8 +161,13 @@ impl Exporter {
             let mut line = json!({"type": "label", "id": id, "parentId": self.ids.parent_of(entry_id),
                 "timestamp": time(self.origin.updated_at), "targetId": target});
             set(&mut line, "label", label.map(Value::String));
-            self.lines.push_str(&format!("{line}\n"));
+            added.push_str(&format!("{line}\n"));
         }
+        // The last label of a target counts.
+        if self.leaf_is_label && !added.is_empty() {
+            self.lines.push_str(&std::mem::take(&mut self.leaf_lines));
+        }
+        self.lines.push_str(&added);
     }
 }
 

@@ -176,9 +176,9 @@ fn labels_are_as_they_should_be() {
         .filter(|line| line["type"] == "label")
         .map(|line| (&line["targetId"], line.get("label")))
         .collect();
-    let expected = [("a", Some("kept")), ("b", None), ("c", Some("new")), ("b", Some("cleared later"))];
+    let expected = [("a", Some("kept")), ("b", Some("cleared later")), ("b", None), ("c", Some("new"))];
     assert_eq!(labels.len(), 4);
-    assert_eq!(lines.last().unwrap()["id"], "d", "the leaf stays last");
+    assert_eq!(lines.last().unwrap()["parentId"], "d", "a mark: the newest label of a target is the last one");
     for (found, wanted) in labels.iter().zip(expected) {
         assert_eq!((found.0.as_str().unwrap(), found.1.and_then(Value::as_str)), wanted);
     }
