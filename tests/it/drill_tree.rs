@@ -78,7 +78,6 @@ async fn the_builtin_summariser_tells_it_too() {
     let text = moved["summary"]["text"].as_str().unwrap();
     assert!(text.contains("src/module_5.rs") && text.contains("ABC-3"), "{text}");
     assert!(!text.contains("no result"), "every call was answered: {text}");
-    println!("{text}");
     assert_eq!(moved["summary"]["fallback"]["used"], false);
     assert_valid(app, &session).await;
     // A transcript in Anthropic's format: results stand in the user's messages and are skipped all the same.
