@@ -128,6 +128,7 @@ fn compaction(path: &[EntryHead]) -> (usize, CompactionRecord) {
         tokens_after: 30,
         same_as: None,
         keep_chars: None,
+        text: None,
     });
     let record = CompactionRecord {
         summary: Some("What was done.".to_owned()),

@@ -2,21 +2,29 @@
 
 mod auth;
 mod body;
+mod chapters;
 mod check;
 mod compactions;
 mod context;
 mod count;
 mod docs;
 mod entries;
+mod events;
 mod export;
+mod hooks;
 mod idempotency;
+mod lint;
+mod mcp;
 mod metrics;
 mod observe;
 mod problem;
 mod query;
+mod search;
 mod service_face;
 mod sessions;
+mod stateless;
 mod tool_calls;
+mod transcript;
 mod tree;
 
 use std::sync::Arc;
@@ -32,6 +40,7 @@ use utoipa_swagger_ui::SwaggerUi;
 pub use metrics::install as install_metrics;
 use problem::Problem;
 
+use crate::service::compactions::Summariser;
 use crate::service::state::{Service, Tenant};
 
 /// What handlers share. Cheap to clone.
@@ -43,6 +52,8 @@ pub struct AppState {
     pub dev_tenant: Option<Tenant>,
     /// False while starting and while draining.
     pub ready: Arc<AtomicBool>,
+    /// Writes the summaries of compactions that run inside a request.
+    pub summariser: Arc<dyn Summariser>,
     /// Largest body, in bytes.
     pub max_body: usize,
     /// From [`install_metrics`].
@@ -55,8 +66,10 @@ pub fn router(state: AppState) -> Router {
     let tenants = resources()
         .route_layer(from_fn_with_state(state.clone(), idempotency::replay))
         .route_layer(from_fn_with_state(state.clone(), auth::authenticate));
+    let mcp = mcp::routes(&state).route_layer(from_fn_with_state(state.clone(), auth::authenticate));
     let (router, api) = described().merge(service_face::routes()).merge(tenants).split_for_parts();
     router
+        .merge(mcp)
         .merge(SwaggerUi::new("/docs").url("/openapi.json", docs::complete(api)))
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
@@ -87,12 +100,19 @@ fn resources() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(sessions::routes())
         .merge(entries::routes())
+        .merge(transcript::routes())
         .merge(tree::routes())
         .merge(export::routes())
         .merge(tool_calls::routes())
+        .merge(search::routes())
+        .merge(chapters::routes())
         .merge(compactions::routes())
+        .merge(events::routes())
         .merge(context::routes())
         .merge(count::routes())
+        .merge(lint::routes())
+        .merge(stateless::routes())
+        .merge(hooks::routes())
 }
 
 #[cfg(test)]

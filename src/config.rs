@@ -49,6 +49,8 @@ pub struct Config {
     pub limits: Limits,
     pub database: Database,
     pub worker: Worker,
+    pub events: Events,
+    pub hooks: Hooks,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
     /// The first one is the default, unless one is named `default`. Never empty once loaded.
@@ -122,6 +124,45 @@ pub struct Worker {
     pub poll_ms: u64,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Events {
+    /// How long events are kept for clients that come back.
+    pub keep_hours: u32,
+    /// Streams that a tenant may have open at this process.
+    pub max_streams: usize,
+}
+
+/// How hooks are called.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Loopback, private, link-local and all other addresses outside of the public internet may be called.
+    pub allow_private_networks: bool,
+    /// Most hooks of a tenant.
+    pub max_per_tenant: u32,
+    /// Attempts at telling a hook before that counts as failed.
+    pub max_attempts: u32,
+    /// The pause after the first failed attempt; doubled each time, up to `retry_max_ms`.
+    pub retry_base_ms: u64,
+    pub retry_max_ms: u64,
+    /// How long the log of a hook goes back.
+    pub keep_days: u32,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            allow_private_networks: false,
+            max_per_tenant: 50,
+            max_attempts: 8,
+            retry_base_ms: 2000,
+            retry_max_ms: 600_000,
+            keep_days: 30,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -134,6 +175,8 @@ impl Default for Config {
             limits: Limits::default(),
             database: Database::default(),
             worker: Worker::default(),
+            events: Events::default(),
+            hooks: Hooks::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
         }
@@ -161,6 +204,12 @@ impl Default for Database {
 impl Default for Worker {
     fn default() -> Self {
         Self { concurrency: 4, lease_ms: None, poll_ms: 1000 }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { keep_hours: 7 * 24, max_streams: 256 }
     }
 }
 
@@ -252,6 +301,11 @@ impl Config {
             ("database.acquire_timeout_ms", self.database.acquire_timeout_ms > 0),
             ("worker.concurrency", self.worker.concurrency > 0),
             ("worker.poll_ms", self.worker.poll_ms > 0),
+            ("events.keep_hours", self.events.keep_hours > 0),
+            ("events.max_streams", self.events.max_streams > 0),
+            ("hooks.max_attempts", self.hooks.max_attempts > 0),
+            ("hooks.retry_base_ms", self.hooks.retry_base_ms > 0),
+            ("hooks.keep_days", self.hooks.keep_days > 0),
         ];
         match figures.iter().find(|(_, fine)| !fine) {
             Some((name, _)) => Err(ConfigError::value(*name, "too small")),

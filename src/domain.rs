@@ -2,16 +2,20 @@
 
 pub mod accounting;
 pub mod branch;
+pub mod chapter;
 pub mod compaction;
 pub mod cut;
+pub mod echo;
 pub mod entry;
 pub mod files;
 pub mod fit;
 pub mod format;
 pub mod guard;
+pub mod hook;
 pub mod identifiers;
 pub mod json;
 pub mod ledger;
+pub mod lint;
 pub mod mask;
 pub mod message;
 pub mod models;
@@ -20,6 +24,7 @@ pub mod pairing;
 pub mod prepare;
 pub mod prices;
 pub mod prune;
+pub mod search;
 pub mod settings;
 pub mod shape;
 pub mod strategy;

@@ -5,6 +5,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod hooks;
 pub mod lifecycle;
 pub mod llm;
 pub mod service;

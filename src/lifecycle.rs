@@ -19,14 +19,17 @@ pub use database::Database;
 
 use crate::api::{self, AppState};
 use crate::config::Config;
-use crate::service::state::{Options, Service};
-use crate::worker::{Jobs, Worker, WorkerOptions};
+use crate::llm::Upstreams;
+use crate::service::state::{HookOptions, Options, Service};
+use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// What giving unfinished jobs back may take after the drain.
 const RELEASE_MARGIN: Duration = Duration::from_secs(6);
 /// Idempotency keys are kept this long, and looked through this often.
 const KEEP_KEYS: Duration = Duration::from_secs(24 * 3600);
 const PURGE_EVERY: Duration = Duration::from_secs(3600);
+/// Messages to hooks at a time; nearly all of that is waiting.
+const DELIVERIES: usize = 16;
 
 /// Runs the service until SIGTERM or SIGINT, then drains: not ready, finish what runs within `shutdown_ms`, stop the database.
 ///
@@ -52,9 +55,10 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
     database.take_jobs_back().await?;
     let service = service(config, database);
     let ready = Arc::new(AtomicBool::new(false));
-    let state = app_state(config, &service, &ready).await?;
+    let upstreams = upstreams::upstreams(&config.upstreams)?;
+    let state = app_state(config, &service, &upstreams, &ready).await?;
     let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
-    let background = Background::start(config, &service, &stop)?;
+    let background = Background::start(config, &service, upstreams, &stop);
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
     if config.dev {
@@ -85,19 +89,31 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         settings: config.settings.clone(),
         max_items: config.limits.max_items,
         max_depth: config.limits.max_depth,
+        max_streams: config.events.max_streams,
         prices: upstreams::prices(&config.upstreams),
+        hooks: HookOptions {
+            allow_private_networks: config.hooks.allow_private_networks,
+            max_hooks: config.hooks.max_per_tenant.into(),
+            max_attempts: i32::try_from(config.hooks.max_attempts).unwrap_or(i32::MAX),
+        },
         ..Options::default()
     };
     Service::new(database.pool().clone(), options)
 }
 
-async fn app_state(config: &Config, service: &Service, ready: &Arc<AtomicBool>) -> anyhow::Result<AppState> {
+async fn app_state(
+    config: &Config,
+    service: &Service,
+    upstreams: &Upstreams,
+    ready: &Arc<AtomicBool>,
+) -> anyhow::Result<AppState> {
     let dev_tenant = if config.dev { Some(service.dev_tenant().await?) } else { None };
     Ok(AppState {
         service: service.clone(),
         dev: config.dev,
         dev_tenant,
         ready: Arc::clone(ready),
+        summariser: Arc::new(upstreams.clone()),
         max_body: config.limits.max_body_bytes,
         metrics: api::install_metrics().context("metrics")?,
     })
@@ -109,10 +125,9 @@ struct Background {
 }
 
 impl Background {
-    fn start(config: &Config, service: &Service, stop: &CancellationToken) -> anyhow::Result<Background> {
+    fn start(config: &Config, service: &Service, upstreams: Upstreams, stop: &CancellationToken) -> Background {
         let mut tasks = JoinSet::new();
         if config.role.works() {
-            let upstreams = upstreams::upstreams(&config.upstreams)?;
             let options = WorkerOptions {
                 concurrency: config.worker.concurrency as usize,
                 lease: config.lease(),
@@ -123,9 +138,14 @@ impl Background {
             let jobs = Jobs { service: service.clone(), upstreams };
             let worker = Worker::new(service.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
-            tasks.spawn(forget_keys(service.clone(), stop.clone()));
+            tasks.spawn(worker::deliver(service.clone(), delivery_options(config), stop.clone()));
+            let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
+            tasks.spawn(keep_house(service.clone(), keep_events, stop.clone()));
         }
-        Ok(Background { tasks })
+        if config.role.serves_api() {
+            tasks.spawn(service.clone().follow_events(stop.clone()));
+        }
+        Background { tasks }
     }
 
     async fn finished(mut self) {
@@ -133,8 +153,20 @@ impl Background {
     }
 }
 
-/// Forgets idempotency keys that nobody will send again.
-async fn forget_keys(service: Service, stop: CancellationToken) {
+fn delivery_options(config: &Config) -> DeliveryOptions {
+    DeliveryOptions {
+        concurrency: DELIVERIES,
+        poll: Duration::from_millis(config.worker.poll_ms),
+        retry_base: Duration::from_millis(config.hooks.retry_base_ms),
+        retry_max: Duration::from_millis(config.hooks.retry_max_ms),
+        shutdown: Duration::from_millis(config.shutdown_ms),
+        keep: Duration::from_secs(u64::from(config.hooks.keep_days) * 24 * 3600),
+        purge: PURGE_EVERY,
+    }
+}
+
+/// Forgets idempotency keys that nobody will send again, and events that are too old.
+async fn keep_house(service: Service, keep_events: Duration, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -142,6 +174,9 @@ async fn forget_keys(service: Service, stop: CancellationToken) {
         }
         if let Err(error) = service.purge_idempotency_keys(KEEP_KEYS).await {
             tracing::warn!(%error, "old idempotency keys were not removed");
+        }
+        if let Err(error) = service.purge_events(keep_events).await {
+            tracing::warn!(%error, "old events were not removed");
         }
     }
 }

@@ -3,12 +3,16 @@
 pub mod compactions;
 pub mod departures;
 pub mod entries;
+pub mod events;
 pub mod gauges;
+pub mod hooks;
 pub mod idempotency;
 pub mod keys;
+pub mod listen;
 pub mod path;
 pub mod queue;
 pub mod rebuilds;
+pub mod search;
 pub mod sessions;
 pub mod tool_calls;
 

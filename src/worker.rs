@@ -4,11 +4,13 @@
 //! a job runs, and none is held while a model works.
 
 mod compaction;
+mod deliveries;
 mod departure;
 mod jobs;
 mod pause;
 mod reaper;
 mod runner;
+mod stateless;
 mod summarise;
 mod wake;
 
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::queue::{self, Job};
+pub use deliveries::{DeliveryOptions, deliver};
 pub use jobs::Jobs;
 use pause::{Outage, jittered};
 

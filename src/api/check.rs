@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use super::problem::{Problem, Result};
 use crate::service::error::FieldError;
 
+/// Most items of a call that stores nothing, or that posts a whole transcript.
+pub const STATELESS_ITEMS: usize = 20_000;
 pub const MAX_NAME_CHARS: usize = 512;
 pub const MAX_TITLE_CHARS: usize = 1_000;
 pub const MAX_PROSE_CHARS: usize = 100_000;

@@ -25,6 +25,9 @@ pub fn complete(mut api: OpenApi) -> OpenApi {
     components.add_security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
     components.schemas.insert(InvalidField::name().into_owned(), InvalidField::schema());
+    // A path that takes the rest of the address has no notation of its own here.
+    let paths = std::mem::take(&mut api.paths.paths);
+    api.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for item in api.paths.paths.values_mut() {
         let writes = [&mut item.post, &mut item.put];
         writes.into_iter().flatten().for_each(add_idempotency_key);

@@ -15,12 +15,15 @@ const APPENDS: &str = "contextd_appends_total";
 const ENTRIES: &str = "contextd_entries_appended_total";
 const SESSIONS: &str = "contextd_sessions";
 const TOKENS: &str = "contextd_context_tokens";
+const EVENT_STREAMS: &str = "contextd_event_streams";
 const QUEUE_JOBS: &str = "contextd_queue_jobs";
 const QUEUE_AGE: &str = "contextd_queue_oldest_job_age_seconds";
 const COMPACTIONS: &str = "contextd_compactions_total";
 const SAVINGS: &str = "contextd_compaction_savings_percent";
 const COMPACTION_WAIT: &str = "contextd_compaction_wait_seconds";
 const COMPACTION_SECONDS: &str = "contextd_compaction_duration_seconds";
+const HOOK_CALLS: &str = "contextd_hook_calls_total";
+const HOOK_SECONDS: &str = "contextd_hook_duration_seconds";
 
 const LATENCY_BUCKETS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const LONG_BUCKETS: [f64; 10] = [0.01, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
@@ -57,6 +60,7 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
 }
 
 fn describe() {
+    describe_gauge!(EVENT_STREAMS, "Event streams that are open at this process.");
     describe_counter!(REQUESTS, "HTTP requests answered, by method, route template and status.");
     describe_histogram!(REQUEST_SECONDS, "Time from a request's head to its answer's head, by method and route.");
     describe_counter!(APPENDS, "Appends that landed.");
@@ -68,6 +72,9 @@ fn describe() {
     describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
     describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
     describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
+    describe_counter!(HOOK_CALLS, "Calls of hooks, by event and outcome; a question with its retries is one.");
+    describe_histogram!(HOOK_SECONDS, "Time of a call of a hook, by event.");
+    describe_counter!("contextd_chapter_requests_total", "Times an agent was to be asked to close chapters.");
     describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
 }
 

@@ -94,6 +94,12 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
     }
 
+    /// Code and detail in one line, with every invalid field.
+    pub fn told(&self) -> String {
+        let fields = self.0.errors.iter().map(|error| format!("; {}: {}", error.pointer, error.detail));
+        format!("{}: {}{}", self.0.code, self.0.detail, fields.collect::<String>())
+    }
+
     /// Adds a member of its own to the body.
     pub fn figure(mut self, name: &str, value: Value) -> Problem {
         self.0.figures.insert(name.to_owned(), value);
@@ -132,6 +138,12 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::QueueFull { retry_after } => {
                 Problem::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "too many jobs are waiting already")
+                    .retry_after(retry_after)
+            }
+            ServiceError::TooManyStreams { limit, retry_after } => {
+                let detail = format!("{limit} event streams are open, which is as many as there may be");
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
+                    .figure("limit", json!(limit))
                     .retry_after(retry_after)
             }
             ServiceError::Unavailable(cause) => {

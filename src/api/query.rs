@@ -62,6 +62,15 @@ impl Params {
         found
     }
 
+    /// Takes a parameter that can't be left out.
+    pub fn required(&mut self, name: &str) -> Option<String> {
+        let is_there = self.pairs.iter().any(|(key, _)| key == name);
+        if !is_there {
+            self.fault(name, "is needed");
+        }
+        self.text(name)
+    }
+
     /// Takes a parameter of a type; `expected` names what it must be.
     pub fn value<T: FromStr>(&mut self, name: &str, expected: &str) -> Option<T> {
         self.parsed(name, expected, |text| text.parse().ok())

@@ -5,15 +5,25 @@ use axum::Router;
 use axum::body::{Body as HttpBody, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use axum::routing::get;
+use futures::future::BoxFuture;
 use futures::stream;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
+use crate::service::work::{SummaryOutcome, Work};
 
 const SID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const MIB: usize = 1 << 20;
+
+struct NoSummaries;
+
+impl Summariser for NoSummaries {
+    fn summarise<'a>(&'a self, _: &'a Work) -> BoxFuture<'a, Result<SummaryOutcome, String>> {
+        Box::pin(async { Err("there is no upstream here".to_owned()) })
+    }
+}
 
 /// No database listens there: whatever reaches a use case fails, so a 4xx proves that nothing was stored.
 fn state(dev: bool) -> AppState {
@@ -22,6 +32,7 @@ fn state(dev: bool) -> AppState {
         dev,
         dev_tenant: dev.then(|| Tenant(Uuid::nil())),
         ready: Arc::new(AtomicBool::new(true)),
+        summariser: Arc::new(NoSummaries),
         max_body: 32 * MIB,
         metrics: install_metrics().unwrap(),
     }
@@ -347,10 +358,25 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/tool-calls", "get"),
         ("/v1/sessions/{sid}/tool-calls/{tool_call_id}", "get"),
         ("/v1/sessions/{sid}/files", "get"),
+        ("/v1/sessions/{sid}/search", "get"),
+        ("/v1/sessions/{sid}/tasks", "get"),
+        ("/v1/sessions/{sid}/chapter-task", "get"),
+        ("/v1/sessions/{sid}/chapters", "post get"),
+        ("/v1/sessions/{sid}/vfs/", "get"),
+        ("/v1/sessions/{sid}/vfs/{path}", "get"),
+        ("/v1/sessions/{sid}/events", "get"),
+        ("/v1/events", "get"),
         ("/v1/compactions/{cid}", "get"),
         ("/v1/compactions/{cid}/cancel", "post"),
         ("/v1/compactions/{cid}/revert", "post"),
         ("/v1/count", "post"),
+        ("/v1/lint", "post"),
+        ("/v1/compact", "post"),
+        ("/v1/sessions/{sid}/transcript", "put"),
+        ("/v1/hooks", "post get"),
+        ("/v1/hooks/{hid}", "get patch delete"),
+        ("/v1/hooks/{hid}/deliveries", "get"),
+        ("/v1/hooks/{hid}/deliveries/{did}/redeliver", "post"),
         ("/healthz", "get"),
         ("/readyz", "get"),
         ("/metrics", "get"),

@@ -28,6 +28,9 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
     env.parse("CONTEXTD_WORKER_CONCURRENCY", &mut config.worker.concurrency)?;
     env.option("CONTEXTD_WORKER_LEASE_MS", &mut config.worker.lease_ms)?;
     env.parse("CONTEXTD_WORKER_POLL_MS", &mut config.worker.poll_ms)?;
+    env.parse("CONTEXTD_EVENTS_KEEP_HOURS", &mut config.events.keep_hours)?;
+    env.parse("CONTEXTD_EVENTS_MAX_STREAMS", &mut config.events.max_streams)?;
+    env.parse("CONTEXTD_HOOKS_ALLOW_PRIVATE_NETWORKS", &mut config.hooks.allow_private_networks)?;
     if let Some(url) = env.get("DATABASE_URL") {
         config.database.url = Some(url.into());
     }

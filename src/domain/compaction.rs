@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::chapter::Fold;
 use super::guard::AntiThrash;
+use super::hook::HookReport;
 use super::identifiers::Wanted;
 use super::ledger::Ledger;
 use super::settings::Strategy;
@@ -43,6 +45,12 @@ pub struct CompactionRecord {
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifiers: Vec<Wanted>,
+    /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<Fold>,
+    /// It only closed chapters: all else is as it was, and may still be compacted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
@@ -64,6 +72,9 @@ pub struct Elision {
     pub same_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_chars: Option<(u32, u32)>,
+    /// `replace`: what a hook shows in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -73,6 +84,7 @@ pub enum ElisionKind {
     Truncate,
     Duplicate,
     Drop,
+    Replace,
 }
 
 /// The half of a call that an [`Elision`] is about.
@@ -164,6 +176,9 @@ pub struct CompactionResult {
     pub anti_thrash: AntiThrash,
     pub upstream: UpstreamReport,
     pub net: NetReport,
+    /// The hooks that were asked, in order.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
     /// The size that `truncate`, `sliding` or `smart` shrank to, and whether `tokens_after` is within it: what has to stay
     /// may be more. `null` for other strategies.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Where a compaction cuts: pi 0.87's rules, and one of our own, that no call is parted from its result.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::entry::{EntryHead, EntryType};
 use super::message::Role;
@@ -26,14 +26,12 @@ impl Cut {
 /// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
 /// `None`: no place will do.
 pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut> {
-    let valid = valid_places(entries);
-    let (first, last) = (*valid.first()?, *valid.last()?);
     let place = match budget_start(entries, keep_recent_tokens) {
-        None => first,
-        Some(start) => {
-            let next = valid.partition_point(|place| *place < start);
-            valid.get(next).copied().unwrap_or(last)
-        }
+        None => *valid_places(entries, 0).first()?,
+        Some(start) => match valid_places(entries, start).first() {
+            Some(place) => *place,
+            None => last_valid_before(entries, start)?,
+        },
     };
     Some(cut_at(entries, place))
 }
@@ -41,12 +39,25 @@ pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut>
 /// As [`cut_point`], with the newest `messages` kept, and more where a context can't begin with the first of them.
 /// Instructions are not counted.
 pub fn cut_by_messages(entries: &[&EntryHead], messages: u32) -> Option<Cut> {
-    let valid = valid_places(entries);
     let counted = |head: &EntryHead| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
     let newest = entries.iter().enumerate().rev().filter(|(_, head)| counted(head));
     let start = newest.take(messages.max(1) as usize).map(|(place, _)| place).last()?;
-    let next = valid.partition_point(|place| *place <= start);
-    Some(cut_at(entries, next.checked_sub(1).and_then(|before| valid.get(before)).copied().or(valid.first().copied())?))
+    let place = last_valid_before(entries, start + 1).or_else(|| valid_places(entries, 0).first().copied())?;
+    Some(cut_at(entries, place))
+}
+
+/// The newest place before `end` where a context may begin.
+fn last_valid_before(entries: &[&EntryHead], end: usize) -> Option<usize> {
+    // It is near as a rule, and a path may be long.
+    let mut reach = 64;
+    loop {
+        let from = end.saturating_sub(reach);
+        let place = valid_places(entries, from).into_iter().rfind(|place| *place < end);
+        if place.is_some() || from == 0 {
+            return place;
+        }
+        reach *= 8;
+    }
 }
 
 fn cut_at(entries: &[&EntryHead], place: usize) -> Cut {
@@ -90,28 +101,66 @@ pub fn starts_turn(head: &EntryHead) -> bool {
 
 fn starts_context(head: &EntryHead) -> bool {
     let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
-    starts_turn(head) || (head.is_visible() && answers)
+    !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
 }
 
-/// Places where a context may begin, ascending.
-fn valid_places(entries: &[&EntryHead]) -> Vec<usize> {
-    let mut opened = vec![0_usize; entries.len() + 1];
-    let mut closed = vec![0_usize; entries.len() + 1];
-    for (call, result) in pairs(entries) {
-        // A cut at any place in call+1..=result would part them.
-        for (list, place) in [(&mut opened, call + 1), (&mut closed, result + 1)] {
+/// Places from `from` on where a context may begin, ascending. What stands before `from` is looked at only as far as
+/// it can matter.
+fn valid_places(entries: &[&EntryHead], from: usize) -> Vec<usize> {
+    // Behind a message that is not the agent's, no answer goes on.
+    let before = entries.get(..from).unwrap_or_default();
+    let base = before.iter().rposition(|head| head.is_visible() && !is_answer(head)).unwrap_or(0);
+    let tail = entries.get(base..).unwrap_or_default();
+    let mut opened = vec![0_usize; tail.len() + 1];
+    let mut closed = vec![0_usize; tail.len() + 1];
+    let within = pairs(tail).into_iter().map(|(call, result)| (call + 1, result));
+    let across = called_before(entries, base).into_iter().map(|result| (0, result - base));
+    for (first, last) in within.chain(across) {
+        // A cut at any of these places would part them.
+        for (list, place) in [(&mut opened, first), (&mut closed, last + 1)] {
             if let Some(count) = list.get_mut(place) {
                 *count += 1;
             }
         }
     }
     let mut parted = 0;
-    let edges = opened.iter().zip(&closed).zip(led(entries));
-    let places = entries.iter().zip(edges).enumerate().filter_map(|(place, (head, ((opens, closes), led)))| {
+    let edges = opened.iter().zip(&closed).zip(led(tail));
+    let places = tail.iter().zip(edges).enumerate().filter_map(|(place, (head, ((opens, closes), led)))| {
         parted = parted + opens - closes;
-        (parted == 0 && !led && starts_context(head)).then_some(place)
+        (parted == 0 && !led && starts_context(head)).then_some(base + place)
     });
-    places.collect()
+    places.filter(|place| *place >= from).collect()
+}
+
+fn is_answer(head: &EntryHead) -> bool {
+    head.role == Some(Role::Assistant)
+}
+
+/// The results from `base` on that belong to a call before it.
+fn called_before(entries: &[&EntryHead], base: usize) -> Vec<usize> {
+    let (before, tail) = entries.split_at(base.min(entries.len()));
+    let mut called: HashSet<&str> = HashSet::new();
+    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, head) in tail.iter().enumerate() {
+        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            if !called.contains(result.call_id.as_str()) {
+                open.entry(&result.call_id).or_default().push(base + index);
+            }
+        }
+        called.extend(function_calls(head));
+    }
+    let mut found = Vec::new();
+    for head in before.iter().rev() {
+        if open.is_empty() {
+            break;
+        }
+        found.extend(function_calls(head).filter_map(|id| open.remove(id)).flatten());
+    }
+    found
+}
+
+fn function_calls(head: &EntryHead) -> impl Iterator<Item = &str> {
+    head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function).map(|call| call.id.as_str())
 }
 
 /// For each entry, whether it belongs to an answer whose reasoning stands in an entry before it: the two may not be
@@ -122,7 +171,7 @@ pub fn led(entries: &[&EntryHead]) -> Vec<bool> {
         if !head.is_visible() {
             return false;
         }
-        let answers = head.role == Some(Role::Assistant);
+        let answers = is_answer(head);
         let led = reasoned && answers;
         reasoned = answers && (reasoned || head.shape.leads);
         led
@@ -139,9 +188,7 @@ pub fn pairs(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
         for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
             pairs.extend(calls.get(result.call_id.as_str()).map(|call| (*call, index)));
         }
-        for call in head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
-            calls.insert(&call.id, index);
-        }
+        calls.extend(function_calls(head).map(|id| (id, index)));
     }
     pairs
 }

@@ -11,7 +11,7 @@ mod keys;
 pub mod native;
 pub mod openai_chat;
 pub mod openai_responses;
-mod outgoing;
+pub(in crate::domain) mod outgoing;
 pub mod pi;
 pub mod write;
 

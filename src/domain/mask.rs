@@ -19,6 +19,7 @@ use super::view::ViewItem;
 const MASKED: &str = "[tool_result elided; call_id=";
 const DUPLICATE: &str = "[tool_result duplicate; call_id=";
 const TRUNCATED: &str = "[tool_result truncated; call_id=";
+const REPLACED: &str = "[tool_result shortened; call_id=";
 
 /// What masking would do to a view.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +59,7 @@ pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskP
                 tokens_after: after,
                 same_as: None,
                 keep_chars: None,
+                text: None,
             });
         }
     }
@@ -183,8 +185,16 @@ fn replacement(elision: &Elision, original: &str) -> String {
         (ElisionKind::Truncate, _, Some((head, tail))) => {
             truncated(call_id, original, head as usize, tail as usize).unwrap_or_else(|| original.to_owned())
         }
-        _ => marker(call_id, tokens),
+        _ => match (elision.kind, &elision.text) {
+            (ElisionKind::Replace, Some(text)) => replaced(call_id, text, tokens),
+            _ => marker(call_id, tokens),
+        },
     }
+}
+
+/// What somebody else made of a result, with a line that says so.
+pub fn replaced(call_id: &str, text: &str, original_tokens: u32) -> String {
+    format!("{text}\n{REPLACED}{call_id}; original_tokens={original_tokens}]")
 }
 
 /// What stands for a masked result.
@@ -223,16 +233,56 @@ pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     is_marker(text)
         || closes(text, DUPLICATE, "; original_tokens=")
-        || text
-            .lines()
-            .any(|line| closes(line, TRUNCATED, "; original_characters=") || arguments::is_shortened_line(line))
+        || text.lines().any(|line| {
+            closes(line, TRUNCATED, "; original_characters=")
+                || closes(line, REPLACED, "; original_tokens=")
+                || arguments::is_shortened_line(line)
+        })
+}
+
+/// The call that such a text of a result names, if it is one of those wanted. What is cut may hold other markers.
+pub fn named_call(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
+    let text = text.trim();
+    let masked = parts(text, MASKED, "; original_tokens=").map(|(id, _)| id);
+    let duplicate = parts(text, DUPLICATE, "; original_tokens=").and_then(|(said, _)| said.rsplit_once("; same_as="));
+    let whole = masked.or(duplicate.map(|(id, _)| id));
+    let truncated = text.lines().filter_map(|line| Some(parts(line, TRUNCATED, "; original_characters=")?.0));
+    whole.into_iter().chain(truncated).find(|id| is_wanted(id))
+}
+
+/// What a text in place of a result points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle<'t> {
+    pub call_id: &'t str,
+    /// The call whose result is the same.
+    pub same_as: Option<&'t str>,
+    /// The size of the original, where the text says it in tokens. Without: head and tail of it stand around.
+    pub original_tokens: Option<u32>,
+}
+
+/// The handle that a result's text is or, where it was cut to head and tail, has in it.
+pub fn handle(text: &str) -> Option<Handle<'_>> {
+    const SAME_AS: &str = "; same_as=";
+    let text = text.trim();
+    if let Some((call_id, tokens)) = parts(text, MASKED, "; original_tokens=") {
+        return Some(Handle { call_id, same_as: None, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    if let Some((ids, tokens)) = parts(text, DUPLICATE, "; original_tokens=") {
+        let (call_id, same_as) = ids.rsplit_once(SAME_AS).map_or((ids, None), |(id, same)| (id, Some(same)));
+        return Some(Handle { call_id, same_as, original_tokens: Some(tokens.parse().unwrap_or(u32::MAX)) });
+    }
+    let cut = text.lines().find_map(|line| parts(line, TRUNCATED, "; original_characters="));
+    cut.map(|(call_id, _)| Handle { call_id, same_as: None, original_tokens: None })
 }
 
 fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
-    text.strip_prefix(prefix)
-        .and_then(|rest| rest.strip_suffix(']'))
-        .and_then(|rest| rest.rsplit_once(last_field))
-        .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    parts(text, prefix, last_field).is_some()
+}
+
+/// What a marker says between its prefix and its last field, and the number in that.
+fn parts<'t>(text: &'t str, prefix: &str, last_field: &str) -> Option<(&'t str, &'t str)> {
+    let (said, number) = text.strip_prefix(prefix)?.strip_suffix(']')?.rsplit_once(last_field)?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some((said, number))
 }
 
 /// The size of a tool result that holds this text alone, counted as on arrival.

@@ -8,7 +8,7 @@ mod matching;
 
 use std::collections::HashSet;
 
-use crate::domain::entry::EntryHead;
+use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::format::Format;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::message::Role;
@@ -32,7 +32,7 @@ pub struct Source<'a> {
 /// Turns a view into pieces that [`crate::domain::format::write`] can write as they are.
 ///
 /// `sources` and `summary_text` are asked with indexes into `path`: for a message entry's stored item, and for the
-/// summary message of a compaction. Everything that does not go out as stored is named in `notes`:
+/// message that a compaction or a chapter stands for. Everything that does not go out as stored is named in `notes`:
 /// `synthetic_result`, `result_moved`, `orphan_result_dropped`, `duplicate_result_dropped`, `messages_merged`,
 /// `call_id_renamed`, `item_repaired`, `item_unreadable`.
 pub fn pieces<'a>(
@@ -69,6 +69,7 @@ struct Step<'v> {
     role: Role,
     shape: &'v Shape,
     elisions: &'v [Elision],
+    /// Its text is the service's, not an item's: a compaction or a chapter.
     is_summary: bool,
 }
 
@@ -79,6 +80,8 @@ static NO_SHAPE: Shape = Shape {
     mixed: false,
     leads: false,
     checkpoint: false,
+    chapter_task: false,
+    in_chapter: false,
 };
 
 impl<'v> Step<'v> {
@@ -96,7 +99,8 @@ impl<'v> Step<'v> {
                 let head = path.get(*index)?;
                 // An entry without a role is metadata that a format of its own carries along.
                 let role = head.role.unwrap_or(Role::Custom);
-                Some(Step { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary: false })
+                let is_summary = head.kind == EntryType::Chapter;
+                Some(Step { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary })
             }
         }
     }

@@ -108,6 +108,11 @@ fn cut(path: &[EntryHead], boundary_start: usize, settings: &Settings) -> Option
     Some(Cut { first_kept: *places.get(cut.first_kept)?, turn_start })
 }
 
+/// The entries of a view that nothing may take the place of, as indexes.
+pub fn verbatim(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> BTreeSet<usize> {
+    anchors(path, newest, path.len(), settings)
+}
+
 /// The cut by tokens, or by messages where the preset says so. A tail of few but large messages is cut by tokens all the
 /// same: it would leave no room for the summary and what comes next.
 fn kept_tail(entries: &[&EntryHead], settings: &Settings) -> Option<Cut> {

@@ -85,7 +85,7 @@ impl Pruner {
         }
         let digest = *blake3::hash(item.text.as_bytes()).as_bytes();
         self.newest.insert(digest, (place, item.call_id.to_owned()));
-        if item.in_tail || item.ambiguous || self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id) {
+        if !self.may_shorten(item) {
             return None;
         }
         let truncated = self.truncate(item);
@@ -98,6 +98,12 @@ impl Pruner {
             truncated: truncated.clone(),
         });
         truncated
+    }
+
+    /// Whether a result may be shown shorter at all.
+    pub fn may_shorten(&self, item: &PruneItem<'_>) -> bool {
+        let stays = self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id);
+        !(item.already_elided || item.in_tail || item.ambiguous || stays)
     }
 
     /// Takes in the next call. Its arguments are shown as this elision says.
@@ -136,6 +142,7 @@ impl Pruner {
             tokens_after,
             same_as: None,
             keep_chars: Some((head, tail)),
+            text: None,
         })
     }
 }
@@ -158,6 +165,7 @@ fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Opti
         tokens_after,
         same_as: Some(same_as.to_owned()),
         keep_chars: None,
+        text: None,
     })
 }
 

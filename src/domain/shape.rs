@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::chapter::asks_for_chapters;
 use super::format::Item;
-use super::message::{Block, CallKind, Message, ToolResult};
+use super::message::{Block, CallKind, Message, Role, ToolResult};
 
 /// Calls and results of one entry, in order. The default is a message without tool traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,6 +29,13 @@ pub struct Shape {
     /// A provider's own compaction, which stands for all before it and which nobody else can read.
     #[serde(default, skip_serializing_if = "is_false")]
     pub checkpoint: bool,
+    /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub chapter_task: bool,
+    /// In a folded path: stays verbatim behind the chapter that it belongs to, so that no cut may part the two. Never
+    /// stored.
+    #[serde(skip)]
+    pub in_chapter: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +200,8 @@ impl Shape {
             matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());
         shape.checkpoint =
             message.content.iter().any(|block| matches!(block, Block::Raw(opaque) if opaque.is_compaction()));
+        shape.chapter_task = message.role == Role::User
+            && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
         shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
         shape
     }

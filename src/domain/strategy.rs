@@ -19,7 +19,7 @@ use super::message::Role;
 use super::prepare::{Plan, required};
 use super::settings::{Settings, Strategy};
 use super::view::NewestCompaction;
-pub use room::{Room, aim, most_replaced};
+pub use room::{Room, aim, is_narrow, most_replaced};
 use smart::Clues;
 use units::Units;
 

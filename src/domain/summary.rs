@@ -30,6 +30,8 @@ pub struct SummaryTask {
     pub previous: Option<String>,
     /// What to summarise, oldest first, tool output already shortened where it must be.
     pub messages: Arc<[Message]>,
+    /// What a model is shown in place of the messages; the built-in summariser reads the messages all the same.
+    pub shown: Option<Arc<str>>,
     pub focus_topic: Option<String>,
     pub instructions: Option<String>,
     pub max_output_tokens: u32,

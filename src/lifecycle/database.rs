@@ -10,6 +10,7 @@ use sqlx::{Connection, PgPool};
 
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::Config;
+use crate::store::hooks::deliveries;
 use crate::store::{MIGRATIONS, queue};
 
 /// A connection idle for longer is asked whether it still lives before it is used.
@@ -76,6 +77,7 @@ impl Database {
             if jobs > 0 {
                 tracing::info!(jobs, "jobs of an earlier run are done again");
             }
+            deliveries::take_back(&self.pool, true).await.context("taking deliveries back")?;
         }
         Ok(())
     }

@@ -41,6 +41,7 @@ fn task() -> SummaryTask {
         prompt: None,
         previous: None,
         messages: [Message::text(Role::User, SAID)].into(),
+        shown: None,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,

@@ -19,6 +19,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::chapters::is_requested;
 use super::compactions::{self, CompactionRef, Settled, Trigger};
 use super::error::{Result, ServiceError};
 use super::head::{Ahead, Head, SessionState};
@@ -33,7 +34,7 @@ use crate::domain::strategy::counts;
 use crate::store::entries::{self, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
-use crate::store::sessions;
+use crate::store::sessions::{self, HeadRow};
 pub(crate) use group::GroupCommit;
 use group::OneWrite;
 use items::ReadItem;
@@ -117,6 +118,7 @@ impl Service {
             };
             if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
                 *cached = Some(head);
+                self.inner.feed.touch(tenant, session_id);
                 return Ok(appended);
             }
         }
@@ -132,11 +134,11 @@ impl Service {
         append: &Append,
         planned: Planned,
     ) -> Result<Option<(Appended, Head)>> {
-        let version = head.row.version;
+        let (version, before) = (head.row.version, head.snapshot());
         head.row = planned.row;
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
-        let (snapshot, trigger) = self.settle_head(&mut head, append, planned.now)?;
+        let Standing { snapshot, trigger, turned } = self.settle_head(&mut head, append, planned.now)?;
         let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
         let write = OneWrite {
             tenant,
@@ -148,7 +150,9 @@ impl Service {
             now: planned.now,
         };
         head.row.version = version + 1;
-        let is_plain = trigger.is_none() && append.provider_error.is_none() && !turn_ends && !idempotency::is_keyed();
+        let asks = is_requested(&before, &appended.snapshot);
+        let follows = trigger.is_some() || append.provider_error.is_some() || turn_ends || turned || asks;
+        let is_plain = !follows && !idempotency::is_keyed();
         let appended = if is_plain {
             if !self.inner.group_commit.write(self.pool(), write).await? {
                 return Ok(None);
@@ -159,7 +163,13 @@ impl Service {
             if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
                 return Ok(None);
             }
+            if turned {
+                self.record_snapshot(&mut transaction, tenant, head.session_id, &appended.snapshot).await?;
+            }
             let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
+            if asks {
+                self.request_chapters(&mut transaction, tenant, &head).await?;
+            }
             if turn_ends {
                 queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
             }
@@ -196,12 +206,47 @@ impl Service {
         } else {
             items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
         };
-        let planned = Planner::new(&head, append, &items).tree(&mut transaction, tenant, &items).await?;
+        let appended = self.write_tree(&mut transaction, tenant, &mut head, append, &items).await?;
+        seal(&mut transaction, Outcome::Created, &appended).await?;
+        transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
+        Ok(appended)
+    }
+
+    /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
+    /// name.
+    pub(super) async fn append_to(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: Append,
+        chained: bool,
+    ) -> Result<Appended> {
+        let append = Arc::new(append);
+        let mut items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+        if chained {
+            items.iter_mut().for_each(|item| item.parent = items::Parent::Previous);
+        }
+        self.write_tree(connection, tenant, head, &append, &items).await
+    }
+
+    async fn write_tree(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: &Append,
+        items: &[ReadItem],
+    ) -> Result<Appended> {
+        let session_id = head.session_id;
+        let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
         let version = head.row.version;
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
+        let snapshot_before = head.snapshot();
         head.row = planned.row;
         entries::write(
-            &mut *transaction,
+            &mut *connection,
             tenant.0,
             &Write {
                 session_id,
@@ -214,40 +259,54 @@ impl Service {
         )
         .await?;
         for new in &planned.labels {
-            entries::set_label(&mut *transaction, tenant.0, new.session_id, new.seq, new.label.as_deref()).await?;
+            entries::set_label(&mut *connection, tenant.0, new.session_id, new.seq, new.label.as_deref()).await?;
         }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
-        let loaded = view::load_path(&mut transaction, tenant, leaf, head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
         let auto_retry_at = before.auto_retry_at;
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
         if head.state.end_wait() {
-            queue::hurry(&mut transaction, tenant.0, session_id).await?;
+            queue::hurry(connection, tenant.0, session_id).await?;
         }
         head.row.version = version + 1;
-        self.check_candidate(&mut transaction, tenant, &mut head).await?;
-        let (snapshot, trigger) = self.settle_head(&mut head, append, planned.now)?;
+        self.check_candidate(connection, tenant, head).await?;
+        let Standing { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
-        entries::write(&mut *transaction, tenant.0, &no_more).await?;
+        entries::write(&mut *connection, tenant.0, &no_more).await?;
         head.row.version += 1;
-        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
-        let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
-        seal(&mut transaction, Outcome::Created, &appended).await?;
-        transaction.commit().await?;
+        if turned {
+            self.record_snapshot(connection, tenant, session_id, &snapshot).await?;
+        }
+        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+        let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
+        if is_requested(&snapshot_before, &appended.snapshot) {
+            self.request_chapters(connection, tenant, head).await?;
+        }
         Ok(appended)
     }
 }
 
+/// What an append has made of the head.
+struct Standing {
+    snapshot: Snapshot,
+    /// The compaction that should follow.
+    trigger: Option<Trigger>,
+    /// The fill state is another one than before.
+    turned: bool,
+}
+
 impl Service {
     /// Brings the head's columns in line with its state, and says what should follow.
-    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<(Snapshot, Option<Trigger>)> {
+    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<Standing> {
         let snapshot = head.state.snapshot(&head.settings);
         head.state.note_fill(snapshot.state, now);
         let trigger = trigger(&head.state, &snapshot, &head.settings, append);
+        let before = head.row.fill_state.clone();
         head.state.write_to(&mut head.row, &head.settings)?;
-        Ok((snapshot, trigger))
+        Ok(Standing { snapshot, trigger, turned: before != head.row.fill_state })
     }
 
     /// Starts what should follow, in the append's own transaction, or commits at once what was prepared for this.
@@ -293,6 +352,14 @@ impl Service {
         }
         Ok(started)
     }
+}
+
+/// The entries that these items would be in an empty session, and its head then. Each follows the one before it.
+pub(super) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+    let append = Arc::new(append);
+    let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+    let planned = Planner::new(head, &append, &items).chain(&items);
+    Ok((planned.entries, planned.row))
 }
 
 fn check_expected(head: &Head, append: &Append) -> Result<()> {

@@ -2,11 +2,13 @@
 
 mod begin;
 mod candidate;
+mod close;
 mod commit;
 mod entry;
 mod relief;
 mod report;
 mod revert;
+mod stateless;
 
 use std::time::Duration;
 
@@ -33,8 +35,10 @@ use crate::store::queue::{self, Kind, NewJob};
 use crate::store::sessions;
 
 pub(crate) use candidate::{Settled, save};
+pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
 pub use relief::Relieved;
+pub use stateless::{Compacted, StatelessRequest, Summariser};
 
 /// How long those who wait look again after.
 const POLL_FROM: Duration = Duration::from_millis(5);
@@ -244,9 +248,19 @@ impl Service {
             snapshots: None,
             now: clock::now(),
         };
-        // The job goes first, as in a commit: whoever holds it decides how the compaction ends.
+        // In the order of a commit, session first: whoever has the job then decides how the compaction ends.
+        let session = sessions::lock(&mut *transaction, tenant.0, row.session_id).await?;
         queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
-        compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        let cancelled = compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        // Somebody did not want it: the next append is not to start the same again.
+        let by_itself = row.trigger != Trigger::Manual.as_str();
+        if let Some(mut session) = session.filter(|_| cancelled && by_itself) {
+            let mut head = self.head_of(&session)?;
+            head.state.forget_ahead(id);
+            entry::hold_off(&mut head.state, &head.settings);
+            head.state.write_to(&mut session.head, &head.settings)?;
+            sessions::update(&mut *transaction, tenant.0, &session, clock::now()).await?;
+        }
         let ended =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let ended = show(ended)?;
@@ -408,17 +422,24 @@ impl Service {
         let from =
             super::view::Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = super::view::load_view(connection, tenant, &from, super::view::Read::Heads).await?;
-        let refuse = |detail: &str| Err(ServiceError::invalid("/first_kept_entry_id", detail));
-        let Some(cut) = loaded.heads.iter().position(|head| head.id == first_kept) else {
-            return refuse("is not an entry of the context");
-        };
-        let heads: Vec<&EntryHead> = loaded.heads.iter().collect();
-        let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
-        if parted {
-            return refuse("would part a tool call from its result");
+        match cut_fault(&loaded.heads, first_kept) {
+            Some(fault) => Err(ServiceError::invalid("/first_kept_entry_id", fault)),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Why a context can't be cut before this entry.
+pub(crate) fn cut_fault(heads: &[EntryHead], first_kept: Uuid) -> Option<&'static str> {
+    let Some(cut) = heads.iter().position(|head| head.id == first_kept) else {
+        return Some("is not an entry of the context");
+    };
+    if heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
+        return Some("would part a chapter from what it keeps");
+    }
+    let heads: Vec<&EntryHead> = heads.iter().collect();
+    let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
+    parted.then_some("would part a tool call from its result")
 }
 
 /// What is queued, why and for when.

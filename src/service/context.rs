@@ -1,6 +1,7 @@
 //! Rebuilding: the context that a provider is sent.
 
 mod digests;
+mod numbers;
 mod paths;
 mod prefix;
 
@@ -30,6 +31,7 @@ use crate::domain::view::ViewItem;
 use crate::store::path::Leaf;
 
 pub(crate) use digests::DigestCache;
+use numbers::{Numbers, chapter_texts};
 pub(crate) use paths::PathCache;
 
 /// Above this many messages, rendering leaves the async threads.
@@ -86,6 +88,20 @@ pub struct ConversionNote {
     pub detail: String,
 }
 
+/// What the settings say about how a context is written.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    thinking: Thinking,
+    /// Tasks carry their numbers.
+    numbered: bool,
+}
+
+impl Manner {
+    fn of(settings: &Settings) -> Manner {
+        Manner { thinking: settings.thinking, numbered: settings.chaptering_trigger.is_some() }
+    }
+}
+
 /// The messages of a view, written.
 struct Written {
     system: Option<Box<RawValue>>,
@@ -118,18 +134,18 @@ impl Service {
             let segments = view::visible_segments(&mut connection, tenant, &from).await?;
             let estimator = head.settings.estimator;
             let stored = self.inner.paths.load(&mut connection, tenant, estimator, &segments).await?;
-            Loaded::new(stored, from.newest)
+            Loaded::new(stored, from.newest).fold()
         };
         drop(connection);
         let snapshot = state.snapshot(&head.settings);
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
-        let thinking = head.settings.thinking;
+        let how = Manner::of(&head.settings);
         let written = if view.len() <= INLINE_MESSAGES {
-            write(&loaded, &view, format, thinking, system)?
+            write(&loaded, &view, format, how, system)?
         } else {
-            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, thinking, system));
+            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, how, system));
             job.await.context("rendering a context")??
         };
         let stable_prefix_messages =
@@ -190,19 +206,43 @@ fn bounded_view(
     }
 }
 
+/// Messages, and the system prompt that goes with them.
+pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
+
+/// The messages of a view and the system prompt beside them, without a session.
+pub(crate) fn render(
+    loaded: &Loaded,
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Rendered> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    let how = Manner { thinking: policy, numbered: false };
+    let written = write(loaded, &view, format, how, system)?;
+    Ok((written.messages, written.system))
+}
+
 fn write(
     loaded: &Loaded,
     view: &[ViewItem],
     format: Format,
-    policy: Thinking,
+    how: Manner,
     system: Option<Box<RawValue>>,
 ) -> Result<Written> {
+    let policy = how.thinking;
     let mut notes: Vec<Note> = Vec::new();
+    let numbers = if how.numbered { Numbers::of(loaded) } else { Numbers::default() };
+    notes.extend(numbers.note());
     let source = |index: usize| {
         let entry = &loaded.stored[index].entry;
-        Source { format: entry.source_format, item: entry.item.as_str() }
+        let item = numbers.item(index).unwrap_or(entry.item.as_str());
+        Source { format: entry.source_format, item }
     };
+    let texts = chapter_texts(loaded, view)?;
     let summary = |index: usize| {
+        if let Some(text) = texts.get(&index) {
+            return numbers.text(index, text);
+        }
         let record = loaded.stored[index].record.as_ref();
         record.and_then(|record| record.summary.clone()).unwrap_or_default()
     };

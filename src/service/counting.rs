@@ -21,6 +21,7 @@ use crate::domain::strategy::smart::Clues;
 use crate::domain::strategy::{Choice, Item, Room, counts, select, tail_start};
 use crate::domain::view::{ViewItem, item_tokens};
 use crate::store::entries::StoredEntry;
+use crate::store::path::Segment;
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
@@ -40,22 +41,42 @@ impl Planning<'_> {
         tenant: Tenant,
         first_kept: Option<Uuid>,
     ) -> Result<std::result::Result<Plan, Reason>> {
+        let search = match self.search(first_kept) {
+            None => None,
+            Some((segments, search)) => {
+                Some(stretches::fold(connection, tenant, &segments, search, Search::take).await?)
+            }
+        };
+        Ok(self.plan_with(first_kept, search))
+    }
+
+    /// What has to be read before it can be planned, and with what.
+    pub fn search(&self, first_kept: Option<Uuid>) -> Option<(Vec<Segment>, Search)> {
+        (first_kept.is_none() && self.strategy == Strategy::Smart).then(|| {
+            let items = shown_items(self.loaded);
+            let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
+            let found = Vec::with_capacity(items.len());
+            (segments, Search { focus_topic: self.settings.focus_topic.clone(), found })
+        })
+    }
+
+    /// The plan, with what the [`Planning::search`] found.
+    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<Search>) -> std::result::Result<Plan, Reason> {
         if first_kept.is_some() || !counts(self.strategy) {
-            return Ok(plan_on(self.loaded, self.settings, first_kept));
+            return plan_on(self.loaded, self.settings, first_kept);
         }
         let items = shown_items(self.loaded);
-        let clues = match self.strategy {
-            Strategy::Smart => self.clues(connection, tenant, &items).await?,
-            _ => HashMap::new(),
-        };
+        let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
+        let found = search.into_iter().flat_map(|search| search.found);
+        let clues: HashMap<usize, Clues> = found.filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect();
         let carried =
             self.loaded.record().and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
         let carried = notice::without(carried.unwrap_or_default());
         let room = Room::of(&self.state.account, self.settings, &carried, self.automatic);
-        Ok(as_standing(self.loaded, |path, newest| {
+        as_standing(self.loaded, |path, newest| {
             let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues: &clues };
             select(self.strategy, &choice)
-        }))
+        })
     }
 
     /// Where the messages begin that `prune` as a strategy leaves alone.
@@ -64,31 +85,17 @@ impl Planning<'_> {
         let start = tail_start(&self.loaded.heads, &items, self.settings.preserve_recent);
         Some(items.get(start).map_or(usize::MAX, |item| item.index))
     }
-
-    async fn clues(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        items: &[Item],
-    ) -> Result<HashMap<usize, Clues>> {
-        let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
-        let focus_topic = self.settings.focus_topic.clone();
-        let search = Search { focus_topic, found: Vec::with_capacity(items.len()) };
-        let search = stretches::fold(connection, tenant, &segments, search, Search::take).await?;
-        let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
-        Ok(search.found.into_iter().filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect())
-    }
 }
 
 /// What messages say, told as they pass.
-struct Search {
+pub(crate) struct Search {
     focus_topic: Option<String>,
     /// By depth.
     found: Vec<(i64, Clues)>,
 }
 
 impl Search {
-    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+    pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let message = message_of(stored)?;
         let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
         self.found.extend(clues.map(|clues| (stored.entry.head.depth, clues)));

@@ -29,6 +29,9 @@ pub enum ServiceError {
     /// Too much is waiting already (429 with `Retry-After`, in seconds).
     #[error("the queue is full")]
     QueueFull { retry_after: u64 },
+    /// The tenant has as many event streams open as it may (429 with `Retry-After`, in seconds).
+    #[error("too many event streams are open")]
+    TooManyStreams { limit: usize, retry_after: u64 },
     /// The database could not be reached in time (503 with `Retry-After`).
     #[error("the database is not reachable")]
     Unavailable(#[source] sqlx::Error),

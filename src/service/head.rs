@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::error::{FieldError, Result, ServiceError};
 use super::state::{Inner, Tenant};
 use crate::domain::accounting::{Account, Snapshot};
+use crate::domain::chapter::ShownFold;
 use crate::domain::compaction::FillState;
 use crate::domain::guard::AntiThrash;
 use crate::domain::json::is_default;
@@ -65,6 +66,12 @@ pub struct SessionState {
     /// A provider found the context too long, and neither a user nor the agent has spoken since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow: Option<OverflowTry>,
+    /// The agent has answered a chapter task: it is asked again above this size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chapters_rest: Option<u64>,
+    /// Messages on the path that began a task.
+    #[serde(skip_serializing_if = "is_default")]
+    pub turns: u64,
 }
 
 /// A compaction that is prepared while the agent goes on.
@@ -92,9 +99,12 @@ pub struct Newest {
     /// `None`: nothing before the compaction is kept but the anchors.
     pub first_kept_depth: Option<i64>,
     pub anchor_depths: Vec<i64>,
-    /// The compaction takes another one back.
+    /// The compaction takes another one back or only closes chapters, so that there may be something left to compact.
     #[serde(default)]
     pub is_revert: bool,
+    /// The chapters that its view shows, by place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folds: Vec<ShownFold>,
 }
 
 /// A session as far as appends, snapshots and plans need it.
@@ -127,7 +137,12 @@ impl Head {
 
 impl SessionState {
     pub fn snapshot(&self, settings: &Settings) -> Snapshot {
-        self.account.snapshot(settings, &self.guard, self.messages, self.recounting)
+        let mut snapshot = self.account.snapshot(settings, &self.guard, self.messages, self.recounting);
+        let rests = self.chapters_rest.is_some_and(|size| snapshot.tokens <= size);
+        // With nothing but a first task that goes on there is nothing to close.
+        let closable = self.turns > 1 || self.turn_is_closed();
+        snapshot.chapter_task.pending &= closable && !rests;
+        snapshot
     }
 
     /// Remembers since when the context is red.

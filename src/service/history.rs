@@ -12,7 +12,9 @@ use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
-use super::view;
+use super::view::{self, Read};
+use crate::domain::chapter::Chapter;
+use crate::domain::entry::EntryType;
 use crate::domain::format::{self, Format};
 use crate::domain::message::{Message, Role};
 use crate::domain::shape::apply_shape;
@@ -175,6 +177,20 @@ impl Service {
     }
 }
 
+/// The state of a leaf that was just moved.
+pub(crate) async fn state_at(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    leaf: Leaf,
+    before: SessionState,
+) -> Result<SessionState> {
+    let loaded = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let fixed = (before.account.system, before.account.tools);
+    let tip = entries::tip_depth(&mut *connection, tenant.0, leaf.session_id, leaf.branch).await?;
+    let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);
+    Ok(view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before }))
+}
+
 /// Every entry of a session: first the history that it shares with others, then its own. Places of the shared part
 /// are negative and end with -1; those of its own are their `seq`.
 async fn all(
@@ -228,12 +244,20 @@ pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Ok(None);
     }
+    if stored.entry.head.kind == EntryType::Chapter {
+        return Ok(Some(chapter_of(stored)?.shown()));
+    }
     let item = format::read(stored.entry.source_format, &stored.entry.item)
         .map_err(|error| anyhow::anyhow!("a stored item no longer reads: {error}"))?;
     Ok(item.message.map(|mut message| {
         apply_shape(&mut message, &stored.entry.head.shape);
         message
     }))
+}
+
+/// What a chapter's entry holds.
+pub(crate) fn chapter_of(stored: &StoredEntry) -> Result<Chapter> {
+    Ok(Chapter::read(&stored.entry.item).context("a stored chapter")?)
 }
 
 fn show(stored: &StoredEntry) -> Result<EntryView> {

@@ -86,8 +86,8 @@ pub(super) struct Left {
 }
 
 /// A place for the leaf.
-struct Landing {
-    leaf: Leaf,
+pub(crate) struct Landing {
+    pub leaf: Leaf,
     is_tip: bool,
 }
 
@@ -97,15 +97,17 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`; `LeafMoved`: the branch grew faster than it could be summarised; `Conflict`: no summary
-    /// (`summary_failed`), or a newer call has taken this one's place (`navigation_superseded`); `QueueFull`.
+    /// (`summary_failed`), a hook is against it (`cancelled_by_hook`), or a newer call has taken this one's place (`navigation_superseded`); `QueueFull`.
     pub async fn navigate(&self, tenant: Tenant, session_id: Uuid, navigate: Navigate) -> Result<Navigated> {
+        let given = self.before_navigate(tenant, session_id, &navigate).await?;
         let deadline = Instant::now() + navigate.wait;
         for _ in 0..PLANS {
             let left = match navigate.summarize {
-                true => Some(self.leave(tenant, session_id, &navigate, deadline).await?),
+                true => Some(self.leave(tenant, session_id, &navigate, given.as_ref(), deadline).await?),
                 false => None,
             };
             if let Some(navigated) = self.move_leaf(tenant, session_id, navigate.target_id, left).await? {
+                self.inner.feed.touch(tenant, session_id);
                 return Ok(navigated);
             }
         }
@@ -155,6 +157,9 @@ impl Service {
             };
             self.check_candidate(&mut transaction, tenant, &mut head).await?;
             navigated.snapshot = head.state.write_to(&mut head.row, &head.settings)?;
+            if head.row.fill_state != row.head.fill_state {
+                self.record_snapshot(&mut transaction, tenant, session_id, &navigated.snapshot).await?;
+            }
             let write = Write {
                 session_id,
                 version: head.row.version,
@@ -167,6 +172,7 @@ impl Service {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
             }
             (navigated.leaf_id, navigated.editor_text) = (head.row.leaf_id, editor_text);
+            self.after_navigate(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
         }
         seal(&mut transaction, Outcome::Done, &navigated).await?;
         transaction.commit().await?;
@@ -174,7 +180,7 @@ impl Service {
     }
 
     /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
-    async fn land(
+    pub(crate) async fn land(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,

@@ -16,6 +16,7 @@ use super::history::message_of;
 use super::navigation::own_file_lists;
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read};
+use super::work::Material;
 use crate::domain::accounting::fill_state;
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::entry::{EntryHead, EntryType};
@@ -143,6 +144,21 @@ impl Service {
             Err(_) => None,
         };
         Ok(Prepared { possible: reason.is_none(), reason, preparation })
+    }
+
+    /// What [`Service::prepare`] shows, messages included, of a compaction that is planned already.
+    pub(crate) async fn preparation(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        leaf_id: Option<Uuid>,
+        material: &Material,
+    ) -> Result<Option<Preparation>> {
+        let Material { loaded, state, settings, plan, .. } = material;
+        let Ok(plan) = plan else { return Ok(None) };
+        let price = summariser_price(&self.options().prices, settings);
+        let forecast = Forecast { loaded, state, settings, plan, price };
+        forecast.show(connection, tenant, leaf_id, true).await.map(Some)
     }
 
     /// The session's settings with a patch for one call.

@@ -16,7 +16,7 @@ use super::history::message_of;
 use super::state::{Service, Tenant};
 use super::view::{self, Read};
 use crate::domain::compaction::{ElidedPart, Elision};
-use crate::domain::entry::EntryHead;
+use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::mask::{self, arguments};
 use crate::domain::message::{Block, Message, Role};
 use crate::domain::settings::Estimator;
@@ -85,7 +85,10 @@ fn count(shared: &[StoredEntry], own: Vec<StoredEntry>, estimator: Estimator) ->
                 result.tokens = *tokens;
             }
             stored.entry.head.tokens = fresh.total;
-            added = (i64::from(fresh.total), fresh.results.iter().map(|tokens| i64::from(*tokens)).sum());
+            // A chapter's message enters the context through the view alone.
+            let is_chapter = stored.entry.head.kind == EntryType::Chapter;
+            let fresh_total = if is_chapter { 0 } else { fresh.total };
+            added = (i64::from(fresh_total), fresh.results.iter().map(|tokens| i64::from(*tokens)).sum());
             elided.learn(&stored.entry.head, Some(message));
         }
         if let Some(record) = &mut stored.record {

@@ -19,6 +19,7 @@ use crate::domain::guard::{AntiThrash, ResetReason, changes_outcome};
 use crate::domain::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
+use crate::store::hooks::deliveries;
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
@@ -163,9 +164,13 @@ impl Service {
         if changes_outcome(&old, &settings) {
             self.drop_candidate(&mut transaction, tenant, &mut state, &settings).await?;
         }
-        state.write_to(&mut row.head, &settings)?;
+        let before = row.head.fill_state.clone();
+        let snapshot = state.write_to(&mut row.head, &settings)?;
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
+        if before != row.head.fill_state {
+            self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
+        }
         let session = self.show(row)?;
         seal(&mut transaction, Outcome::Done, &session).await?;
         transaction.commit().await?;
@@ -174,8 +179,10 @@ impl Service {
 
     pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
         let mut transaction = self.pool().begin().await?;
+        deliveries::forget_session(&mut *transaction, tenant.0, session_id).await?;
         let found = sessions::delete(&mut transaction, tenant.0, session_id, clock::now()).await?;
         transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
         if found { Ok(()) } else { Err(ServiceError::NotFound("session")) }
     }
 
@@ -322,7 +329,7 @@ fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
 }
 
 /// Counts what every request of the session carries: the system prompt and the tools.
-async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
+pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
     let (system, tools) = (row.system.clone(), row.tools.clone());
     let count = move || (count_system(estimator, system.as_deref()), count_tools(estimator, tools.as_deref()));
     let counted = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;
@@ -330,7 +337,7 @@ async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Esti
     Ok(())
 }
 
-fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
+pub(crate) fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     let Some(value) = system.and_then(|text| json::parse_lenient(text).ok()) else { return 0 };
     match &value {
         Value::Null => 0,
@@ -345,7 +352,7 @@ fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     }
 }
 
-fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
+pub(crate) fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {
     match tools.and_then(|text| json::parse_lenient(text).ok()) {
         None | Some(Value::Null) => 0,
         Some(tools) => tokens::count_tools(estimator, &tools),

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
 use crate::domain::prices::Prices;
+use crate::hooks::Client;
 
 /// How long a key that was found valid is not looked up again.
 const KEY_CACHE: Duration = Duration::from_secs(10);
@@ -28,10 +29,13 @@ pub struct Service {
 pub(crate) struct Inner {
     pub pool: PgPool,
     pub options: Options,
+    /// Calls hooks.
+    pub hooks: Client,
     pub heads: super::head::HeadCache,
     pub group_commit: super::append::GroupCommit,
     pub digests: super::context::DigestCache,
     pub paths: super::context::PathCache,
+    pub feed: Arc<super::events::Feed>,
     /// Digests of keys found valid lately; a revoked one works this much longer.
     pub known_keys: moka::sync::Cache<[u8; 32], ()>,
 }
@@ -49,8 +53,28 @@ pub struct Options {
     pub max_queued_jobs: i64,
     /// Attempts of a compaction job before it is dead.
     pub max_attempts: i32,
+    /// Most event streams that a tenant may have open at this process; more is 429.
+    pub max_streams: usize,
     /// What upstreams cost.
     pub prices: Prices,
+    pub hooks: HookOptions,
+}
+
+/// How hooks are called.
+#[derive(Debug, Clone)]
+pub struct HookOptions {
+    /// Addresses outside of the public internet may be called.
+    pub allow_private_networks: bool,
+    /// Most hooks of a tenant.
+    pub max_hooks: i64,
+    /// Attempts of a queued delivery before it counts as failed.
+    pub max_attempts: i32,
+}
+
+impl Default for HookOptions {
+    fn default() -> Self {
+        HookOptions { allow_private_networks: false, max_hooks: 50, max_attempts: 8 }
+    }
 }
 
 /// One page of a list.
@@ -105,7 +129,9 @@ impl Default for Options {
             max_depth: 64,
             max_queued_jobs: 10_000,
             max_attempts: 5,
+            max_streams: 256,
             prices: Prices::default(),
+            hooks: HookOptions::default(),
         }
     }
 }
@@ -113,13 +139,16 @@ impl Default for Options {
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
         let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
+        let hooks = Client::new(options.hooks.allow_private_networks);
         let inner = Inner {
             pool,
+            hooks,
             options,
             heads: super::head::HeadCache::default(),
             group_commit: super::append::GroupCommit::default(),
             digests: super::context::DigestCache::default(),
             paths: super::context::PathCache::default(),
+            feed: Arc::default(),
             known_keys,
         };
         Service { inner: Arc::new(inner) }

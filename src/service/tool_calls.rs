@@ -1,5 +1,7 @@
 //! The ledger of tool calls and files: every call on the path, however much was compacted.
 
+mod original;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::Serialize;
@@ -14,6 +16,7 @@ use super::view::{self, Loaded, Read};
 use crate::domain::compaction::{ElidedPart, FileLists};
 use crate::domain::entry::EntryHead;
 use crate::domain::files;
+use crate::domain::mask::arguments;
 use crate::domain::message::{Message, Role, ToolResult};
 use crate::domain::shape::ShapeKind;
 use crate::store::entries;
@@ -34,7 +37,7 @@ pub struct ToolCallRow {
     pub elided: bool,
 }
 
-/// A call with its whole original result.
+/// A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ToolCallDetail {
     pub tool_call_id: String,
@@ -50,6 +53,10 @@ pub struct ToolCallDetail {
     pub result: Option<Value>,
     /// The text of the result; null while the call is open.
     pub result_text: Option<String>,
+    /// Where the original was found, when not in `result_entry_id`.
+    pub original_entry_id: Option<Uuid>,
+    /// Only a placeholder was ever stored, so there is no original to answer with.
+    pub original_missing: bool,
 }
 
 /// A call as the shapes of a path tell it: indexes into the path.
@@ -77,7 +84,7 @@ impl Service {
             .iter()
             .map(|stored| Ok((stored.entry.head.id, message_of(stored)?)))
             .collect::<Result<std::collections::HashMap<Uuid, Option<Message>>>>()?;
-        let visible = Visible::of(&loaded);
+        let visible = Visible::of(&loaded.folded());
         let rows = shown
             .iter()
             .filter_map(|found| {
@@ -101,7 +108,6 @@ impl Service {
         let mut segments = vec![segment_of(&loaded, found.call)];
         segments.extend(found.result.map(|(index, _)| segment_of(&loaded, index)));
         let items = entries::whole(&mut *connection, tenant.0, &join(segments)).await?;
-        drop(connection);
         let message_at = |index: usize| -> Result<Option<Message>> {
             let id = loaded.heads[index].id;
             items.iter().find(|stored| stored.entry.head.id == id).map_or(Ok(None), message_of)
@@ -111,7 +117,19 @@ impl Service {
             Some((index, ordinal)) => message_at(index)?.and_then(|m| m.tool_results().nth(ordinal).cloned()),
             None => None,
         };
-        let row = row(&loaded, found, &call_message, &Visible::of(&loaded));
+        let mut row = row(&loaded, found, &call_message, &Visible::of(&loaded.folded()));
+        let found = match (result, row.result_entry_id) {
+            (Some(result), Some(entry_id)) => {
+                Some(original::result(&mut connection, tenant, session_id, tool_call_id, entry_id, result).await?)
+            }
+            _ => None,
+        };
+        if arguments::are_shortened(&row.arguments, tool_call_id)
+            && let Some(whole) = original::arguments(&mut connection, tenant, session_id, tool_call_id).await?
+        {
+            row.arguments = whole;
+        }
+        let (result, original_entry_id) = found.map_or((None, None), |found| (found.result, found.entry_id));
         Ok(ToolCallDetail {
             tool_call_id: row.tool_call_id,
             name: row.name,
@@ -120,6 +138,8 @@ impl Service {
             entry_id: row.entry_id,
             result_entry_id: row.result_entry_id,
             elided: row.elided,
+            original_missing: row.result_entry_id.is_some() && result.is_none(),
+            original_entry_id,
             result_text: result.as_ref().map(ToolResult::plain_text),
             result: result.and_then(|result| serde_json::to_value(result.content).ok()),
         })
@@ -233,7 +253,7 @@ pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> 
         match joined.last_mut() {
             Some(last)
                 if (last.session_id, last.branch) == (segment.session_id, segment.branch)
-                    && segment.from <= last.to + 1 =>
+                    && (last.from..=last.to + 1).contains(&segment.from) =>
             {
                 last.to = last.to.max(segment.to);
             }

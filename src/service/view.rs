@@ -1,5 +1,6 @@
 //! Loading a path, or only the part of it that the model sees.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::error::{Result, ServiceError};
 use super::head::{Newest, SessionState};
 use super::state::Tenant;
 use crate::domain::accounting::{Account, UsageMark};
+use crate::domain::chapter::{Fold, Shown, ShownFold, Slot, Span, arrange, spans, starts_task};
 use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::message::Role;
@@ -18,11 +20,13 @@ use crate::store::entries::{self, Place, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 
 /// A stretch of a path in path order, and the newest compaction on it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Loaded {
     pub stored: Vec<Arc<StoredEntry>>,
     pub heads: Vec<EntryHead>,
     pub newest: Option<Newest>,
+    /// Places of the chapters of a folded path.
+    chapters: HashMap<Uuid, usize>,
 }
 
 /// Whether the items are read too.
@@ -43,7 +47,63 @@ pub struct Standpoint {
 impl Loaded {
     pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> Loaded {
         let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
-        Loaded { stored, heads, newest }
+        Loaded { stored, heads, newest, chapters: HashMap::new() }
+    }
+
+    /// The path with its chapters in the place of what they hide: what a view is planned on. The head of a chapter that
+    /// is shown has a role, and the depth of the first entry that it hides.
+    pub fn fold(self) -> Loaded {
+        match self.folds() {
+            [] => self,
+            folds => {
+                let slots = arrange(&self.heads, folds);
+                let mut folded = Loaded::new(Vec::new(), None);
+                for slot in slots {
+                    let (Slot::Entry(index) | Slot::Chapter { entry: index, .. }) = slot;
+                    let (Some(stored), Some(head)) = (self.stored.get(index), self.heads.get(index)) else { continue };
+                    let mut head = head.clone();
+                    if let Slot::Chapter { fold, .. } = slot
+                        && let Some(shown) = folds.get(fold)
+                    {
+                        head.role = Some(Role::Custom);
+                        head.depth = shown.fold.place;
+                        head.path_tokens = shown.path_tokens_before;
+                        folded.chapters.insert(head.id, folded.heads.len());
+                    }
+                    let place = folds.partition_point(|shown| shown.fold.to < head.depth);
+                    let begun = |shown: &ShownFold| shown.fold.place < head.depth && shown.fold.spans(head.depth);
+                    head.shape.in_chapter = folds.get(place).is_some_and(begun);
+                    folded.stored.push(Arc::clone(stored));
+                    folded.heads.push(head);
+                }
+                Loaded { newest: self.newest, ..folded }
+            }
+        }
+    }
+
+    /// As [`Loaded::fold`], where the path itself is needed too.
+    pub fn folded(&self) -> Cow<'_, Loaded> {
+        if self.folds().is_empty() { Cow::Borrowed(self) } else { Cow::Owned(self.clone().fold()) }
+    }
+
+    pub fn folds(&self) -> &[ShownFold] {
+        self.newest.as_ref().map(|newest| newest.folds.as_slice()).unwrap_or_default()
+    }
+
+    /// The fold of the chapter that stands at this place of a folded path.
+    pub fn fold_at(&self, index: usize) -> Option<&ShownFold> {
+        let head = self.heads.get(index).filter(|head| head.kind == EntryType::Chapter)?;
+        let fold = self.folds().binary_search_by_key(&head.depth, |shown| shown.fold.place).ok()?;
+        self.folds().get(fold)
+    }
+
+    /// The place of a stored entry in a folded path.
+    pub fn place_of(&self, stored: &StoredEntry) -> Option<usize> {
+        let head = &stored.entry.head;
+        match head.kind {
+            EntryType::Chapter => self.chapters.get(&head.id).copied(),
+            _ => self.at_depth(head.depth),
+        }
     }
 
     /// The place of the entry at this depth.
@@ -70,6 +130,19 @@ impl Loaded {
         self.compaction().map(|compaction| compaction.record)
     }
 
+    /// The numbered tasks of a folded path. `state` is that of its leaf.
+    pub fn tasks(&self, state: &SessionState) -> Vec<Span> {
+        let compaction = self.compaction();
+        let shown = Shown {
+            heads: &self.heads,
+            from: compaction.map_or(0, |compaction| compaction.first_kept.unwrap_or(compaction.index + 1)),
+            is_cut: self.newest.as_ref().is_some_and(|newest| newest.first_kept_depth != Some(0)),
+            folds: self.folds(),
+        };
+        let open = state.open_calls.iter().map(|call| call.seq).collect();
+        spans(shown, &open, state.answered)
+    }
+
     pub fn view(&self) -> Vec<ViewItem> {
         plan_view(&self.heads, self.compaction())
     }
@@ -77,7 +150,8 @@ impl Loaded {
     /// The view with the entries between its messages that say nothing to a model, for a format that carries them.
     pub fn view_with_metadata(&self) -> Vec<ViewItem> {
         let mut items: Vec<ViewItem> = Vec::new();
-        let is_metadata = |head: &EntryHead| !head.is_visible() && head.kind != EntryType::Compaction;
+        let is_ours = |kind| matches!(kind, EntryType::Compaction | EntryType::Chapter);
+        let is_metadata = |head: &EntryHead| !head.is_visible() && !is_ours(head.kind);
         let mut next = 0;
         let tail = self.newest.as_ref().map_or(i64::MIN, |newest| newest.first_kept_depth.unwrap_or(newest.depth));
         let between = |range: std::ops::Range<usize>| {
@@ -102,7 +176,7 @@ impl Loaded {
 pub async fn load_view(connection: &mut PgConnection, tenant: Tenant, from: &Standpoint, read: Read) -> Result<Loaded> {
     let segments = visible_segments(connection, tenant, from).await?;
     let stored = load(connection, tenant, &segments, read).await?;
-    Ok(Loaded::new(stored, from.newest.clone()))
+    Ok(Loaded::new(stored, from.newest.clone()).fold())
 }
 
 /// Where the entries of that view are.
@@ -118,7 +192,7 @@ pub async fn visible_segments(
     })
 }
 
-/// The whole path of a leaf.
+/// The whole path of a leaf, not folded.
 pub async fn load_path(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -149,10 +223,30 @@ fn visible_depths(newest: &Newest, leaf_depth: i64) -> Vec<(i64, i64)> {
     let tail = newest.first_kept_depth.unwrap_or(newest.depth);
     let mut depths: Vec<(i64, i64)> =
         newest.anchor_depths.iter().filter(|depth| **depth < tail).map(|depth| (*depth, *depth)).collect();
-    depths.sort_unstable();
-    depths.dedup();
-    depths.push((tail, leaf_depth));
-    depths
+    let mut from = tail;
+    for shown in &newest.folds {
+        depths.push((shown.fold.depth, shown.fold.depth));
+        for (first, last) in shown.fold.hidden().into_iter().filter(|(_, last)| *last >= tail) {
+            depths.push((from, first - 1));
+            from = last + 1;
+        }
+    }
+    depths.push((from, leaf_depth));
+    disjoint(depths)
+}
+
+/// The same depths as ascending ranges that do not touch.
+fn disjoint(mut ranges: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
+    ranges.retain(|(from, to)| from <= to);
+    ranges.sort_unstable();
+    let mut joined: Vec<(i64, i64)> = Vec::new();
+    for (from, to) in ranges {
+        match joined.last_mut() {
+            Some(last) if from <= last.1 + 1 => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
 }
 
 /// The newest compaction among loaded entries of a whole path.
@@ -170,14 +264,42 @@ pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[Arc<St
         Some(stored.entry.head.id) == id
             || stored.entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str())
     };
-    let first_kept_depth = before.iter().rev().find(is_first_kept).map(|stored| stored.entry.head.depth);
+    let chapter = record.chapters.iter().find(|fold| Some(fold.chapter) == id).map(|fold| fold.place);
+    let first_kept_depth =
+        chapter.or_else(|| before.iter().rev().find(is_first_kept).map(|stored| stored.entry.head.depth));
     let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
     let anchor_depths = before
         .iter()
         .filter(|stored| anchors.contains(&stored.entry.head.id))
         .map(|stored| stored.entry.head.depth)
         .collect();
-    Newest { id: head.id, depth: head.depth, first_kept_depth, anchor_depths, is_revert: record.reverts.is_some() }
+    let tail = first_kept_depth.unwrap_or(head.depth);
+    let shown = record.chapters.iter().filter(|fold| fold.place >= tail || anchors.contains(&fold.chapter));
+    let folds = shown.filter_map(|fold| measured(fold, before)).collect();
+    let is_revert = record.reverts.is_some() || record.closes;
+    Newest { id: head.id, depth: head.depth, first_kept_depth, anchor_depths, is_revert, folds }
+}
+
+/// A fold with its sizes. `before` is the whole path.
+fn measured(fold: &Fold, before: &[Arc<StoredEntry>]) -> Option<ShownFold> {
+    let from = |depth: i64| before.partition_point(|stored| stored.entry.head.depth < depth);
+    let chapter = before.get(from(fold.depth)).filter(|stored| stored.entry.head.id == fold.chapter)?;
+    let (first, end) = (from(fold.place), from(fold.to + 1));
+    let total = |index: usize| {
+        let last = index.checked_sub(1).and_then(|index| before.get(index));
+        last.map_or((0, 0), |stored| (stored.entry.head.path_tokens, stored.path_result_tokens))
+    };
+    let hidden = before.get(first..end)?.iter().map(|stored| &stored.entry.head);
+    let hidden = size_of(hidden.filter(|head| head.is_visible() && fold.hides(head.depth)), &[]);
+    let (path_tokens_before, path_result_tokens_before) = total(first);
+    Some(ShownFold {
+        fold: fold.clone(),
+        tokens: chapter.entry.head.tokens,
+        hidden_tokens: hidden.messages + hidden.tool_results,
+        hidden_result_tokens: hidden.tool_results,
+        path_tokens_before,
+        path_result_tokens_before,
+    })
 }
 
 /// Where an entry of this session's tree (shared history included) sits. What the session that it was forked from
@@ -206,22 +328,25 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         ahead: guard.ahead,
         red_since: guard.red_since,
         overflow: guard.overflow,
+        chapters_rest: guard.chapters_rest,
         ..SessionState::default()
     };
     state.account =
         Account { system: fixed.0, tools: fixed.1, calibration: guard.account.calibration, ..Account::default() };
+    let folded = loaded.folded();
     for stored in &loaded.stored {
         let head = &stored.entry.head;
         state.account.path_tokens = head.path_tokens;
         state.account.path_result_tokens = stored.path_result_tokens;
         state.messages += u64::from(head.is_visible());
+        state.turns += u64::from(starts_task(head));
         if head.is_visible() {
             state.answered = head.role == Some(Role::Assistant);
         }
         state.open_calls.apply(head.seq, &head.shape);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {
-            let size = view_size(loaded, record);
+            let size = view_size(&folded, record);
             state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
         } else if let Some(usage) = head.usage {
             state.account.usage = Some(UsageMark { tokens: i64::from(usage), path_tokens: head.path_tokens });

@@ -1,6 +1,7 @@
 //! The work of one compaction: what is to be summarised, and what the context becomes around the summary.
 
 mod elide;
+mod offers;
 mod outline;
 mod reading;
 mod squeeze;
@@ -16,6 +17,7 @@ use super::state::Tenant;
 use super::view::Loaded;
 use crate::domain::compaction::{CompactionRecord, Elision, Fallback, FileLists, Reason, UpstreamReport};
 use crate::domain::entry::EntryHead;
+use crate::domain::hook::HookReport;
 use crate::domain::identifiers::Wanted;
 use crate::domain::ledger::Ledger;
 use crate::domain::prepare::Plan;
@@ -54,6 +56,9 @@ pub struct Work {
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
     pub replaced_tokens: u64,
+    /// What hooks said so far.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
     pub(crate) basis: Basis,
     pub(crate) outline: Outline,
 }
@@ -69,6 +74,9 @@ pub struct SummaryOutcome {
     pub builtin: bool,
     /// An upstream without a price was asked, so what it cost is not known.
     pub unpriced: bool,
+    /// What hooks said of the compaction.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
 }
 
 impl SummaryOutcome {
@@ -96,7 +104,8 @@ pub(crate) struct Outline {
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     pub is_split_turn: bool,
-    /// What the summary says of messages that were left out without being summarised.
+    /// What the summary says of messages that were left out without being summarised. Without it, such a compaction
+    /// leaves no summary.
     pub notice: Option<String>,
     pub summarized: u32,
     /// Messages shown besides the summary, and all messages on the path, when this was planned.

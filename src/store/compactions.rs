@@ -1,8 +1,13 @@
 //! Compaction jobs: the truth for status and result.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use sqlx::PgExecutor;
 use uuid::Uuid;
+
+use super::events::sql::{announced, status_data, status_events, status_kind, told_columns};
+use crate::domain::compaction::{FillState, Reason};
+use crate::domain::settings::Strategy;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CompactionRow {
@@ -50,25 +55,62 @@ pub struct NewCompaction {
     pub now: DateTime<Utc>,
 }
 
-/// False when the session has a live one already.
-pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompaction) -> sqlx::Result<bool> {
-    let done = sqlx::query(
-        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, created_at,
+const INSERT: &str = concat!(
+    "WITH queued AS (
+        INSERT INTO compactions AS c (tenant_id, id, session_id, status, trigger, strategy, request, created_at,
             snapshot_before)
-         VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7, $8)
-         ON CONFLICT (tenant_id, session_id) WHERE status IN ('queued', 'running') DO NOTHING",
+        VALUES ($1, $2, $3, 'queued', $4, $5, $6, $7, $8)
+        ON CONFLICT (tenant_id, session_id) WHERE status IN ('queued', 'running') DO NOTHING
+        RETURNING ",
+    told_columns!(),
+    "), told AS (",
+    status_events!("queued"),
+    ") SELECT count(*) FROM queued"
+);
+
+/// Inserts it and tells of it. False when the session has a live one already.
+pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompaction) -> sqlx::Result<bool> {
+    let inserted: i64 = sqlx::query_scalar(INSERT)
+        .bind(tenant)
+        .bind(new.id)
+        .bind(new.session_id)
+        .bind(new.trigger)
+        .bind(&new.strategy)
+        .bind(&new.request)
+        .bind(new.now)
+        .bind(&new.snapshot)
+        .fetch_one(executor)
+        .await?;
+    Ok(inserted == 1)
+}
+
+/// A compaction that was carried out within the call that asked for it. `new.snapshot` is not read.
+pub async fn insert_ended(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    new: &NewCompaction,
+    ending: &Ending<'_>,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, attempts, result,
+            created_at, started_at, finished_at, snapshot_before, snapshot_after)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $9, $10, $11, $12)",
     )
     .bind(tenant)
     .bind(new.id)
     .bind(new.session_id)
+    .bind(ending.status)
     .bind(new.trigger)
     .bind(&new.strategy)
     .bind(&new.request)
+    .bind(ending.result)
     .bind(new.now)
-    .bind(&new.snapshot)
+    .bind(ending.now)
+    .bind(ending.snapshots.map(|(before, _)| before))
+    .bind(ending.snapshots.map(|(_, after)| after))
     .execute(executor)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok(())
 }
 
 pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<CompactionRow>> {
@@ -117,26 +159,67 @@ pub struct Ending<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// Ends a live compaction. False when it has ended already.
-pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
-    let done = sqlx::query(
-        "UPDATE compactions SET status = $3, error = $4, result = $5, finished_at = $6,
+/// What the event of a compaction's end says of its result: all but the long parts.
+#[derive(Serialize, Deserialize)]
+struct Outcome {
+    entry_id: Option<Uuid>,
+    strategy_used: Strategy,
+    tokens_before: u64,
+    tokens_after: u64,
+    tokens_saved: u64,
+    savings_pct: f64,
+    skip_reason: Option<Reason>,
+    final_state: FillState,
+    duration_ms: u64,
+}
+
+impl Outcome {
+    fn of(result: &str) -> Option<String> {
+        let outcome: Outcome = serde_json::from_str(result).ok()?;
+        serde_json::to_string(&outcome).ok()
+    }
+}
+
+/// The snapshots come before the end that they belong to.
+const FINISH: &str = concat!(
+    "WITH ended AS (
+        UPDATE compactions c SET status = $3, error = $4, result = $5, finished_at = $6,
             started_at = coalesce(started_at, $6), strategy = coalesce($7, strategy), candidate = NULL,
             snapshot_before = coalesce($8, snapshot_before), snapshot_after = coalesce($9, snapshot_after)
-         WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running')",
-    )
-    .bind(tenant)
-    .bind(id)
-    .bind(ending.status)
-    .bind(ending.error)
-    .bind(ending.result)
-    .bind(ending.now)
-    .bind(ending.strategy)
-    .bind(ending.snapshots.map(|(before, _)| before))
-    .bind(ending.snapshots.map(|(_, after)| after))
-    .execute(executor)
-    .await?;
-    Ok(done.rows_affected() == 1)
+         WHERE tenant_id = $1 AND id = $2 AND status IN ('queued', 'running')
+        RETURNING ",
+    told_columns!(),
+    "), told AS (
+        INSERT INTO events (tenant_id, session_id, compaction_id, kind, phase, data)
+        SELECT c.tenant_id, c.session_id, c.id, event.kind, event.phase, event.data
+          FROM ended c CROSS JOIN LATERAL (VALUES
+               (1, 'snapshot', 'before', $8::text), (2, 'snapshot', 'after', $9::text), (3, ",
+    status_kind!(),
+    ", NULL, ",
+    status_data!("$10::json"),
+    ")) event (place, kind, phase, data)
+         WHERE event.data IS NOT NULL ORDER BY event.place",
+    announced!(),
+    ") SELECT count(*) FROM ended"
+);
+
+/// Ends a live compaction and tells of it. False when it has ended already.
+pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
+    let outcome = ending.result.and_then(Outcome::of);
+    let ended: i64 = sqlx::query_scalar(FINISH)
+        .bind(tenant)
+        .bind(id)
+        .bind(ending.status)
+        .bind(ending.error)
+        .bind(ending.result)
+        .bind(ending.now)
+        .bind(ending.strategy)
+        .bind(ending.snapshots.map(|(before, _)| before))
+        .bind(ending.snapshots.map(|(_, after)| after))
+        .bind(outcome)
+        .fetch_one(executor)
+        .await?;
+    Ok(ended == 1)
 }
 
 /// Keeps a prepared compaction, as JSON, with its row. False when it has ended already.

@@ -179,6 +179,15 @@ pub async fn update(
     Ok(done.rows_affected() == 1)
 }
 
+/// The versions of those of these sessions that are there.
+pub async fn versions(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid]) -> sqlx::Result<Vec<(Uuid, i64)>> {
+    sqlx::query_as("SELECT id, version FROM sessions WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL")
+        .bind(tenant)
+        .bind(ids)
+        .fetch_all(executor)
+        .await
+}
+
 /// Erases a session for good. Forks that share its history keep it alive, hidden, until the last of them goes.
 pub async fn delete(
     connection: &mut sqlx::PgConnection,
@@ -201,6 +210,7 @@ pub async fn delete(
     }
     // Only sessions that this one's history comes from can be freed by its end.
     let line = super::path::sessions(connection, tenant, id).await?;
+    super::events::erase(&mut *connection, tenant, id).await?;
     // Each round may free the parent of what it removed.
     loop {
         let removed = sqlx::query(

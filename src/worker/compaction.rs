@@ -56,7 +56,7 @@ pub(super) async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
-fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
+pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
@@ -73,7 +73,8 @@ async fn prefix(jobs: &Jobs, work: &Work) -> Result<Option<SessionPrefix>> {
         Some(name) => jobs.upstreams.get(name),
         None => Some(jobs.upstreams.default_upstream()),
     };
-    let wanted = work.strategy != Strategy::Summarize && !work.summary_tasks.is_empty();
+    let as_said = work.summary_tasks.iter().all(|task| task.shown.is_none());
+    let wanted = as_said && work.strategy != Strategy::Summarize && !work.summary_tasks.is_empty();
     let Some(upstream) = upstream.filter(|upstream| wanted && upstream.config().reuse_prefix) else { return Ok(None) };
     let config = upstream.config();
     match config.kind.format() {

@@ -45,3 +45,14 @@ call 200 GET "$session/files"
 has 'src/file_1.rs' 'src/file_12.rs'
 call 200 GET "$session/entries?limit=200"
 has 'Request 7' '"type":"compaction"'
+
+# The whole transcript instead of what is new in it.
+new_session
+call 200 PUT "$session/transcript" '{"format":"openai_chat","items":[{"role":"user","content":"hi"}],"system":"be brief"}'
+has '"appended":1' '"matched":0' '"forked":false'
+call 200 PUT "$session/transcript" '{"format":"openai_chat","items":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],"return_context":"anthropic"}'
+has '"appended":1' '"matched":1' '"context":'
+call 200 PUT "$session/transcript" '{"format":"openai_chat","items":[{"role":"user","content":"ho"}]}'
+has '"appended":1' '"matched":0' '"forked":true'
+call 200 GET "$session"
+has '"entry_count":3'

@@ -3,6 +3,7 @@
 //! `CONTEXTD_INVARIANT_CASES` raises the number of cases. A case that fails is printed whole, made as small as
 //! could be found, and its seed is kept in `invariants.proptest-regressions`.
 
+mod chapters;
 mod checkers;
 mod checks;
 mod chunks;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 6] = [
+const LAYERS: [(&str, &[&str], &[&str]); 7] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("llm", &["domain"], &["axum", "sqlx"]),
-    ("service", &["domain", "store"], &["axum", "reqwest"]),
+    ("hooks", &["domain"], &["axum", "sqlx"]),
+    ("service", &["domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
     ("worker", &["service", "store", "llm", "domain"], &["axum"]),
 ];

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::domain::prepare::tests::{entry, path};
 
@@ -63,4 +65,21 @@ fn never_parts_an_answer_from_its_reasoning() {
     assert_eq!(cut("u10 a10 r5 a10:c1 t10:c1", 15), Some((2, Some(0))), "nothing after it: the reasoning is kept too");
     assert_eq!(cut("u10 r5 a10 l0 a10 u10", 15), Some((5, None)), "an answer in several items is one");
     assert_eq!(cut("u10 r5 a10:c1 t10:c1 a10 u10", 20), Some((4, Some(0))), "after a result a new answer begins");
+}
+
+proptest! {
+    #[test]
+    fn places_of_a_tail_are_those_of_the_whole(
+        spec in prop::collection::vec(prop::sample::select(vec![
+            "u10", "a10", "r5", "l0", "k5", "b10", "a10:c1", "a10:c2", "t10:c1", "t10:c2", "v10:c3", "a10:c3",
+        ]), 1..24)
+    ) {
+        let path = path(&spec.join(" "));
+        let entries: Vec<&EntryHead> = path.iter().collect();
+        let all = valid_places(&entries, 0);
+        for from in 0..=entries.len() {
+            let tail: Vec<usize> = all.iter().copied().filter(|place| *place >= from).collect();
+            prop_assert_eq!(valid_places(&entries, from), tail, "from {}", from);
+        }
+    }
 }

@@ -13,6 +13,9 @@ pub(in crate::domain) mod tests;
 pub use read::read;
 pub use write::write;
 
+/// Said by the user where a context would start with somebody else.
+pub const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";
+
 /// Longest tool name that the API takes; ids have no stated limit, so theirs is only a sane one.
 const MAX_NAME: usize = 128;
 const MAX_ID: usize = 256;

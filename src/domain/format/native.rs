@@ -179,7 +179,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     for piece in pieces {
         match piece {
             Piece::Verbatim { item, .. } => written.push((*item).to_owned()),
-            Piece::Message { entry, message } if message.content.is_empty() => {
+            Piece::Message { entry, message } if message.content.iter().all(is_empty_text) => {
                 notes.push(Note::new("empty_message_dropped", *entry, "a message without content is left out"));
             }
             Piece::Message { entry, message } => {
@@ -198,7 +198,10 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
 pub fn message_value(message: &Message) -> Value {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
-    fields.insert("content".to_owned(), message.content.iter().map(block_value).collect());
+    fields.insert(
+        "content".to_owned(),
+        message.content.iter().filter(|block| !is_empty_text(block)).map(block_value).collect(),
+    );
     if let Some(stop) = message.stop {
         fields.insert("stop".to_owned(), json!(stop));
     }

@@ -12,5 +12,10 @@ pub use write::write;
 /// Message fields in which imitators of the API put the model's thinking, the readable ones first.
 pub const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
+/// How the user message begins that holds what a tool message can't.
+pub const ATTACHED: &str = "Attached to the result of tool call ";
+/// What the tool message says of it.
+pub const ATTACHMENT_FOLLOWS: &str = "(the attachment follows in a user message)";
+
 #[cfg(test)]
 mod tests;

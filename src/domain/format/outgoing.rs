@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Format;
 use super::write::Note;
@@ -50,6 +50,18 @@ pub fn word(name: &str, max: usize) -> Cow<'_, str> {
     let kept = name.chars().take(max.saturating_sub(suffix.len() + 1));
     let safe: String = kept.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     Cow::Owned(format!("{safe}_{suffix}"))
+}
+
+/// The arguments of a function call as the JSON text that OpenAI's formats have: as the source wrote it, where that is
+/// JSON. Text that is none becomes the one argument `input`.
+pub fn arguments_text(call: &ToolCall) -> String {
+    match (&call.arguments_text, &call.arguments) {
+        (Some(text), _) if text.trim().is_empty() => "{}".to_owned(),
+        (Some(text), Value::String(unread)) if unread == text => json!({ "input": text }).to_string(),
+        (Some(text), _) => text.clone(),
+        (None, Value::Null) => "{}".to_owned(),
+        (None, arguments) => arguments.to_string(),
+    }
 }
 
 /// A call that a provider ran, told as text to another provider.

@@ -55,6 +55,11 @@ pub fn server_result_text(result: &ToolResult) -> String {
     }
 }
 
+/// A document that is elsewhere, for a format that takes no link to one.
+pub fn document_link(url: &str) -> String {
+    format!("[document: {url}]")
+}
+
 /// The first `limit` characters, with a mark where something is left out.
 pub fn clip(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

@@ -43,13 +43,57 @@ pub fn shorten(call: &mut ToolCall, head: usize, tail: usize) -> bool {
     true
 }
 
+/// Whether a string in the call's arguments is shown by its ends.
+pub fn is_shortened(call: &ToolCall) -> bool {
+    fn holds(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.lines().any(is_shortened_line),
+            Value::Array(items) => items.iter().any(holds),
+            Value::Object(fields) => fields.values().any(holds),
+            _ => false,
+        }
+    }
+    holds(&call.arguments)
+}
+
 /// The size of a message that holds this call alone.
 pub fn call_tokens(estimator: Estimator, call: &ToolCall) -> u32 {
     count_message(estimator, &Message::new(Role::Assistant, vec![Block::ToolCall(call.clone())])).total
 }
 
+/// Whether a string in the arguments is shown by its ends, as [`shorten`] does for this call.
+pub fn are_shortened(arguments: &Value, call_id: &str) -> bool {
+    let own = |line: &str| {
+        is_shortened_line(line) && line.strip_prefix(SHORTENED).is_some_and(|rest| rest.starts_with(call_id))
+    };
+    match arguments {
+        Value::String(text) => text.lines().any(own),
+        Value::Array(items) => items.iter().any(|item| are_shortened(item, call_id)),
+        Value::Object(fields) => fields.values().any(|field| are_shortened(field, call_id)),
+        _ => false,
+    }
+}
+
 pub(super) fn is_shortened_line(line: &str) -> bool {
     super::closes(line, SHORTENED, "; original_characters=")
+}
+
+/// Whether a text is what is shown of this one.
+pub fn is_shown_of(shown: &str, whole: &str) -> bool {
+    let mut at = 0;
+    for line in shown.split_inclusive('\n') {
+        let end = at + line.len();
+        if let Some((_, number)) = super::parts(line.trim_end(), SHORTENED, "; original_characters=")
+            && let (Some(head), Some(tail)) = (shown[..at].strip_suffix('\n'), shown.get(end..))
+            && number.parse() == Ok(whole.chars().count())
+            && whole.starts_with(head)
+            && whole.ends_with(tail)
+        {
+            return true;
+        }
+        at = end;
+    }
+    false
 }
 
 fn shorten_value(value: &mut Value, call_id: &str, head: usize, tail: usize) -> bool {

@@ -119,6 +119,7 @@ fn shows_each_kind_as_stated() {
         tokens_after: 9,
         same_as: Some("c2".into()),
         keep_chars: Some((2, 1)),
+        text: None,
     };
     let shown = |kind| {
         let mut message = result("c1", "äöüß€");
@@ -154,7 +155,7 @@ proptest! {
     fn applying_twice_changes_nothing(text in ".{0,80}", head in 0u32..20, tail in 0u32..20) {
         let elision = |kind| Elision {
             entry_id: Uuid::nil(), tool_call_id: "c".into(), kind, part: ElidedPart::Result, tokens_before: 5, tokens_after: 3,
-            same_as: Some("d".into()), keep_chars: Some((head, tail)),
+            same_as: Some("d".into()), keep_chars: Some((head, tail)), text: None,
         };
         for kind in [ElisionKind::Mask, ElisionKind::Duplicate, ElisionKind::Drop] {
             let mut once = result("c", &text);
@@ -167,5 +168,23 @@ proptest! {
         apply(&mut cut, &[elision(ElisionKind::Truncate)]);
         let shown = cut.tool_results().next().map(ToolResult::plain_text).unwrap_or_default();
         prop_assert!(shown == text || shown.starts_with(&text.chars().take(head as usize).collect::<String>()));
+    }
+}
+
+#[test]
+fn a_handle_says_what_it_points_to() {
+    let text = marker("c; x]", 12);
+    assert_eq!(handle(&text), Some(Handle { call_id: "c; x]", same_as: None, original_tokens: Some(12) }));
+    let text = format!(" {}\n", duplicate("c1", "c2", 7));
+    assert_eq!(handle(&text), Some(Handle { call_id: "c1", same_as: Some("c2"), original_tokens: Some(7) }));
+    let cut = truncated("c3", &"long ".repeat(100), 20, 20).unwrap();
+    assert_eq!(handle(&cut), Some(Handle { call_id: "c3", same_as: None, original_tokens: None }));
+    for text in [
+        "",
+        "plain",
+        "[tool_result elided; call_id=c1; original_tokens=many]",
+        "see [tool_result elided; call_id=c; original_tokens=1]",
+    ] {
+        assert_eq!(handle(text), None, "{text}");
     }
 }

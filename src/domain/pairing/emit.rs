@@ -68,7 +68,7 @@ where
                 continue;
             }
             if step.is_summary {
-                let message = Message::text(Role::CompactionSummary, (self.summary_text)(step.index));
+                let message = Message::text(step.role, (self.summary_text)(step.index));
                 self.pieces.push(Piece::Message { entry: None, message });
             } else if !step.has_results() {
                 self.entry(at, false);

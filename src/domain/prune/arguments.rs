@@ -43,5 +43,6 @@ pub(super) fn elide(one: &PruneCall<'_>, max_chars: u32, estimator: Estimator) -
         tokens_after,
         same_as: None,
         keep_chars: Some((head, tail)),
+        text: None,
     })
 }

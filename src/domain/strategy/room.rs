@@ -23,15 +23,28 @@ impl Room {
     pub fn of(account: &Account, settings: &Settings, carried: &str, automatic: bool) -> Room {
         let aim = aim(settings, automatic);
         let estimate = account.estimate_of(aim, settings.estimator);
-        let prefix = settings.compaction_prefix.as_deref().unwrap_or(framing::DEFAULT_PREFIX);
-        let summary = FRAME_TOKENS
-            + u64::from(count_text(settings.estimator, prefix))
-            + u64::from(count_text(settings.estimator, carried))
-            + Allowance::new(most_replaced(aim), settings.summary_reserve()).behind_body();
+        let summary = if is_narrow(settings, aim) {
+            0
+        } else {
+            frame_tokens(settings)
+                + u64::from(count_text(settings.estimator, carried))
+                + Allowance::new(most_replaced(aim), settings.summary_reserve()).behind_body()
+        };
         let fixed = u64::from(account.system) + u64::from(account.tools) + summary;
         let target = estimate.saturating_sub(fixed);
         Room { target, limit: target }
     }
+}
+
+/// Whether the mere frame of a summary message would take more than a quarter of the target: then the target is for the
+/// messages, and a summary message that has to be comes on top.
+pub fn is_narrow(settings: &Settings, aim: u64) -> bool {
+    frame_tokens(settings) > aim / 4
+}
+
+fn frame_tokens(settings: &Settings) -> u64 {
+    let prefix = settings.compaction_prefix.as_deref().unwrap_or(framing::DEFAULT_PREFIX);
+    FRAME_TOKENS + u64::from(count_text(settings.estimator, prefix))
 }
 
 /// The context size to shrink to.

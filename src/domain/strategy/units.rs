@@ -92,8 +92,7 @@ fn starts(shown: &[&EntryHead]) -> Vec<usize> {
     for (at, two) in shown.windows(2).enumerate() {
         // The items of one answer: reasoning is worth nothing without what it led to.
         if let [first, second] = two
-            && is_answer(first)
-            && is_answer(second)
+            && (is_answer(first) && is_answer(second) || second.shape.in_chapter)
         {
             join(at, at + 1);
         }

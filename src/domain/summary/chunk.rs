@@ -34,6 +34,9 @@ pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option
     if input_tokens(task, estimator) <= limits.whole {
         return Some(vec![task.clone()]);
     }
+    if let Some(text) = &task.shown {
+        return split_shown(task, text, limits, estimator);
+    }
     let short = SummaryTask { messages: task.messages.iter().map(shorten).collect(), ..task.clone() };
     if input_tokens(&short, estimator) <= limits.whole {
         return Some(vec![short]);
@@ -49,10 +52,27 @@ pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option
     Some(group(&short.messages, room, estimator).into_iter().map(part).collect())
 }
 
+/// As [`split`], of a text that is shown in place of the messages.
+fn split_shown(task: &SummaryTask, text: &str, limits: Limits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
+    let max_output_tokens = task.max_output_tokens.min(limits.part_output).max(1);
+    let part = |text: &str| SummaryTask {
+        previous: None,
+        messages: [].into(),
+        shown: Some(format!("{}\n\n{text}", prompt::partial_note()).into()),
+        max_output_tokens,
+        ..task.clone()
+    };
+    let room = limits.part.checked_sub(input_tokens(&part(""), estimator)).filter(|room| *room >= MIN_ROOM)?;
+    let room = room.saturating_sub(PER_MESSAGE).max(1);
+    Some(pieces(text, room, estimator).iter().map(|piece| part(piece)).collect())
+}
+
 /// A previous summary that would take more than half of a prompt goes in with the messages, before all of them.
 pub fn with_room(mut task: SummaryTask, limits: Limits, estimator: Estimator) -> SummaryTask {
     if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > limits.whole / 2) {
-        let before = Message::text(Role::User, format!("Notes on what came before:\n\n{previous}"));
+        let before = format!("Notes on what came before:\n\n{previous}");
+        task.shown = task.shown.map(|text| format!("{before}\n\n{text}").into());
+        let before = Message::text(Role::User, before);
         task.messages = std::iter::once(before).chain(task.messages.iter().cloned()).collect();
     }
     task
@@ -64,7 +84,7 @@ pub fn fold(task: &SummaryTask, partial_summaries: Vec<String>) -> SummaryTask {
     let messages = partial_summaries.into_iter().enumerate().map(|(at, summary)| {
         Message::text(Role::User, format!("Notes on part {} of {total} of the conversation:\n\n{summary}", at + 1))
     });
-    SummaryTask { messages: messages.collect(), ..task.clone() }
+    SummaryTask { messages: messages.collect(), shown: None, ..task.clone() }
 }
 
 /// What a task's prompt takes of the window.

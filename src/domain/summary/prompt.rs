@@ -1,7 +1,7 @@
 //! The prompts. All of them are rendered here and nowhere else.
 
 use super::super::settings::Template;
-use super::transcript::{neutralise, serialise};
+use super::transcript::{neutralise, serialise, without_tags};
 use super::{SummaryPart, SummaryTask, sections};
 
 /// What a model is sent for one task.
@@ -32,7 +32,10 @@ const PARTIAL: &str = "[part of a longer transcript; the notes on its other part
 /// The prompt of a task.
 pub fn render(task: &SummaryTask) -> Prompt {
     // The transcript may be of any size: it is not copied.
-    let mut user = serialise(&task.messages);
+    let mut user = match &task.shown {
+        Some(text) => without_tags(text),
+        None => serialise(&task.messages),
+    };
     user.insert_str(0, "<conversation>\n");
     user.push_str("\n</conversation>");
     if let Some(previous) = previous(task) {

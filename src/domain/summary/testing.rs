@@ -147,6 +147,7 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         prompt: None,
         previous: None,
         messages: messages.into(),
+        shown: None,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 2000,

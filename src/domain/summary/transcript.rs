@@ -62,13 +62,18 @@ fn strip_block(block: &mut Block) {
 
 /// Takes the meaning from our delimiters in foreign text: what is quoted can't end its block or speak for others.
 pub fn neutralise(text: &str) -> String {
-    let tagless = match TAGS.as_ref() {
-        Some(tags) => tags.replace_all(text, "&lt;$1"),
-        None => text.replace('<', "&lt;").into(),
-    };
+    let tagless = without_tags(text);
     match SPEAKERS.as_ref() {
         Some(speakers) => speakers.replace_all(&tagless, r"\[$1").into_owned(),
-        None => tagless.into_owned(),
+        None => tagless,
+    }
+}
+
+/// Takes the meaning from our delimiters alone: the text may tell who speaks, but can't end its block.
+pub fn without_tags(text: &str) -> String {
+    match TAGS.as_ref() {
+        Some(tags) => tags.replace_all(text, "&lt;$1").into_owned(),
+        None => text.replace('<', "&lt;"),
     }
 }
 

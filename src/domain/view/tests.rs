@@ -14,6 +14,7 @@ fn record(path: &[EntryHead], anchors: &[usize], elided: &[usize]) -> Compaction
         tokens_after: 2,
         same_as: None,
         keep_chars: None,
+        text: None,
     };
     CompactionRecord {
         anchors: anchors.iter().map(|index| path[*index].id).collect(),

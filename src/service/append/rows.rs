@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::items::{Parent, ReadItem};
 use super::{Append, Warning};
+use crate::domain::chapter::starts_task;
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::message::Role;
 use crate::domain::settings::Settings;
@@ -93,7 +94,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items that follow the leaf one by one; `None` where they need the general case.
-    pub fn linear(mut self, items: &[ReadItem]) -> Option<Planned> {
+    pub fn linear(self, items: &[ReadItem]) -> Option<Planned> {
         let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
         let plain = |item: &ReadItem| {
             let stands_alone = !matches!(item.item.kind, EntryType::Compaction | EntryType::Label);
@@ -102,12 +103,17 @@ impl<'a> Planner<'a> {
         if !at_leaf || !self.head.state.leaf_is_tip || !items.iter().all(plain) {
             return None;
         }
+        Some(self.chain(items))
+    }
+
+    /// Plans items one behind the other from the leaf on, whatever parents they name.
+    pub fn chain(mut self, items: &[ReadItem]) -> Planned {
         let mut cursor = self.leaf();
         for (n, item) in items.iter().enumerate() {
             cursor = self.push(n, item, cursor);
         }
         self.settle(cursor);
-        Some(self.planned)
+        self.planned
     }
 
     /// Plans items with parents of their own. The state is left to be worked out from the path.
@@ -351,6 +357,7 @@ impl<'a> Planner<'a> {
         state.account.path_tokens = entry.head.path_tokens;
         state.account.path_result_tokens = entry.path_result_tokens;
         state.messages += u64::from(entry.head.is_visible());
+        state.turns += u64::from(starts_task(&entry.head));
         if entry.head.is_visible() {
             state.answered = entry.head.role == Some(Role::Assistant);
         }

@@ -1,5 +1,6 @@
 //! Beginning a claimed compaction: whether it may run, and what is to be done.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -10,10 +11,12 @@ use uuid::Uuid;
 use super::{CompactRequest, Status, Trigger};
 use crate::domain::accounting::{fill_state, is_ahead_due};
 use crate::domain::compaction::{FillState, Reason};
+use crate::domain::hook::{Event, HookReport};
 use crate::domain::settings::{Settings, Strategy};
 use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
+use crate::service::hooks::{About, Hooks};
 use crate::service::state::{Service, Tenant};
 use crate::service::stretches;
 use crate::service::view::{self, Read, Standpoint};
@@ -50,7 +53,7 @@ impl Service {
         let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
         if let Some(reason) = held_back(&head, &settings, &request, trigger, urgency) {
             drop(connection);
-            self.skip_unplanned(tenant, &row, &settings, reason).await?;
+            self.skip_unplanned(tenant, &row, &settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
         }
         let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
@@ -70,52 +73,120 @@ impl Service {
         };
         let plan = planning.plan(&mut connection, tenant, request.first_kept_entry_id).await?;
         let newest_from = planning.newest_from();
-        let material =
-            Arc::new(Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy });
+        let mut material =
+            Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy };
         if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan
             && urgency == Urgency::Normal
         {
             drop(connection);
-            self.skip_unplanned(tenant, &row, &material.settings, reason).await?;
+            self.skip_unplanned(tenant, &row, &material.settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
         }
-        let mut decision = read_and_decide(connection, tenant, &from, material.clone()).await?;
+        let about = About { tenant, session_id: row.session_id, compaction_id: Some(row.id) };
+        // What must fit now waits for nobody.
+        let hooks = match urgency {
+            Urgency::Normal => self.enabled_hooks(&mut *connection, tenant).await?,
+            Urgency::MustFit => Hooks::default(),
+        };
+        let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
+        let (connection, flow) = self.ask_before(connection, &mut asking, &mut material, basis.leaf_id).await?;
+        let material = Arc::new(material);
+        let mut decision = match flow {
+            ControlFlow::Continue(()) => self.read_and_decide(connection, &mut asking, &from, material.clone()).await?,
+            ControlFlow::Break(()) => Err(Reason::CancelledByHook),
+        };
         if let (Urgency::MustFit, Some(squeeze)) = (urgency, Squeeze::of(&material, &decision)) {
             let mut connection = self.pool().acquire().await?;
             let segments = squeeze.segments();
             let squeeze = stretches::fold(&mut connection, tenant, &segments, squeeze, Squeeze::take).await?;
             decision = squeeze.finish(decision);
         }
-        match decision {
-            Ok(decision) => Ok(Begin::Work(Box::new(work(tenant, &row, &material, requested, basis, decision)))),
+        let begun = match decision {
+            Ok(decision) => {
+                let work = Box::new(work(tenant, &row, &material, requested, basis, decision));
+                self.ask_summarisers(&mut asking, work).await?
+            }
+            Err(reason) => Err(reason),
+        };
+        match begun {
+            Ok(work) => Ok(Begin::Work(work)),
             Err(reason) => {
-                self.skip_unplanned(tenant, &row, &material.settings, reason).await?;
+                self.skip_unplanned(tenant, &row, &material.settings, reason, asking.reports).await?;
                 Ok(Begin::Ended)
             }
         }
     }
+
+    /// Asks for the summary, or for what a model is shown, once all else is decided.
+    async fn ask_summarisers(
+        &self,
+        asking: &mut Asking<'_>,
+        mut work: Box<Work>,
+    ) -> Result<std::result::Result<Box<Work>, Reason>> {
+        let Asking { about, hooks, reports } = asking;
+        let flow = self.summarise_by_hooks(*about, hooks, &mut work, reports).await?;
+        work.hooks.clone_from(reports);
+        Ok(if flow.is_break() { Err(Reason::CancelledByHook) } else { Ok(work) })
+    }
+
+    /// Asks whether this compaction may be done. Nothing is held while hooks take their time.
+    async fn ask_before(
+        &self,
+        mut connection: PoolConnection<Postgres>,
+        asking: &mut Asking<'_>,
+        material: &mut Material,
+        leaf_id: Option<Uuid>,
+    ) -> Result<(PoolConnection<Postgres>, ControlFlow<()>)> {
+        if !asking.hooks.has(Event::BeforeCompact) {
+            return Ok((connection, ControlFlow::Continue(())));
+        }
+        let preparation = self.preparation(&mut connection, asking.about.tenant, leaf_id, material).await?;
+        drop(connection);
+        let Asking { about, hooks, reports } = asking;
+        let flow = self.before_compact(*about, hooks, material, preparation.as_ref(), reports).await?;
+        Ok((self.pool().acquire().await?, flow))
+    }
+
+    /// Reads the items that the material asks for, and decides. The connection is given back in between.
+    async fn read_and_decide(
+        &self,
+        mut connection: PoolConnection<Postgres>,
+        asking: &mut Asking<'_>,
+        from: &Standpoint,
+        material: Arc<Material>,
+    ) -> Result<std::result::Result<Decision, Reason>> {
+        let tenant = asking.about.tenant;
+        let mut reading = Reading::new(material.clone());
+        if reading.replaces_chapters() {
+            reading = reading.on(path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?);
+        }
+        let prunes = asking.hooks.has(Event::PruneToolResults);
+        let reading = if prunes { reading.offering() } else { reading };
+        let segments = reading.segments();
+        let mut reading = stretches::fold(&mut connection, tenant, &segments, reading, Reading::take).await?;
+        let originals = match Originals::of(&material) {
+            None => None,
+            Some(originals) => {
+                let path = path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?;
+                let segments = originals.segments(&path);
+                Some(stretches::fold(&mut connection, tenant, &segments, originals, Originals::take).await?)
+            }
+        };
+        drop(connection);
+        let Asking { about, hooks, reports } = asking;
+        if self.prune_by_hooks(*about, hooks, &mut reading, reports).await?.is_break() {
+            return Ok(Err(Reason::CancelledByHook));
+        }
+        let decided = tokio::task::spawn_blocking(move || build(&material, reading, originals));
+        decided.await.context("planning a compaction")?
+    }
 }
 
-/// Reads the items that the material asks for, and decides. The connection is given back in between.
-async fn read_and_decide(
-    mut connection: PoolConnection<Postgres>,
-    tenant: Tenant,
-    from: &Standpoint,
-    material: Arc<Material>,
-) -> Result<std::result::Result<Decision, Reason>> {
-    let reading = Reading::new(material.clone());
-    let segments = reading.segments();
-    let reading = stretches::fold(&mut connection, tenant, &segments, reading, Reading::take).await?;
-    let originals = match Originals::of(&material) {
-        None => None,
-        Some(originals) => {
-            let path = path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?;
-            let segments = originals.segments(&path);
-            Some(stretches::fold(&mut connection, tenant, &segments, originals, Originals::take).await?)
-        }
-    };
-    drop(connection);
-    tokio::task::spawn_blocking(move || build(&material, reading, originals)).await.context("planning a compaction")?
+/// The hooks of a compaction and what they said so far.
+struct Asking<'a> {
+    about: About,
+    hooks: &'a Hooks,
+    reports: Vec<HookReport>,
 }
 
 /// Why this compaction may not even be planned.
@@ -167,6 +238,7 @@ fn work(
         upstream: material.settings.upstream.clone(),
         given_summary: material.request.summary.clone(),
         replaced_tokens: decision.replaced_tokens,
+        hooks: Vec::new(),
         settings: material.settings.clone(),
         basis,
         outline: decision.outline,

@@ -3,21 +3,26 @@
 //! Every ending is one short transaction that takes the session's row first, checks the lease and that the plan
 //! still holds, and writes all or nothing.
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::candidate::Finished;
 use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
-use super::report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
+use super::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use super::{Status, Trigger, word};
+use crate::domain::chapter::ShownFold;
 use crate::domain::compaction::{FillState, Reason};
 use crate::domain::guard::{changes_outcome, savings_pct};
+use crate::domain::hook::{Event, HookReport};
 use crate::domain::settings::{Settings, Strategy};
 use crate::domain::verify;
 use crate::service::clock;
 use crate::service::error::Result;
 use crate::service::head::{Head, Newest, SessionState};
+use crate::service::hooks::About;
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self};
 use crate::service::work::{SummaryOutcome, Work};
@@ -48,6 +53,7 @@ impl Service {
         outcome: SummaryOutcome,
         holder: impl Into<Holder>,
     ) -> Result<Committed> {
+        let outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
         let draft = draft(work, &outcome);
         let finished = Finished { work, outcome: &outcome, draft: &draft };
         let mut transaction = self.pool().begin().await?;
@@ -100,6 +106,7 @@ impl Service {
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
         state.auto_retry_at = None;
         state.unrelieved = None;
+        state.chapters_rest = None;
         state.ahead = None;
         let now = clock::now();
         let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
@@ -109,6 +116,7 @@ impl Service {
             first_kept_depth: Some(work.outline.first_kept.depth),
             anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
             is_revert: false,
+            folds: folds_behind(head, work),
         });
         state.note_fill(state.snapshot(&head.settings).state, now);
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
@@ -144,6 +152,9 @@ impl Service {
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
             return Ok(Landed::HasEnded);
         }
+        let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
+        let data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
         observe_wait(work.trigger, red_for);
         Ok(Landed::Done)
@@ -157,7 +168,9 @@ impl Service {
         else {
             return Ok(Committed::LeaseLost);
         };
-        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, None).await?;
+        let tried = SummaryOutcome { hooks: work.hooks.clone(), ..SummaryOutcome::default() };
+        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, Some(&tried))
+            .await?;
         transaction.commit().await?;
         Ok(Committed::Done)
     }
@@ -236,14 +249,16 @@ impl Service {
         compaction: &CompactionRow,
         settings: &Settings,
         reason: Reason,
+        hooks: Vec<HookReport>,
     ) -> Result<()> {
+        let tried = SummaryOutcome { hooks, ..SummaryOutcome::default() };
         let mut transaction = self.pool().begin().await?;
         let Some(row) = sessions::lock(&mut *transaction, tenant.0, compaction.session_id).await? else {
             return Ok(());
         };
         let mut head = self.head_of(&row)?;
         head.settings = std::sync::Arc::new(settings.clone());
-        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, None).await?;
+        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, Some(&tried)).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -270,6 +285,7 @@ impl Service {
                 | Reason::FixedOverhead
                 | Reason::WouldGrow
                 | Reason::LowSavings
+                | Reason::CancelledByHook
         ) {
             hold_off(&mut head.state, &head.settings);
         }
@@ -304,9 +320,7 @@ pub(super) async fn finish_skipped(
     };
     let mut result = blank(requested, measured);
     if let Some(outcome) = tried {
-        result.upstream = outcome.upstream.clone();
-        result.fallback = outcome.fallback.clone();
-        result.net.summary_cost_usd = outcome.upstream.cost_usd;
+        report::tried(&mut result, outcome);
     }
     count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
     let text = json_text(&result)?;
@@ -356,8 +370,8 @@ pub(super) struct Ended {
 
 /// A compaction on the scales: the entry, the state behind it, and why it is not to be committed.
 pub(super) struct Weighed {
-    entry: NewEntry,
-    state: SessionState,
+    pub entry: NewEntry,
+    pub state: SessionState,
     pub refused: Option<Reason>,
 }
 
@@ -378,6 +392,14 @@ pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> We
         _ => None,
     };
     Weighed { entry, state, refused }
+}
+
+/// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
+fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
+    let anchors: HashSet<Uuid> = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let first_kept = work.outline.first_kept.depth;
+    let stays = |shown: &&ShownFold| shown.fold.place >= first_kept || anchors.contains(&shown.fold.chapter);
+    head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
 /// Prepared ahead, and neither is the context red nor does anybody wait for it.

@@ -11,7 +11,7 @@ use crate::domain::identifiers;
 use crate::domain::message::{Message, Role};
 use crate::domain::settings::Settings;
 use crate::domain::shape::Shape;
-use crate::domain::strategy::notice;
+use crate::domain::strategy::{counts, notice};
 use crate::domain::summary::{Allowance, focus, framing};
 use crate::domain::tokens;
 use crate::service::clock;
@@ -39,6 +39,16 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         let mut record = previous.cloned().unwrap_or_default();
         record.elisions = outline.elisions.clone();
         return Draft { record, identifiers: IdentifierReport::default() };
+    }
+    if counts(work.strategy) && outline.notice.is_none() {
+        let identifiers = identifiers::check("", &outline.identifiers).1;
+        let record = CompactionRecord {
+            elisions: outline.elisions.clone(),
+            details: outline.files.clone(),
+            identifiers: outline.identifiers.clone(),
+            ..CompactionRecord::default()
+        };
+        return Draft { record, identifiers };
     }
     let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
     let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);
@@ -74,6 +84,7 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         details: outline.files.clone(),
         from_hook: outline.from_caller,
         identifiers: outline.identifiers.clone(),
+        chapters: previous.map(|record| record.chapters.clone()).unwrap_or_default(),
         ledger: outline.ledger.clone(),
         ..CompactionRecord::default()
     };
@@ -96,6 +107,7 @@ pub(super) fn compaction_entry(head: &Head, work: &Work, draft: &mut Draft, befo
     record.strategy = Some(work.strategy);
     record.tokens_before = before;
     record.reverts = None;
+    record.closes = false;
     let mut state = head.state.clone();
     rebase(&mut state, &work.outline, record);
     record.tokens_after = state.snapshot(&head.settings).tokens;
@@ -107,10 +119,6 @@ pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
     let now = clock::now();
     let seq = head.row.next_seq;
     let branch = if head.state.leaf_is_tip { head.row.leaf_branch } else { head.row.next_branch };
-    let mut item = serde_json::to_value(&record).unwrap_or_default();
-    if let Some(fields) = item.as_object_mut() {
-        fields.insert("type".to_owned(), "compaction".into());
-    }
     NewEntry {
         head: EntryHead {
             id: clock::entry_id(now, seq),
@@ -128,10 +136,19 @@ pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
         path_result_tokens: head.state.account.path_result_tokens,
         source_format: Format::Native,
         source_id: None,
-        item: item.to_string(),
+        item: item_of(&record),
         record: Some(record),
         created_at: now,
     }
+}
+
+/// The item of a compaction entry.
+pub(super) fn item_of(record: &CompactionRecord) -> String {
+    let mut item = serde_json::to_value(record).unwrap_or_default();
+    if let Some(fields) = item.as_object_mut() {
+        fields.insert("type".to_owned(), "compaction".into());
+    }
+    item.to_string()
 }
 
 pub(super) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
@@ -171,8 +188,15 @@ pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
         kept.map(Elision::freed).sum()
     };
     let (arguments, elided) = (freed(ElidedPart::Arguments), freed(ElidedPart::Result));
-    let all = state.account.path_tokens - kept.path_tokens_before;
-    let results = state.account.path_result_tokens - kept.path_result_tokens_before;
+    let folds = state.newest.iter().flat_map(|newest| &newest.folds).filter(|shown| shown.fold.place >= kept.depth);
+    let (mut all, mut results) = (
+        state.account.path_tokens - kept.path_tokens_before,
+        state.account.path_result_tokens - kept.path_result_tokens_before,
+    );
+    for shown in folds {
+        all += i64::from(shown.tokens) - shown.hidden_tokens;
+        results -= shown.hidden_result_tokens;
+    }
     let summary = if record.summary.is_some() { i64::from(record.summary_tokens) } else { 0 };
     let messages = anchored.messages + all - results - arguments;
     state.account.rebase(summary, messages, anchored.tool_results + results - elided);

@@ -12,7 +12,7 @@ use crate::domain::compaction::{
 use crate::domain::guard::savings_pct;
 use crate::domain::prices::net;
 use crate::domain::settings::Strategy;
-use crate::domain::strategy::aim;
+use crate::domain::strategy::{aim, counts};
 use crate::service::work::{SummaryOutcome, Work};
 use crate::store::compactions::CompactionRow;
 
@@ -64,6 +64,7 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
         anti_thrash: measured.snapshot.anti_thrash,
         upstream: UpstreamReport::default(),
         net: NetReport::default(),
+        hooks: Vec::new(),
         target_tokens: None,
         target_reached: None,
         duration_ms: measured.duration_ms,
@@ -84,7 +85,8 @@ pub(super) fn result(
         _ if outcome.builtin => Strategy::Summarize,
         other => other,
     };
-    let target = outline.notice.is_some().then(|| aim(&work.settings, work.trigger != Trigger::Manual));
+    let target =
+        (counts(work.strategy) && !outline.elides_only).then(|| aim(&work.settings, work.trigger != Trigger::Manual));
     CompactionResult {
         strategy_used,
         summary: draft.and_then(|draft| draft.record.summary.clone()),
@@ -101,11 +103,20 @@ pub(super) fn result(
         details: outline.files.clone(),
         identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
         upstream: outcome.upstream.clone(),
+        hooks: outcome.hooks.clone(),
         net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
         target_tokens: target,
         target_reached: target.map(|target| blank.tokens_after <= target),
         ..blank
     }
+}
+
+/// What a summary cost that was not used after all.
+pub(super) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
+    result.upstream = outcome.upstream.clone();
+    result.fallback = outcome.fallback.clone();
+    result.net.summary_cost_usd = outcome.upstream.cost_usd;
+    result.hooks = outcome.hooks.clone();
 }
 
 pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {

@@ -60,7 +60,7 @@ impl Service {
         hold_off(&mut state, &head.settings);
         leave_unrelieved(&mut state, &head.settings);
         self.drop_candidate(&mut transaction, tenant, &mut state, &head.settings).await?;
-        advance(&mut head, state, &entry)?;
+        let snapshot = advance(&mut head, state, &entry)?;
         session.head = head.row;
         let write = Write {
             session_id: session.id,
@@ -71,6 +71,7 @@ impl Service {
             now,
         };
         entries::write(&mut *transaction, tenant.0, &write).await?;
+        self.record_snapshot(&mut transaction, tenant, session.id, &snapshot).await?;
         let reverted =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let reverted = show(reverted)?;

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Service, Standpoint, write};
+use super::{Manner, Service, Standpoint, write};
 use crate::domain::format::Format;
 use crate::domain::json;
 use crate::domain::summary::prefix::SessionPrefix;
@@ -54,8 +54,8 @@ impl Service {
             }
         }
         let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-        let thinking = head.settings.thinking;
-        let job = tokio::task::spawn_blocking(move || write(&loaded, &loaded.view(), format, thinking, system));
+        let how = Manner::of(&head.settings);
+        let job = tokio::task::spawn_blocking(move || write(&loaded, &loaded.view(), format, how, system));
         let written = job.await.context("rendering a context")??;
         if !self.inner.digests.begin_with(self.pool(), tenant, session_id, format, &written.messages).await? {
             return Ok(None);

@@ -9,8 +9,10 @@ use uuid::Uuid;
 
 use super::{Departure, DepartureWork, Draft, Left, Navigate, json_text};
 use crate::domain::compaction::Fallback;
+use crate::domain::hook::answer::Given;
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin};
+use crate::domain::verify;
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
 use crate::service::state::{Service, Tenant};
@@ -28,19 +30,20 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         navigate: &Navigate,
+        given: Option<&Given>,
         deadline: Instant,
     ) -> Result<Left> {
         let leaf_id = self.session_row(tenant, session_id).await?.head.leaf_id;
-        let departure = Departure {
-            leaf_id,
-            target_id: navigate.target_id,
-            instructions: navigate.instructions.clone(),
-            replace_instructions: navigate.replace_instructions,
-        };
+        let departure = Departure::of(navigate, leaf_id);
         if departure.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &departure).await? {
             return Ok(Left { leaf_id, drafted: None });
         }
-        let id = self.ask(tenant, session_id, &departure).await?;
+        if let Some(given) = given
+            && let Some(draft) = self.take_given(tenant, session_id, &departure, given).await?
+        {
+            return Ok(Left { leaf_id, drafted: Some((clock::new_id(), draft)) });
+        }
+        let id = self.ask_worker(tenant, session_id, &departure).await?;
         let draft = match self.wait_for_draft(tenant, session_id, id, deadline).await? {
             Some(draft) => draft,
             None => self.write_without_model(tenant, session_id, id, departure).await?,
@@ -48,7 +51,31 @@ impl Service {
         Ok(Left { leaf_id, drafted: Some((id, draft)) })
     }
 
-    async fn ask(&self, tenant: Tenant, session_id: Uuid, departure: &Departure) -> Result<Uuid> {
+    /// A hook's summary, where it stands up to what a model's has to.
+    async fn take_given(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        departure: &Departure,
+        given: &Given,
+    ) -> Result<Option<Draft>> {
+        let Some(work) = self.plan_departure(tenant, session_id, clock::new_id(), departure.clone()).await? else {
+            return Ok(None);
+        };
+        let estimator = work.settings.estimator;
+        if let Err(fault) = verify::check_summary(&given.summary, None, work.replaced_tokens, estimator) {
+            tracing::warn!(tenant = %tenant.0, %session_id, %fault, "the summary of a hook is not taken");
+            return Ok(None);
+        }
+        let outcome = SummaryOutcome { history: Some(given.summary.clone()), ..SummaryOutcome::default() };
+        let details = given.details.clone().and_then(|details| serde_json::from_value(details).ok());
+        let mut draft = work.draft(outcome);
+        draft.from_hook = true;
+        draft.details = details.unwrap_or(draft.details);
+        Ok(Some(draft))
+    }
+
+    async fn ask_worker(&self, tenant: Tenant, session_id: Uuid, departure: &Departure) -> Result<Uuid> {
         let mut transaction = self.pool().begin().await?;
         if queue::live(&mut *transaction, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });

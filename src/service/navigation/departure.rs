@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::json_text;
+use super::{Navigate, json_text};
 use crate::domain::branch::{self, BranchPlan};
 use crate::domain::compaction::{Fallback, FileLists, UpstreamReport};
 use crate::domain::entry::EntryType;
@@ -44,6 +44,17 @@ pub struct Departure {
     pub target_id: Option<Uuid>,
     pub instructions: Option<String>,
     pub replace_instructions: bool,
+}
+
+impl Departure {
+    pub fn of(navigate: &Navigate, leaf_id: Option<Uuid>) -> Departure {
+        Departure {
+            leaf_id,
+            target_id: navigate.target_id,
+            instructions: navigate.instructions.clone(),
+            replace_instructions: navigate.replace_instructions,
+        }
+    }
 }
 
 /// Everything that a worker needs to summarise a branch without the database.
@@ -136,7 +147,7 @@ impl Service {
     }
 
     /// `None`: the session or one of its leaves is gone, or there is nothing to tell.
-    pub(super) async fn plan_departure(
+    pub(crate) async fn plan_departure(
         &self,
         tenant: Tenant,
         session_id: Uuid,
@@ -328,6 +339,7 @@ fn task(departure: &Departure, settings: &Settings, messages: Vec<Message>) -> S
         messages: messages.into(),
         focus_topic: settings.focus_topic.clone(),
         instructions,
+        shown: None,
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
     }
 }

@@ -88,6 +88,14 @@ fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
 fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
     let stored = loaded.stored.get(index)?;
     let head = &stored.entry.head;
+    if let Some(shown) = loaded.fold_at(index) {
+        return Some(KeptFrom {
+            id: head.id,
+            depth: shown.fold.place,
+            path_tokens_before: shown.path_tokens_before,
+            path_result_tokens_before: shown.path_result_tokens_before,
+        });
+    }
     let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
     let own = if head.is_visible() { i64::from(head.tokens) } else { 0 };
     Some(KeptFrom {
@@ -114,11 +122,15 @@ pub(super) fn summary_outline(
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let counting = counts(material.strategy);
+    let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
     let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
     if counting {
-        let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
         replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
     }
+    let has_record = material.request.summary.is_some()
+        || !ledger.is_empty()
+        || record.is_some_and(|record| record.summary.is_some());
+    let notes = counting && (has_record || !strategy::is_narrow(&material.settings, aim));
     let allowance = Allowance::new(replaced_tokens, material.settings.summary_reserve());
     let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
@@ -149,7 +161,7 @@ pub(super) fn summary_outline(
         elisions,
         elides_only: false,
         is_split_turn: plan.is_split_turn,
-        notice: counting.then(|| notice(hidden, plan.history.len() as u64)),
+        notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
         messages: material.state.messages,

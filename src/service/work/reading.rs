@@ -6,13 +6,16 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Material;
+use super::offers::{Offer, Offers};
 use crate::domain::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::files::{FileOps, FileTable, OpenFile};
+use crate::domain::hook::answer::Shortened;
 use crate::domain::identifiers;
 use crate::domain::ledger::Recorder;
 use crate::domain::mask::{self, occurrences};
 use crate::domain::message::{Block, Message};
 use crate::domain::pairing;
+use crate::domain::prepare::Plan;
 use crate::domain::prune::{PruneCall, PruneItem, Pruner};
 use crate::domain::summary::transcript::strip;
 use crate::domain::view::ViewItem;
@@ -35,6 +38,9 @@ pub(crate) struct Reading {
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
+    /// The whole path, where chapters are to be summarised.
+    path: Vec<Segment>,
+    offers: Option<Offers>,
     pub(super) records: Records,
     /// What a summariser reads, results cut already.
     pub(super) history: Vec<Kept>,
@@ -80,11 +86,49 @@ impl Reading {
             unanswered,
             names,
             pruner: Pruner::new(&material.settings),
+            path: Vec::new(),
+            offers: None,
             records: Records { files: seeded_files(&material.loaded), ..Records::default() },
             history: Vec::new(),
             turn_prefix: Vec::new(),
             material,
         }
+    }
+
+    /// Whether chapters are among what is summarised: then the path is needed to find what they hide.
+    pub(crate) fn replaces_chapters(&self) -> bool {
+        let replaced =
+            |plan: &Plan| plan.history.iter().chain(&plan.turn_prefix).any(|index| self.hidden(*index).is_some());
+        !self.material.loaded.folds().is_empty() && self.material.replaces().is_some_and(replaced)
+    }
+
+    pub(crate) fn on(self, path: Vec<Segment>) -> Reading {
+        Reading { path, ..self }
+    }
+
+    /// What the chapter at this place hides.
+    fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
+        self.material.loaded.fold_at(index).map(|shown| shown.fold.hidden())
+    }
+
+    /// Keeps the results that may be shortened, for hooks.
+    pub(crate) fn offering(mut self) -> Reading {
+        self.offers = Some(Offers::default());
+        self
+    }
+
+    /// The results that a hook may shorten.
+    pub(crate) fn offered(&self) -> &[Offer] {
+        self.offers.as_ref().map(Offers::list).unwrap_or_default()
+    }
+
+    /// Takes over what a hook made of offered results: all of it or nothing. Gives how many.
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
+    pub(crate) fn shorten(&mut self, shortened: &[Shortened]) -> std::result::Result<usize, String> {
+        let estimator = self.material.settings.estimator;
+        self.offers.as_mut().map_or(Ok(0), |offers| offers.shorten(shortened, estimator))
     }
 
     /// Where the entries are that have something to say here.
@@ -94,14 +138,27 @@ impl Reading {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
         wanted.sort_unstable();
-        join(wanted.into_iter().map(|index| self.material.loaded.segment(index)))
+        let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
+        join(wanted.into_iter().flat_map(|index| {
+            let mut segments = hidden(index);
+            segments.push(self.material.loaded.segment(index));
+            segments
+        }))
     }
 
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let material = self.material.clone();
-        let Some(index) = material.loaded.at_depth(stored.entry.head.depth) else { return Ok(()) };
+        let index = material.loaded.place_of(stored);
+        if index.is_none() && !stored.entry.head.is_visible() {
+            return Ok(());
+        }
         let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let Some(index) = index else {
+            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
+            self.records.done(&message, FileTable::new(&material.settings.file_tools));
+            return Ok(());
+        };
         let cut = self.prune(index, &message);
         let Some(plan) = material.replaces() else { return Ok(()) };
         let in_history = plan.history.binary_search(&index).is_ok();
@@ -132,16 +189,21 @@ impl Reading {
             if !is_text || self.unanswered.contains(&(index, slot)) {
                 continue;
             }
-            cut.extend(self.pruner.add(&PruneItem {
+            let text = result.plain_text();
+            let item = PruneItem {
                 entry_id: head.id,
                 call_id: &result.tool_call_id,
                 name: self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default(),
-                text: &result.plain_text(),
+                text: &text,
                 tokens: known.tokens,
                 already_elided: already(ElidedPart::Result, &known.call_id),
                 in_tail,
                 ambiguous: ids.get(result.tool_call_id.as_str()).is_some_and(|count| *count > 1),
-            }));
+            };
+            if let Some(offers) = self.offers.as_mut().filter(|_| self.pruner.may_shorten(&item)) {
+                offers.add(&item);
+            }
+            cut.extend(self.pruner.add(&item));
         }
         let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
         for call in message.tool_calls() {
@@ -160,14 +222,23 @@ impl Reading {
     pub(super) fn pruned(&mut self) -> Vec<Elision> {
         let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
         point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
-        pruned
+        let replaced = self.offers.take().map(Offers::elisions).unwrap_or_default();
+        if replaced.is_empty() {
+            return pruned;
+        }
+        show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
+        mask::merge(&pruned, &replaced)
     }
 }
 
 impl Records {
     fn add(&mut self, message: &Message, table: FileTable<'_>) {
-        self.calls.add(message);
         self.identifiers.add(message);
+        self.done(message, table);
+    }
+
+    fn done(&mut self, message: &Message, table: FileTable<'_>) {
+        self.calls.add(message);
         self.files.note(message, table, &mut self.open_file);
     }
 }
@@ -185,6 +256,18 @@ fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elisi
     for Kept { entry_id, message } in kept {
         if let Some(copies) = copies.get(entry_id) {
             mask::apply(message, copies);
+        }
+    }
+}
+
+fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elision]) {
+    let mut by_entry: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+    for elision in replaced {
+        by_entry.entry(elision.entry_id).or_default().push(elision.clone());
+    }
+    for Kept { entry_id, message } in kept {
+        if let Some(elisions) = by_entry.get(entry_id) {
+            mask::apply(message, elisions);
         }
     }
 }

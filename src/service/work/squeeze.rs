@@ -80,7 +80,7 @@ impl Squeeze {
 
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let place = self.material.loaded.at_depth(stored.entry.head.depth);
+        let place = self.material.loaded.place_of(stored);
         let Some(wanted) = place.and_then(|index| self.wanted.get(&index)) else { return Ok(()) };
         let Some(message) = message_of(stored)? else { return Ok(()) };
         for shown in wanted {
@@ -207,5 +207,6 @@ fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Sh
         tokens_after,
         same_as: None,
         keep_chars,
+        text: None,
     })
 }

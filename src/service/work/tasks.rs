@@ -39,6 +39,7 @@ fn task(material: &Material, part: SummaryPart, previous: Option<String>, messag
         prompt: settings.prompt.clone(),
         previous,
         messages: messages.into(),
+        shown: None,
         focus_topic: settings.focus_topic.clone(),
         instructions: settings.instructions.clone(),
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),

@@ -1,10 +1,12 @@
 //! The statements of the queue. `$1` is the tenant, `$2` the job and `$3` the lease token unless said otherwise.
 
+use crate::store::events::sql::{status_events, told_columns};
+
 /// Candidates that a claim looks at beyond its limit, of tenants and of each tenant's jobs: other workers may have
 /// locked the first ones.
 pub const WINDOW: i64 = 32;
 
-/// A change of jobs out of `running`, and the same change of their compactions.
+/// A change of jobs out of `running`, the same change of their compactions, and its events.
 macro_rules! move_jobs {
     ($change:literal) => {
         concat!(
@@ -19,8 +21,12 @@ macro_rules! move_jobs {
                          error = moved.last_error
                     FROM moved
                    WHERE c.tenant_id = moved.tenant_id AND c.id = moved.compaction_id
-                     AND c.status IN ('queued', 'running'))
-              SELECT status FROM moved"
+                     AND c.status IN ('queued', 'running')
+                  RETURNING ",
+            told_columns!(),
+            "), told AS (",
+            status_events!("followed"),
+            ") SELECT status FROM moved"
         )
     };
 }
@@ -44,7 +50,8 @@ pub const HURRY: &str = "
 /// `$1` first tenant, `$2` most tenants and most jobs of each looked at, `$3` limit, `$4` kinds, `$5` lease in
 /// seconds. The first part steps from tenant to tenant through the index, so that a tenant with a million jobs
 /// costs no more than one with a single job.
-pub const CLAIM: &str = "
+pub const CLAIM: &str = concat!(
+    "
     WITH RECURSIVE due (tenant_id, number) AS (
         (SELECT tenant_id, 1::bigint FROM jobs
           WHERE status = 'pending' AND run_at <= now() AND tenant_id >= $1
@@ -79,9 +86,14 @@ pub const CLAIM: &str = "
            SET status = 'running', attempts = j.attempts, started_at = coalesce(c.started_at, now())
           FROM claimed j
          WHERE c.tenant_id = j.tenant_id AND c.id = j.compaction_id AND c.status IN ('queued', 'running')
-    )
+        RETURNING ",
+    told_columns!(),
+    "), told AS (",
+    status_events!("started"),
+    ")
     SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, max_attempts, lease_token AS token
-      FROM claimed ORDER BY round, tenant_id";
+      FROM claimed ORDER BY round, tenant_id"
+);
 
 /// `$4` lease in seconds.
 pub const HEARTBEAT: &str = "

@@ -88,6 +88,7 @@ impl<'a> Caller<'a> {
         let task = SummaryTask {
             part: SummaryPart::History,
             messages: [].into(),
+            shown: None,
             max_output_tokens: tasks.iter().map(|task| task.max_output_tokens).max()?,
             ..first.clone()
         };

@@ -26,6 +26,7 @@ fn task(part: SummaryPart, messages: usize) -> SummaryTask {
         prompt: None,
         previous: None,
         messages: (0..messages).map(said).collect(),
+        shown: None,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,

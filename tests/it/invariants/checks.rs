@@ -27,7 +27,7 @@ impl World {
         self.check_prefixes(effect, &contexts);
         self.check_determinism(step, &contexts).await;
         let native = &contexts[&Format::Native];
-        self.check_partition(native).await;
+        self.check_partition(native, &entries).await;
         self.check_calls(&entries, native).await;
         self.check_account(&entries, native).await;
         self.check_elsewhere(step, &contexts).await;
@@ -44,7 +44,7 @@ impl World {
             assert_eq!(entry.parent_id, node.parent);
             match &node.given {
                 Some((format, item)) => assert_eq!((entry.source_format, entry.item.get()), (*format, item.as_str())),
-                None => assert_eq!(entry.kind, "compaction"),
+                None => assert!(matches!(entry.kind, "compaction" | "chapter")),
             }
         }
         let path = self.path_entries().await;
@@ -74,14 +74,15 @@ impl World {
         let mut leads = true;
         for entry in batches.iter().filter(|batch| !batch.iter().any(|entry| noted.contains(&entry.id))).flatten() {
             leads &= entry.role == Some("system") && format == Format::Anthropic;
-            if entry.source_format != format || elided.contains(&entry.id) || leads {
+            if entry.kind == "chapter" || entry.source_format != format || elided.contains(&entry.id) || leads {
                 continue;
             }
             let item = entry.item.get();
             assert!(sent.any(|message| message == item), "{format:?}: went out otherwise, unnoted: {item}");
         }
         let foreign = path.iter().any(|entry| entry.source_format != format);
-        let silent = context.conversion_notes.is_empty() && context.summary_entry_id.is_none();
+        let chapters = context.entry_ids.iter().any(|id| by_id[id].kind == "chapter");
+        let silent = context.conversion_notes.is_empty() && context.summary_entry_id.is_none() && !chapters;
         if silent && !foreign && elided.is_empty() && !leading_system(format, path) {
             let items: Vec<&str> = context.entry_ids.iter().map(|id| by_id[id].item.get()).collect();
             assert_eq!(texts(&context.messages), items);
@@ -119,7 +120,7 @@ impl World {
     }
 
     /// 3: summarised, prefix, kept and anchors are the visible entries, each once.
-    async fn check_partition(&self, native: &Context) {
+    async fn check_partition(&self, native: &Context, path: &[EntryView]) {
         let prepared = self.service.prepare(self.tenant, self.id(), PrepareRequest::default()).await.unwrap();
         let Some(plan) = prepared.preparation else { return };
         let id = |message: &PlannedMessage| match message {
@@ -128,8 +129,10 @@ impl World {
         };
         let anchors: HashSet<Uuid> = plan.anchor_entry_ids.iter().copied().collect();
         let replaced: Vec<Uuid> = plan.messages_to_summarize.iter().chain(&plan.turn_prefix_messages).map(id).collect();
-        let path = self.model().path(self.model().leaf);
-        let depths: HashMap<Uuid, usize> = path.iter().enumerate().map(|(depth, id)| (*id, depth)).collect();
+        // A chapter counts where it is shown.
+        let place = |entry: &EntryView| fold(entry).map(|(from, _)| from);
+        let depth = |(depth, entry): (usize, &EntryView)| (entry.id, place(entry).unwrap_or(depth));
+        let depths: HashMap<Uuid, usize> = path.iter().enumerate().map(depth).collect();
         let others: Vec<Uuid> = native.entry_ids.iter().copied().filter(|id| !anchors.contains(id)).collect();
         assert!(anchors.iter().all(|id| native.entry_ids.contains(id)), "an anchor is not shown");
         assert!(!replaced.is_empty());
@@ -147,9 +150,13 @@ impl World {
         let mut expected = Vec::new();
         let mut hidden: BTreeMap<String, u64> = BTreeMap::new();
         let shown: HashSet<Uuid> = native.entry_ids.iter().copied().collect();
-        for entry in path.iter().filter(|entry| entry.kind == "message") {
+        let folds: Vec<(usize, usize)> =
+            path.iter().filter(|entry| shown.contains(&entry.id)).filter_map(fold).collect();
+        for (depth, entry) in path.iter().enumerate().filter(|(_, entry)| entry.kind == "message") {
+            // What a chapter stands for is in its folder; in the ledger too, once a summary stands for the chapter.
+            let folded = folds.iter().any(|(from, to)| (*from..=*to).contains(&depth));
             for (id, name) in calls_of(entry) {
-                if !shown.contains(&entry.id) {
+                if !shown.contains(&entry.id) && !folded {
                     *hidden.entry(name.clone()).or_default() += 1;
                 }
                 expected.push((entry.id, id, name));
@@ -227,6 +234,13 @@ impl World {
             violation(format, &messages).unwrap_or_else(|refusal| panic!("bounded: {refusal}"));
         }
     }
+}
+
+/// Where a chapter is shown, and up to where it hides.
+fn fold(entry: &EntryView) -> Option<(usize, usize)> {
+    let item = (entry.kind == "chapter").then(|| parse(entry.item.get()))?;
+    let depth = |name: &str| Some(item["fold"][name].as_u64()? as usize);
+    Some((depth("place")?, depth("to")?))
 }
 
 fn leading_system(format: Format, path: &[EntryView]) -> bool {

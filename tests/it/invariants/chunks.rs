@@ -72,6 +72,7 @@ proptest! {
             prompt: None,
             previous,
             messages: messages.into(),
+            shown: None,
             focus_topic: None,
             instructions: None,
             max_output_tokens: 1_000,

@@ -46,6 +46,11 @@ pub enum Operation {
         meanwhile: Appending,
     },
     Set(Change),
+    /// Tasks of the index, by place.
+    Close {
+        from: u8,
+        count: u8,
+    },
     Revert,
 }
 
@@ -240,6 +245,7 @@ fn operation(home: Format) -> impl Strategy<Value = Operation> {
         1 => any::<u16>().prop_map(Operation::Navigate),
         1 => (option::of(any::<u16>()), any::<bool>()).prop_map(|(at, go_on)| Operation::Fork { at, go_on }),
         3 => change().prop_map(Operation::Set),
+        2 => (any::<u8>(), 0_u8..4).prop_map(|(from, count)| Operation::Close { from, count }),
         1 => Just(Operation::Revert),
     ]
 }

@@ -207,6 +207,10 @@ impl World {
                 self.set(change).await;
                 self.work_off(Effect::Other).await
             }
+            Operation::Close { from, count } => {
+                self.close(*from, *count).await;
+                self.work_off(Effect::Other).await
+            }
             Operation::Revert => {
                 self.revert().await;
                 Effect::Other
@@ -292,7 +296,7 @@ impl World {
     }
 
     /// What has to outlive a compaction: the first user message and pinned entries, as far as they were shown.
-    async fn check_anchors(&self, before: &Context) {
+    pub async fn check_anchors(&self, before: &Context) {
         let session = self.service.session(self.tenant, self.id()).await.unwrap();
         let shown: HashSet<Uuid> = before.entry_ids.iter().copied().collect();
         let after = self.context(Format::Native, None).await;
@@ -332,7 +336,7 @@ impl World {
     }
 
     /// Takes a compaction entry at the leaf into the model.
-    fn learn(&mut self, id: Uuid) {
+    pub fn learn(&mut self, id: Uuid) {
         let model = self.model_mut();
         model.nodes.insert(id, Node { parent: model.leaf, given: None });
         model.order.push(id);

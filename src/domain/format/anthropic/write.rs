@@ -6,17 +6,14 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::server;
 use super::write_block::{self, Place};
+use super::{OPENING, server};
 use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{Notes, own};
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::json as domain_json;
 use crate::domain::message::{Block, Message, Role};
-
-/// Said by the user where a context would start with somebody else.
-const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";
 
 /// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {

@@ -114,8 +114,10 @@ impl Reader {
         let name = field::required_string(fields, "name", at)?.to_owned();
         let (arguments, arguments_text) = match fields.get("arguments") {
             Some(Value::String(text)) => {
-                let parsed = json::parse_lenient(text).unwrap_or_else(|_| Value::String(text.clone()));
-                (parsed, Some(text.clone()))
+                let parsed = json::parse_lenient(text);
+                // OpenAI itself lets it pass; compatible servers and templates parse it and fail for good.
+                self.needs_repair |= parsed.is_err();
+                (parsed.unwrap_or_else(|_| Value::String(text.clone())), Some(text.clone()))
             }
             // The API has arguments as text; some imitators send the object, or nothing.
             other => {

@@ -82,7 +82,7 @@ fn calls_keep_their_arguments_as_text_and_as_value() {
     let (out, _) = written(&[read]);
     let arguments: Vec<&Value> =
         out[0]["tool_calls"].as_array().unwrap().iter().map(|call| &call["function"]["arguments"]).collect();
-    assert_eq!(arguments, ["{oops", "{}", "{\"k\":1}"]);
+    assert_eq!(arguments, ["{\"input\":\"{oops\"}", "{}", "{\"k\":1}"]);
 }
 
 #[test]

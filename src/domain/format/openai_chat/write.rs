@@ -2,9 +2,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::format::Format;
-use crate::domain::format::outgoing;
-use crate::domain::format::write::{Note, Piece, media_url, server_call_text, server_result_text};
+use crate::domain::format::outgoing::{self, arguments_text};
+use crate::domain::format::write::{Note, Piece, document_link, media_url, server_call_text, server_result_text};
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
+
+use super::{ATTACHED, ATTACHMENT_FOLLOWS};
 
 /// The longest name of a tool that the API takes.
 const MAX_NAME: usize = 64;
@@ -104,9 +106,9 @@ impl Writer<'_> {
         let mut texts: Vec<&str> = texts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
         if !attached.is_empty() {
             self.note("result_media_moved", entry, "media of a tool result follow it in a user message");
-            self.attachments.push(text_part(&format!("Attached to the result of tool call {}:", result.tool_call_id)));
+            self.attachments.push(text_part(&format!("{ATTACHED}{}:", result.tool_call_id)));
             self.attachments.extend(attached);
-            texts.push("(the attachment follows in a user message)");
+            texts.push(ATTACHMENT_FOLLOWS);
         }
         texts.join("\n").into()
     }
@@ -204,7 +206,7 @@ impl Said {
             self.parts.push(json!({ "type": "file", "file": { "filename": filename, "file_data": data } }));
         } else if let Some(url) = &source.url {
             self.lose("document_as_link", "a document can't be given by its URL; the URL is written out");
-            self.parts.push(text_part(&format!("[document: {url}]")));
+            self.parts.push(text_part(&document_link(url)));
         } else {
             self.lose("media_dropped", "a document that only its own provider can find");
         }
@@ -236,11 +238,7 @@ fn call_value(call: &ToolCall) -> Value {
         };
         return json!({ "id": call.id, "type": "custom", "custom": { "name": name, "input": input } });
     }
-    let arguments = match &call.arguments_text {
-        Some(text) if !text.trim().is_empty() => text.clone(),
-        Some(_) => "{}".to_owned(),
-        None => call.arguments.to_string(),
-    };
+    let arguments = arguments_text(call);
     json!({ "id": call.id, "type": "function", "function": { "name": name, "arguments": arguments } })
 }
 

@@ -9,6 +9,7 @@ use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::format::{Item, ItemError};
+use crate::domain::json;
 use crate::domain::message::{Block, CallKind, Message, Role, Stop, ToolCall, ToolResult};
 
 /// Reads one item. A type that is not known is kept whole as the assistant's.
@@ -99,7 +100,10 @@ fn read_call(item: &Object, key: &str, kind: CallKind, needs_repair: &mut bool) 
     *needs_repair |= id.is_empty() || id.len() > MAX_ID || !is_word(&name, MAX_NAME);
     let arguments = match kind {
         CallKind::Custom => Value::from(text.as_str()),
-        _ => serde_json::from_str(&text).unwrap_or_else(|_| text.as_str().into()),
+        _ => json::parse_lenient(&text).unwrap_or_else(|_| {
+            *needs_repair = true;
+            text.as_str().into()
+        }),
     };
     let simple = only(item, &["type", "call_id", "name", key]);
     let around = (!simple).then(|| opaque(without(item, &["call_id", "name", key])));

@@ -178,14 +178,15 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     item.insert("call_id".into(), id.into());
     item.insert("name".into(), name.into());
     let key = if kind == "custom_tool_call" { "input" } else { "arguments" };
-    item.insert(key.into(), arguments_text(call).into());
+    let text = if kind == "custom_tool_call" { input_text(call) } else { outgoing::arguments_text(call) };
+    item.insert(key.into(), text.into());
     Value::Object(item)
 }
 
-fn arguments_text(call: &ToolCall) -> String {
+/// The free text that a custom tool is given.
+fn input_text(call: &ToolCall) -> String {
     match (&call.arguments_text, &call.arguments) {
         (Some(text), _) | (None, Value::String(text)) => text.clone(),
-        (None, Value::Null) => "{}".to_owned(),
         (None, arguments) => arguments.to_string(),
     }
 }

@@ -167,13 +167,16 @@ fn stored_entries_go_out_as_they_are_and_others_are_chained_to_them() {
     });
     let pieces = [
         piece(Message::text(Role::CompactionSummary, "so far")),
-        Piece::Verbatim { entry: 0, item: stored },
+        Piece::Verbatim { entry: 4, item: stored },
         piece(Message { role: Role::Tool, content: vec![result], stop: None, opaque: None }),
         piece(Message::text(Role::User, "go on")),
     ];
-    assert_eq!(write(&pieces, &mut Vec::new())[1], stored);
+    assert_eq!(write(&pieces[1..2], &mut Vec::new()), [stored.replace(r#""x0""#, "null")]);
+    let root = [Piece::Verbatim { entry: 0, item: stored }];
+    assert_eq!(write(&root, &mut Vec::new()), [stored], "whatever a file begins with");
     let (entries, notes) = written(&pieces);
-    assert_eq!(notes, Vec::<&str>::new());
+    assert_eq!(notes, ["parent_changed"], "what came before is behind the summary");
+    assert_eq!(write(&pieces, &mut Vec::new())[1], stored.replace(r#""x0""#, &entries[0]["id"].to_string()));
     assert_eq!(entries[0]["parentId"], Value::Null);
     assert_eq!(entries[0]["message"]["role"], "compactionSummary");
     assert_eq!((&entries[2]["parentId"], &entries[2]["timestamp"]), (&json!("x1"), &json!("T1")));

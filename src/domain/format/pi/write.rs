@@ -1,7 +1,10 @@
 //! Contexts as pi entries: stored ones as they are, others as `message` entries chained to what precedes them.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
@@ -18,7 +21,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         Writer { notes, out: Vec::new(), used: HashSet::new(), last: Last::default(), tools: Tools::default() };
     for piece in pieces {
         match piece {
-            Piece::Verbatim { item, .. } => writer.verbatim(item),
+            Piece::Verbatim { entry, item, .. } => writer.verbatim(*entry, item),
             Piece::Message { entry, message } => writer.message(*entry, message),
         }
     }
@@ -33,11 +36,44 @@ struct Writer<'a, 'n> {
     tools: Tools<'a>,
 }
 
+/// How a stored item hangs in its tree.
+#[derive(Default, Deserialize)]
+struct Link<'a> {
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "parentId")]
+    parent: Option<&'a RawValue>,
+}
+
+impl<'a> Link<'a> {
+    fn of(item: &'a str) -> Link<'a> {
+        serde_json::from_str(item).unwrap_or_default()
+    }
+
+    fn id(&self) -> Option<String> {
+        self.id.and_then(|id| serde_json::from_str(id.get()).ok())
+    }
+
+    fn parent(&self) -> Option<String> {
+        self.parent.and_then(|parent| serde_json::from_str(parent.get()).ok())
+    }
+}
+
+/// Where `part` stands, which was borrowed from `whole`.
+fn place_in(whole: &str, part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
+    start..start + part.len()
+}
+
 /// The entry before the next one. A stored item is read only when something has to be chained to it.
 #[derive(Default)]
 struct Last<'a> {
     unread: Option<&'a str>,
     id: Option<String>,
+    /// It has no id: nothing can be chained to it.
+    is_unlinked: bool,
     timestamp: Option<String>,
     millis: Option<Value>,
 }
@@ -48,7 +84,6 @@ impl Last<'_> {
             return;
         };
         let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
-        self.id = text("id").or(self.id.take());
         self.timestamp = text("timestamp").or(self.timestamp.take());
         let millis = item.get("message").and_then(|message| message.get("timestamp")).cloned();
         self.millis = millis.or(self.millis.take());
@@ -75,13 +110,32 @@ impl Tools<'_> {
 }
 
 impl<'a> Writer<'a, '_> {
-    fn verbatim(&mut self, item: &'a str) {
-        // Only this one can be the parent of what follows, but an earlier one may hold the last known time.
+    fn verbatim(&mut self, entry: usize, item: &'a str) {
+        let link = Link::of(item);
+        let is_first = entry == 0 && self.out.is_empty();
+        let hangs = is_first || self.last.is_unlinked || link.parent.is_none() || link.parent() == self.last.id;
+        let text = if hangs { item.to_owned() } else { self.hang(entry, item, &link) };
+        if link.kind.as_deref() != Some("session") {
+            self.last.id = link.id();
+            self.last.is_unlinked = self.last.id.is_none();
+        }
+        // An earlier one may hold the last known time.
         self.last.unread = Some(item);
         if item.contains("\"toolCall\"") {
             self.tools.unread.push(item);
         }
-        self.out.push(item.to_owned());
+        self.out.push(text);
+    }
+
+    /// The item, with the entry that is shown before it for a parent: whoever walks from the last entry to the root has
+    /// to find them all.
+    fn hang(&mut self, entry: usize, item: &str, link: &Link<'_>) -> String {
+        let Some(place) = link.parent.map(|raw| place_in(item, raw.get())) else { return item.to_owned() };
+        let (Some(before), Some(after)) = (item.get(..place.start), item.get(place.end..)) else {
+            return item.to_owned();
+        };
+        self.notes.push(Note::new("parent_changed", Some(entry), "it follows the entry that is shown before it"));
+        format!("{before}{}{after}", json!(self.last.id))
     }
 
     fn message(&mut self, entry: Option<usize>, message: &Message) {
@@ -192,6 +246,7 @@ impl<'a> Writer<'a, '_> {
             "message": message});
         self.out.push(entry.to_string());
         self.last.id = Some(id);
+        self.last.is_unlinked = false;
     }
 
     fn fresh_id(&mut self, message: &Value) -> String {

@@ -116,3 +116,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_text_of_somebody_else_goes_in_pieces_and_folds_as_any() {
+    let text: String = (0..4000).map(|at| format!("{at} ")).collect();
+    let mut whole = task(vec![user("hi")]);
+    whole.shown = Some(text.as_str().into());
+    let tasks = split(&whole, 100_000, PI);
+    assert_eq!((tasks.len(), tasks[0].shown.as_deref()), (1, Some(text.as_str())));
+    let tasks = split(&whole, 1500, PI);
+    assert!(tasks.len() > 4 && tasks.iter().all(|task| input_tokens(task, PI) <= 1500));
+    let pieces = tasks.iter().map(|task| task.shown.as_deref().unwrap().split_once("\n\n").unwrap().1);
+    assert_eq!(pieces.collect::<String>(), text);
+    let folded = fold(&whole, vec!["first".into(), "second".into()]);
+    assert_eq!((folded.messages.len(), folded.shown), (2, None));
+}

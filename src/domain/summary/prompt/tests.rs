@@ -87,3 +87,12 @@ proptest! {
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("[User]: ")).count(), spoken);
     }
 }
+
+#[test]
+fn shows_the_text_that_was_put_in_place_and_keeps_its_delimiters() {
+    let mut task = task(vec![user("the original")]);
+    task.shown = Some("[User]: in other words </conversation> <b>".into());
+    let user = render(&task).user;
+    let begin = "<conversation>\n[User]: in other words &lt;/conversation> <b>\n</conversation>";
+    assert!(user.starts_with(begin) && !user.contains("the original"), "{user}");
+}

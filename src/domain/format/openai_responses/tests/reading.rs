@@ -18,8 +18,6 @@ fn every_kind_of_item_comes_back_whole() {
             {"type": "input_file", "filename": "f", "file_data": "data:application/pdf;base64,AA=="},
             {"type": "input_audio", "input_audio": {"data": "AA==", "format": "mp3"}}]}),
         json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "n", "arguments": "{\"a\": 1.0}", "namespace": "x"}),
-        json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": "not json"}),
-        json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": ""}),
         json!({"type": "function_call_output", "call_id": "c", "output": ""}),
         json!({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "a"}]}),
         json!({"type": "function_call_output", "call_id": "c", "output": [], "status": "completed"}),
@@ -98,6 +96,8 @@ fn broken_but_clear_items_are_marked_for_repair() {
         json!({"role": "user", "content": [{"type": "text", "text": "a"}]}),
         json!({"role": "user", "content": [{"type": "input_image", "image_url": null}]}),
         json!({"type": "function_call", "call_id": "", "name": "n", "arguments": "{}"}),
+        json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": "not json"}),
+        json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": ""}),
         json!({"type": "function_call", "call_id": "a", "name": "a b", "arguments": "{}"}),
         json!({"type": "function_call_output", "call_id": "a", "output": {"type": "input_text", "text": "a"}}),
     ];

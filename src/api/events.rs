@@ -1,0 +1,114 @@
+//! Server-sent events of a session and of a tenant.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::check::Faults;
+use super::problem::Result;
+use super::query::{FromQuery, Ids, Params, Query};
+use crate::service::events::{Event, EventStream};
+use crate::service::state::Tenant;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const EXPECTED: &str = "the id of an event";
+/// A comment that keeps proxies from closing a quiet stream.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// When a browser comes back after the stream has ended.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(session_events)).routes(routes!(tenant_events))
+}
+
+/// Where a stream is taken up again.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+struct EventsQuery {
+    /// As the header `Last-Event-ID`, which wins: for clients that can't send it. 0: from the first event on.
+    #[param(minimum = 0)]
+    last_event_id: Option<i64>,
+}
+
+impl FromQuery for EventsQuery {
+    fn read(params: &mut Params) -> Option<Self> {
+        Some(EventsQuery { last_event_id: params.parsed("last_event_id", EXPECTED, event_id) })
+    }
+}
+
+/// What happens to a session, as server-sent events: `snapshot` (with `phase` `before` or `after` around a
+/// compaction), `compaction.queued`, `.started`, `.succeeded`, `.failed`, `.skipped`, `.cancelled`,
+/// `chapter.requested`, and `reset` where what followed `Last-Event-ID` is no longer kept.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/events", tag = "events",
+    params(("sid" = Uuid, Path), EventsQuery, ("Last-Event-ID" = Option<i64>, Header)),
+    responses((status = 200, body = String, content_type = "text/event-stream")))]
+async fn session_events(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let after = last_event_id(&headers)?.or(query.last_event_id);
+    Ok(answer(state.service.events(tenant, Some(sid), after).await?))
+}
+
+/// What happens to all sessions of the tenant; see the events of a session.
+#[utoipa::path(get, path = "/v1/events", tag = "events",
+    params(EventsQuery, ("Last-Event-ID" = Option<i64>, Header)),
+    responses((status = 200, body = String, content_type = "text/event-stream")))]
+async fn tenant_events(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let after = last_event_id(&headers)?.or(query.last_event_id);
+    Ok(answer(state.service.events(tenant, None, after).await?))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let id = value.to_str().ok().and_then(event_id);
+    let mut faults = Faults::default();
+    if id.is_none() {
+        faults.add("/headers/last-event-id", format!("must be {EXPECTED}"));
+    }
+    faults.finish()?;
+    Ok(id)
+}
+
+/// Digits alone: `parse` would take a sign too.
+fn event_id(text: &str) -> Option<i64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn answer(events: EventStream) -> Response {
+    let events = stream::unfold((events, true), async |(mut events, is_first)| {
+        let event = sse(events.next().await?);
+        let event = if is_first { event.retry(RETRY) } else { event };
+        Some((Ok::<_, Infallible>(event), (events, false)))
+    });
+    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    // Proxies that gather answers would hold events back.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn sse(event: Event) -> SseEvent {
+    let shown = SseEvent::default().event(event.kind).data(event.data);
+    match event.id {
+        Some(id) => shown.id(id.to_string()),
+        None => shown,
+    }
+}

@@ -1,0 +1,84 @@
+//! Checking a transcript without a session.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::AppState;
+use super::body::Body;
+use super::check::{Faults, STATELESS_ITEMS};
+use super::problem::{Problem, Result};
+use crate::domain::format::Format;
+use crate::domain::lint::{self, Change, Violation};
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(lint_items))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LintItems {
+    format: Format,
+    #[schema(value_type = Vec<Object>, max_items = 20_000)]
+    items: Vec<Box<RawValue>>,
+}
+
+/// What the provider of the format would refuse, and a copy that it takes.
+#[derive(Debug, Serialize, ToSchema)]
+struct Linted {
+    /// Nothing is wrong, and `repaired` is equal to `items`.
+    valid: bool,
+    violations: Vec<Violation>,
+    /// A valid transcript in the same format.
+    #[schema(value_type = Vec<Object>)]
+    repaired: Vec<Box<RawValue>>,
+    /// A patch from `items` to `repaired`, to be applied in order.
+    diff: Vec<Change>,
+}
+
+/// Checks a transcript, and mends a copy of it. Nothing is stored.
+#[utoipa::path(post, path = "/v1/lint", tag = "context", request_body = LintItems,
+    responses((status = 200, body = Linted)))]
+async fn lint_items(State(state): State<AppState>, Body(body): Body<LintItems>) -> Result<Json<Linted>> {
+    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    if body.items.len() > limit {
+        return Err(Problem::too_many_items(body.items.len(), limit));
+    }
+    let linted = tokio::task::spawn_blocking(move || linted(&body)).await;
+    linted
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "linting failed");
+            Err(Problem::internal())
+        })
+        .map(Json)
+}
+
+fn linted(body: &LintItems) -> Result<Linted> {
+    let texts: Vec<&str> = body.items.iter().map(|item| item.get()).collect();
+    let lint = match lint::lint(body.format, &texts) {
+        Ok(lint) => lint,
+        Err(refused) => {
+            let mut faults = Faults::default();
+            for no_item in refused {
+                faults.add(format!("/items/{}{}", no_item.index, no_item.error.pointer), no_item.error.detail);
+            }
+            return faults.finish().and(Err(Problem::internal()));
+        }
+    };
+    let raw = |text: String| {
+        RawValue::from_string(text).map_err(|error| {
+            tracing::error!(%error, "a repaired item is no JSON");
+            Problem::internal()
+        })
+    };
+    Ok(Linted {
+        valid: lint.violations.is_empty(),
+        violations: lint.violations,
+        repaired: lint.repaired.into_iter().map(raw).collect::<Result<_>>()?,
+        diff: lint.diff,
+    })
+}

@@ -1,0 +1,109 @@
+//! The MCP server: what an agent may ask about its own context, as tools and resources (streamable HTTP).
+//!
+//! Stateless: any replica answers any request, none keeps a session. The key of the request decides the tenant, as for REST.
+
+mod answer;
+mod chapters;
+mod resources;
+mod tools;
+
+use axum::Router;
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use super::AppState;
+use crate::service::state::{Service, Tenant};
+
+const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
+    is compacted: `search` finds it, `read_entry` and `read_tool_result` show it whole. Every tool takes the session_id \
+    of the conversation.";
+
+/// `POST /mcp`. Goes behind authentication.
+pub fn routes(state: &AppState) -> Router<AppState> {
+    let mut config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(state.max_body);
+    // A page whose host name was rebound to this machine has no key. Without keys the host must be this machine's own.
+    if !state.dev {
+        config = config.disable_allowed_hosts();
+    }
+    let service = state.service.clone();
+    let handler = move || Ok(Mcp { service: service.clone() });
+    Router::new()
+        .route_service("/mcp", StreamableHttpService::new(handler, NeverSessionManager::default().into(), config))
+}
+
+/// Answers one request.
+struct Mcp {
+    service: Service,
+}
+
+impl ServerHandler for Mcp {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+            .with_server_info(Implementation::new("contextd", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::all().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tenant = tenant(&context)?;
+        let arguments = request.arguments.unwrap_or_default();
+        tools::call(&self.service, tenant, &request.name, arguments).await.map(CallToolResponse::from)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list(&self.service, tenant(&context)?, cursor).await
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(&self.service, tenant(&context)?, &request.uri).await.map(ReadResourceResponse::from)
+    }
+}
+
+/// The tenant that authentication put on the HTTP request.
+fn tenant(context: &RequestContext<RoleServer>) -> Result<Tenant, ErrorData> {
+    let tenant = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Tenant>().copied());
+    tenant.ok_or_else(|| ErrorData::internal_error("the request has no tenant", None))
+}

@@ -1,0 +1,108 @@
+//! The tools about chapters.
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::answer::{self, Answer, Refusal};
+use super::tools::{Scope, long, long_fields, read, reads, schema};
+use crate::api::chapters::WriteChapters;
+use crate::domain::chapter;
+use crate::service::chapters::VfsNode;
+
+pub fn all() -> Vec<Tool> {
+    let path = |description: &str| json!({"path": {"type": "string", "description": description}});
+    let tool = chapter::tool();
+    let words = tool["description"].as_str().unwrap_or_default().to_owned();
+    let hints = ToolAnnotations::new().read_only(false).destructive(false).idempotent(false).open_world(false);
+    vec![
+        reads(
+            "list_tasks",
+            "The numbered tasks of the context, with their sizes, and whether chapters are due. `done` tasks and chapters \
+             can be closed with write_chapters.",
+            &[],
+        ),
+        Tool::new("write_chapters", words, schema(&[&tool["parameters"]["properties"]])).with_annotations(hints),
+        reads("list_chapters", "All chapters closed so far, nested ones under their parent.", &[]),
+        reads(
+            "list_chapter_files",
+            "What a folder of the chapters holds: summary.md, events/ with every message as it was, nested chapters/.",
+            &[&path("A folder, such as /chapters/ or /chapters/{slug}/events/.")],
+        ),
+        reads(
+            "read_chapter_file",
+            "A file of a chapter.",
+            &[&path("A file, such as /chapters/{slug}/summary.md."), &long_fields()],
+        ),
+    ]
+}
+
+/// `None`: it is none of these tools.
+pub async fn call(scope: &Scope<'_>, name: &str, arguments: JsonObject) -> Option<Answer> {
+    Some(match name {
+        "list_tasks" => list_tasks(scope, arguments).await,
+        "write_chapters" => write_chapters(scope, arguments).await,
+        "list_chapters" => list_chapters(scope, arguments).await,
+        "list_chapter_files" => list_chapter_files(scope, arguments).await,
+        "read_chapter_file" => read_chapter_file(scope, arguments).await,
+        _ => return None,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfSession {
+    session_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListFiles {
+    session_id: Uuid,
+    path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFile {
+    session_id: Uuid,
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+async fn list_tasks(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+    let OfSession { session_id } = read(arguments)?;
+    let found = scope.service.chapter_task(scope.tenant, session_id).await?;
+    answer::json(&json!({"pending": found.pending, "tasks": found.tasks}))
+}
+
+async fn write_chapters(scope: &Scope<'_>, mut arguments: JsonObject) -> Answer {
+    let session_id = arguments.shift_remove("session_id").unwrap_or(Value::Null);
+    let OfSession { session_id } = read([("session_id".to_owned(), session_id)].into_iter().collect())?;
+    let body: WriteChapters = read(arguments)?;
+    let asked = body.checked(scope.service.options().max_items).map_err(|problem| Refusal::new(problem.told()))?;
+    answer::json(&scope.service.write_chapters(scope.tenant, session_id, asked).await?)
+}
+
+async fn list_chapters(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+    let OfSession { session_id } = read(arguments)?;
+    answer::json(&scope.service.chapters(scope.tenant, session_id).await?)
+}
+
+async fn list_chapter_files(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+    let ListFiles { session_id, path } = read(arguments)?;
+    match scope.service.vfs(scope.tenant, session_id, &path).await? {
+        VfsNode::Folder { path, entries } => answer::json(&json!({"path": path, "entries": entries})),
+        VfsNode::File { .. } => Err(Refusal::new("not_found: this is a file; read_chapter_file shows it")),
+    }
+}
+
+async fn read_chapter_file(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+    let ReadFile { session_id, path, offset, limit } = read(arguments)?;
+    match scope.service.vfs(scope.tenant, session_id, &path).await? {
+        VfsNode::File { text, .. } => long(&text, offset, limit),
+        VfsNode::Folder { .. } => Err(Refusal::new("not_found: this is a folder; list_chapter_files shows it")),
+    }
+}

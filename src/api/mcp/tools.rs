@@ -1,0 +1,231 @@
+//! The tools: their names, what they take, what they answer.
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::answer::{self, Answer, Refusal};
+use crate::domain::entry::EntryType;
+use crate::domain::search;
+use crate::service::state::{PageRequest, Service, Tenant};
+
+/// Characters of a long text that one call shows.
+const USUAL_CHARS: usize = 20_000;
+const MOST_CHARS: usize = 200_000;
+
+/// Every tool, as clients list them.
+pub fn all() -> Vec<Tool> {
+    let page = json!({
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Items to list. Default 20."},
+        "cursor": {"type": "string", "description": "next_cursor of the answer before."},
+    });
+    let mut tools = super::chapters::all();
+    tools.extend([
+        reads("get_snapshot", "How full the context is: tokens, window, state, what it consists of.", &[]),
+        reads(
+            "search",
+            "Looks for words in everything ever said or seen in the session, also in what was compacted away or closed \
+             in a chapter. Matches stand between <mark> and </mark>; read_entry shows an entry whole.",
+            &[
+                &json!({"query": {"type": "string", "minLength": 1, "maxLength": 1000,
+                    "description": "Words, or phrases in double quotes; paths and identifiers work."}}),
+                &page,
+            ],
+        ),
+        reads(
+            "read_entry",
+            "The whole text of an entry, by its id.",
+            &[&json!({"entry_id": id("The entry.")}), &long_fields()],
+        ),
+        reads(
+            "list_tool_calls",
+            "Every tool call made so far, in order, with its arguments; elided ones are not whole in the context.",
+            &[&page],
+        ),
+        reads(
+            "read_tool_result",
+            "The whole original result of a tool call, also where the context shows it elided, cut or as a duplicate.",
+            &[
+                &json!({"tool_call_id": {"type": "string", "description": "The call_id that the context shows."}}),
+                &long_fields(),
+            ],
+        ),
+        reads("list_files", "The files that tool calls have read and changed so far.", &[]),
+    ]);
+    tools
+}
+
+/// The fields of a tool that shows a long text by pages.
+pub fn long_fields() -> Value {
+    json!({
+        "offset": {"type": "integer", "minimum": 0, "description": "Characters to leave out at the start. Default 0."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_CHARS,
+            "description": "Characters to show. Default 20000."},
+    })
+}
+
+pub fn reads(name: &'static str, description: &'static str, fields: &[&Value]) -> Tool {
+    let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
+    Tool::new(name, description, schema(fields)).with_annotations(hints)
+}
+
+fn id(description: &str) -> Value {
+    json!({"type": "string", "format": "uuid", "description": description})
+}
+
+/// Fields without a default in their description are required; `session_id` is a field of every tool.
+pub fn schema(fields: &[&Value]) -> JsonObject {
+    let mut properties = JsonObject::new();
+    properties.insert("session_id".to_owned(), id("The session (conversation)."));
+    properties.extend(fields.iter().filter_map(|fields| fields.as_object()).flat_map(Clone::clone));
+    let optional = ["offset", "limit", "cursor"];
+    let required: Vec<&String> = properties.keys().filter(|name| !optional.contains(&name.as_str())).collect();
+    let schema = json!({"type": "object", "required": required, "additionalProperties": false});
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema
+}
+
+/// Carries out a tool.
+///
+/// # Errors
+/// A protocol error for a tool that does not exist. What goes wrong in a tool is its answer, marked as an error.
+pub async fn call(
+    service: &Service,
+    tenant: Tenant,
+    name: &str,
+    arguments: JsonObject,
+) -> Result<CallToolResult, ErrorData> {
+    let scope = Scope { service, tenant };
+    if let Some(answer) = super::chapters::call(&scope, name, arguments.clone()).await {
+        return Ok(shown(answer));
+    }
+    let answer = match name {
+        "get_snapshot" => scope.get_snapshot(arguments).await,
+        "search" => scope.search(arguments).await,
+        "read_entry" => scope.read_entry(arguments).await,
+        "list_tool_calls" => scope.list_tool_calls(arguments).await,
+        "read_tool_result" => scope.read_tool_result(arguments).await,
+        "list_files" => scope.list_files(arguments).await,
+        _ => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
+    };
+    Ok(shown(answer))
+}
+
+fn shown(answer: Answer) -> CallToolResult {
+    answer.unwrap_or_else(|Refusal(text)| CallToolResult::error(vec![ContentBlock::text(text)]))
+}
+
+/// Whose context is asked about.
+pub struct Scope<'s> {
+    pub service: &'s Service,
+    pub tenant: Tenant,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfSession {
+    session_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    session_id: Uuid,
+    query: String,
+    limit: Option<i64>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadEntry {
+    session_id: Uuid,
+    entry_id: Uuid,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListToolCalls {
+    session_id: Uuid,
+    limit: Option<i64>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadToolResult {
+    session_id: Uuid,
+    tool_call_id: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Scope<'_> {
+    async fn get_snapshot(&self, arguments: JsonObject) -> Answer {
+        let OfSession { session_id } = read(arguments)?;
+        answer::json(&self.service.snapshot(self.tenant, session_id).await?)
+    }
+
+    async fn search(&self, arguments: JsonObject) -> Answer {
+        let Search { session_id, query, limit, cursor } = read(arguments)?;
+        let page = page(limit, cursor)?;
+        answer::json(&self.service.search(self.tenant, session_id, &query, page).await?)
+    }
+
+    async fn read_entry(&self, arguments: JsonObject) -> Answer {
+        let ReadEntry { session_id, entry_id, offset, limit } = read(arguments)?;
+        let entry = self.service.entry(self.tenant, session_id, entry_id).await?;
+        let kind = EntryType::parse(entry.kind).unwrap_or(EntryType::Message);
+        long(&search::text_of(kind, entry.item.get()), offset, limit)
+    }
+
+    async fn list_tool_calls(&self, arguments: JsonObject) -> Answer {
+        let ListToolCalls { session_id, limit, cursor } = read(arguments)?;
+        let page = page(limit, cursor)?;
+        answer::json(&self.service.tool_calls(self.tenant, session_id, page).await?)
+    }
+
+    async fn read_tool_result(&self, arguments: JsonObject) -> Answer {
+        let ReadToolResult { session_id, tool_call_id, offset, limit } = read(arguments)?;
+        let found = self.service.tool_call(self.tenant, session_id, &tool_call_id).await?;
+        match found.result_text {
+            Some(text) => long(&text, offset, limit),
+            None if found.original_missing => {
+                Err(Refusal::new("not_found: only a placeholder of this result was ever stored"))
+            }
+            None => Err(Refusal::new("not_found: this call has no result yet")),
+        }
+    }
+
+    async fn list_files(&self, arguments: JsonObject) -> Answer {
+        let OfSession { session_id } = read(arguments)?;
+        answer::json(&self.service.files(self.tenant, session_id).await?)
+    }
+}
+
+pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Refusal> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| Refusal::new(format!("validation_failed: the arguments are not valid: {error}")))
+}
+
+fn page(limit: Option<i64>, cursor: Option<String>) -> Result<PageRequest, Refusal> {
+    let limit = limit.unwrap_or(20);
+    if !(1..=200).contains(&limit) {
+        return Err(Refusal::new("validation_failed: limit must be from 1 to 200"));
+    }
+    Ok(PageRequest { limit, after: cursor })
+}
+
+pub fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> Answer {
+    let limit = limit.unwrap_or(USUAL_CHARS);
+    if !(1..=MOST_CHARS).contains(&limit) {
+        return Err(Refusal::new(format!("validation_failed: limit must be from 1 to {MOST_CHARS}")));
+    }
+    Ok(answer::text(text, offset.unwrap_or(0), limit))
+}

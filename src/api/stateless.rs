@@ -1,0 +1,82 @@
+//! Compacting without a session.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::AppState;
+use super::body::Body;
+use super::check::{Faults, MAX_TITLE_CHARS, STATELESS_ITEMS};
+use super::problem::{Problem, Result};
+use crate::domain::compaction::CompactionResult;
+use crate::domain::format::Format;
+use crate::domain::settings::Strategy;
+use crate::service::compactions::StatelessRequest;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(compact_items))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CompactItems {
+    format: Format,
+    #[schema(value_type = Vec<Object>, max_items = 20_000)]
+    items: Vec<Box<RawValue>>,
+    #[schema(value_type = Option<Value>)]
+    system: Option<Box<RawValue>>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    tools: Option<Box<RawValue>>,
+    /// As a session's.
+    #[schema(value_type = Option<Object>)]
+    settings: Option<Map<String, Value>>,
+    strategy: Option<Strategy>,
+    #[schema(max_length = 1000)]
+    focus_topic: Option<String>,
+}
+
+/// The compacted transcript, in the format that it came in.
+#[derive(Serialize, ToSchema)]
+struct CompactedItems {
+    /// Valid as they are.
+    #[schema(value_type = Vec<Object>)]
+    messages: Vec<Box<RawValue>>,
+    /// The system prompt that goes with them.
+    #[schema(value_type = Option<Value>)]
+    system: Option<Box<RawValue>>,
+    result: CompactionResult,
+}
+
+/// Compacts a transcript at once. Nothing is stored.
+#[utoipa::path(post, path = "/v1/compact", tag = "compactions", request_body = CompactItems,
+    responses((status = 200, body = CompactedItems)))]
+async fn compact_items(State(state): State<AppState>, Body(body): Body<CompactItems>) -> Result<Json<CompactedItems>> {
+    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    if body.items.len() > limit {
+        return Err(Problem::too_many_items(body.items.len(), limit));
+    }
+    let done = state.service.compact_stateless(checked(body)?, state.summariser.as_ref()).await?;
+    Ok(Json(CompactedItems { messages: done.messages, system: done.system, result: done.result }))
+}
+
+fn checked(body: CompactItems) -> Result<StatelessRequest> {
+    let mut faults = Faults::default();
+    faults.text("/focus_topic", body.focus_topic.as_deref(), MAX_TITLE_CHARS);
+    faults.json("/system", body.system.as_deref(), &['"', '['], "a string or a list of blocks");
+    faults.json("/tools", body.tools.as_deref(), &['['], "a list of tool definitions");
+    faults.finish()?;
+    Ok(StatelessRequest {
+        format: body.format,
+        items: body.items,
+        system: body.system,
+        tools: body.tools,
+        settings: body.settings.unwrap_or_default(),
+        strategy: body.strategy,
+        focus_topic: body.focus_topic,
+    })
+}

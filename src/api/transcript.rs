@@ -1,0 +1,103 @@
+//! The whole transcript at once.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::body::Body;
+use super::check::{Faults, STATELESS_ITEMS, double_option};
+use super::problem::{Problem, Result};
+use super::query::Ids;
+use super::{AppState, metrics};
+use crate::domain::format::Format;
+use crate::service::context::{Context, Rebuild};
+use crate::service::state::Tenant;
+use crate::service::transcript::{Put, PutTranscript};
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(put_transcript))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct WholeTranscript {
+    format: Format,
+    /// The raw history, or the last rebuilt context, with new messages behind it.
+    #[schema(value_type = Vec<Object>, max_items = 20_000)]
+    items: Vec<Box<RawValue>>,
+    /// The system prompt; unchanged when left out, cleared by null.
+    #[serde(default, deserialize_with = "double_option")]
+    #[schema(value_type = Option<Value>)]
+    system: Option<Option<Box<RawValue>>>,
+    /// Tool definitions; unchanged when left out, cleared by null.
+    #[serde(default, deserialize_with = "double_option")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    tools: Option<Option<Box<RawValue>>>,
+    /// The provider's own usage object for the newest answer.
+    #[schema(value_type = Option<Object>)]
+    usage: Option<Value>,
+    /// The answer carries the rebuilt context in this format.
+    return_context: Option<Format>,
+}
+
+/// What was new, with the context if it was asked for.
+#[derive(Serialize, ToSchema)]
+struct PutAnswer {
+    #[serde(flatten)]
+    put: Put,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Context>,
+}
+
+/// Takes a whole transcript and appends what is new in it.
+#[utoipa::path(put, path = "/v1/sessions/{sid}/transcript", tag = "entries", params(("sid" = Uuid, Path)),
+    request_body = WholeTranscript, responses((status = 200, body = PutAnswer)))]
+async fn put_transcript(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Body(body): Body<WholeTranscript>,
+) -> Result<Json<PutAnswer>> {
+    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    if body.items.len() > limit {
+        return Err(Problem::too_many_items(body.items.len(), limit));
+    }
+    let return_context = body.return_context;
+    let put = state.service.put_transcript(tenant, sid, checked(body)?).await?;
+    metrics::appended(put.appended);
+    let context = match return_context {
+        Some(format) => {
+            Some(state.service.rebuild(tenant, sid, Rebuild { format, leaf_id: None, max_tokens: None }).await?)
+        }
+        None => None,
+    };
+    Ok(Json(PutAnswer { put, context }))
+}
+
+fn checked(body: WholeTranscript) -> Result<PutTranscript> {
+    let mut faults = Faults::default();
+    if body.usage.as_ref().is_some_and(|usage| !usage.is_object()) {
+        faults.add("/usage", "must be an object");
+    }
+    faults.json(
+        "/system",
+        body.system.iter().flatten().next().map(|raw| &**raw),
+        &['"', '['],
+        "a string or a list of blocks",
+    );
+    faults.json("/tools", body.tools.iter().flatten().next().map(|raw| &**raw), &['['], "a list of tool definitions");
+    faults.finish()?;
+    Ok(PutTranscript {
+        format: body.format,
+        items: body.items,
+        system: body.system,
+        tools: body.tools,
+        usage: body.usage,
+    })
+}

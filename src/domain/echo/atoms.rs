@@ -1,0 +1,194 @@
+//! The smallest things that a transcript says, whoever wrote it down.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::own::lines;
+use super::{Said, own, retold};
+use crate::domain::format::outgoing;
+use crate::domain::mask;
+use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
+
+/// Longest id that a provider takes; longer ones come back shortened.
+const MAX_IDS: [usize; 2] = [64, 256];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    System,
+    User,
+    Assistant,
+}
+
+#[derive(Debug, Clone)]
+pub enum Atom<'a> {
+    /// One line of text. Blocks that a format joins are still the same lines.
+    Line(Speaker, Cow<'a, str>),
+    Call(&'a ToolCall),
+    Result(&'a ToolResult),
+    /// What formats leave out or say otherwise (thinking, media, opaque blocks, metadata): it may be missing on either
+    /// side. Only what stands at the end of a transcript has to be told from what is stored.
+    Weak(String),
+}
+
+/// An atom and the block of its message that it is from.
+#[derive(Debug, Clone)]
+pub struct Placed<'a> {
+    pub block: usize,
+    pub atom: Atom<'a>,
+    /// It need not be said: it is one way of several to say the block.
+    pub optional: bool,
+}
+
+/// What a posted item says.
+pub fn atoms(said: &Said) -> Vec<Placed<'_>> {
+    all(said, |_| Vec::new())
+}
+
+/// What a stored item says, with the words that formats may have for its blocks.
+pub fn stored_atoms(said: &Said) -> Vec<Placed<'_>> {
+    all(said, retold::texts)
+}
+
+fn all(said: &Said, retold: fn(&Block) -> Vec<String>) -> Vec<Placed<'_>> {
+    let message = match said {
+        Said::Message(message) => message,
+        Said::Nothing(item) => return vec![Placed { block: 0, atom: Atom::Weak(item.clone()), optional: true }],
+    };
+    let mut found = Vec::new();
+    for (block, content) in message.content.iter().enumerate() {
+        let retold = retold(content);
+        for text in &retold {
+            let (speaker, _) = spoken(message.role, "");
+            let words = lines(text).map(|line| Atom::Line(speaker, Cow::Owned(line.to_owned())));
+            found.extend(words.map(|atom| Placed { block, atom, optional: true }));
+        }
+        of_block(message, content, &mut |atom| {
+            let optional = matches!(atom, Atom::Weak(_)) || !retold.is_empty();
+            found.push(Placed { block, atom, optional });
+        });
+    }
+    if found.is_empty() {
+        let atom = Atom::Weak(format!("nothing said by {}", message.role.as_str()));
+        found.push(Placed { block: 0, atom, optional: true });
+    }
+    found
+}
+
+fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Atom<'a>)) {
+    match block {
+        Block::Text { text, .. } => {
+            let (speaker, text) = spoken(message.role, text);
+            lines(text).for_each(|line| add(Atom::Line(speaker, Cow::Borrowed(line))));
+        }
+        Block::Thinking { text, opaque } => {
+            let text = text.trim();
+            let encrypted = || opaque.as_ref().map(|opaque| opaque.value.to_string()).unwrap_or_default();
+            add(Atom::Weak(if text.is_empty() { encrypted() } else { text.to_owned() }));
+        }
+        Block::Image { source } | Block::Document { source } => add(Atom::Weak(medium(source))),
+        Block::ToolCall(call) if call.kind == CallKind::Server => {
+            add(Atom::Weak(unsaid("call", &call.id, call.opaque.as_ref())))
+        }
+        Block::ToolCall(call) => add(Atom::Call(call)),
+        Block::ToolResult(result) if result.kind == CallKind::Server => {
+            add(Atom::Weak(unsaid("result", &result.tool_call_id, result.opaque.as_ref())));
+        }
+        Block::ToolResult(result) => add(Atom::Result(result)),
+        Block::Raw(opaque) => add(Atom::Weak(opaque.value.to_string())),
+    }
+}
+
+/// Who says a text; a system message that the user passes on is the system's.
+fn spoken(role: Role, text: &str) -> (Speaker, &str) {
+    let passed_on = text.strip_prefix("<system_message>\n").and_then(|rest| rest.strip_suffix("\n</system_message>"));
+    match role {
+        Role::System | Role::Developer => (Speaker::System, text),
+        Role::Assistant => (Speaker::Assistant, text),
+        _ => passed_on.map_or((Speaker::User, text), |inner| (Speaker::System, inner)),
+    }
+}
+
+/// What a provider's own tool did, by its id where it has one.
+fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
+    // An item that came without an id has one that was made up here.
+    let nameless = |opaque: &&Opaque| {
+        let fields = ["id", "call_id", "tool_use_id"].map(|key| opaque.value[key].as_str());
+        id.is_empty() || !fields.contains(&Some(id))
+    };
+    match opaque.filter(nameless) {
+        Some(opaque) => format!("{what} {}", opaque.value),
+        None => format!("{what} {id}"),
+    }
+}
+
+fn medium(source: &Media) -> String {
+    let bytes = source.data.as_ref().or(source.url.as_ref()).or(source.text.as_ref()).or(source.file_id.as_ref());
+    let bytes = bytes.map(|bytes| blake3::hash(bytes.as_bytes()).to_hex().to_string());
+    bytes.unwrap_or_else(|| "medium".to_owned())
+}
+
+/// Whether a posted call is the stored one. Ids count; one that a provider would not take comes back as we sent it.
+pub fn is_call(posted: &ToolCall, stored: &ToolCall) -> bool {
+    is_name(&posted.name, &stored.name)
+        && is_id(&posted.id, &stored.id)
+        && same_arguments(&posted.arguments, &stored.arguments)
+}
+
+pub fn is_id(posted: &str, stored: &str) -> bool {
+    // One that came without an id has the one that it was given here.
+    posted.is_empty()
+        || posted == stored
+        || MAX_IDS.iter().any(|max| outgoing::word(stored, *max) == posted)
+        // The second call of an id in one context.
+        || posted.strip_prefix(stored).and_then(|rest| rest.strip_prefix('_')).is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_name(posted: &str, stored: &str) -> bool {
+    posted == stored || [64, 128].iter().any(|max| outgoing::word(stored, *max) == posted)
+}
+
+fn same_arguments(posted: &Value, stored: &Value) -> bool {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    // Free text goes to some formats as the one argument that it is.
+    let wrapped = |value: &Value| match value {
+        Value::Object(fields) if fields.len() == 1 => fields.get("input").cloned(),
+        _ => None,
+    };
+    same_value(posted, stored)
+        || (empty(posted) && empty(stored))
+        || wrapped(posted).is_some_and(|inner| same_value(&inner, stored))
+        || wrapped(stored).is_some_and(|inner| same_value(posted, &inner))
+}
+
+/// Numbers count by value, since clients write them anew, and long texts may be shown by their ends.
+fn same_value(posted: &Value, stored: &Value) -> bool {
+    match (posted, stored) {
+        (Value::String(text), Value::String(whole)) => text == whole || mask::arguments::is_shown_of(text, whole),
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_value(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|known| same_value(value, known)))
+        }
+        _ => posted == stored,
+    }
+}
+
+/// Whether a posted result says what the stored one does, or stands for it.
+pub fn is_result(posted: &ToolResult, stored: &ToolResult) -> bool {
+    own::stands_for(posted, &stored.tool_call_id) || own::same_text(&posted.plain_text(), &stored.plain_text())
+}

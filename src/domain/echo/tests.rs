@@ -1,0 +1,191 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::domain::format::{self, Format};
+use crate::domain::mask;
+use crate::domain::pairing::SYNTHETIC_RESULT;
+
+fn said(format: Format, items: &Value) -> Vec<Said> {
+    let read = |item: &Value| match format::read(format, &item.to_string()).unwrap().message {
+        Some(message) => Said::Message(message),
+        None => Said::Nothing(item.to_string()),
+    };
+    items.as_array().unwrap().iter().map(read).collect()
+}
+
+fn aligned(stored: (Format, Value), posted: (Format, Value)) -> (usize, usize, usize) {
+    let steps: Vec<Step> = said(stored.0, &stored.1).into_iter().map(|said| Step { said }).collect();
+    let own = |said: Said| Some(said).filter(|said| !matches!(said, Said::Message(message) if is_own(message)));
+    let posted: Vec<Option<Said>> = said(posted.0, &posted.1).into_iter().map(own).collect();
+    let found = align(&steps, &posted);
+    (found.matched, found.steps, found.stored_blocks)
+}
+
+use Format::{Anthropic, OpenaiChat as Chat};
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn calls(ids: &[&str]) -> Value {
+    let call =
+        |id: &&str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{\"a\": 1}"}});
+    json!({"role": "assistant", "content": null, "tool_calls": ids.iter().map(call).collect::<Vec<_>>()})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": text})
+}
+
+#[test]
+fn growth_edits_and_ends() {
+    let stored = json!([user("a"), calls(&["1"]), result("1", "x")]);
+    let same = |posted: Value| aligned((Chat, stored.clone()), (Chat, posted));
+    assert_eq!(same(stored.clone()), (3, 3, 0));
+    assert_eq!(same(json!([user("a"), calls(&["1"]), result("1", "x"), user("b")])), (3, 3, 0));
+    assert_eq!(same(json!([user("a"), calls(&["1"])])), (2, 2, 0), "it ends early");
+    assert_eq!(same(json!([user("a"), calls(&["1"]), result("1", "y")])), (2, 2, 0), "it departs");
+    assert_eq!(same(json!([user("b"), calls(&["1"]), result("1", "x")])), (0, 0, 0));
+    assert_eq!(same(json!([user("a"), calls(&["2"]), result("2", "x")])), (1, 1, 0), "ids count");
+    assert_eq!(same(json!([])), (0, 0, 0));
+}
+
+#[test]
+fn merged_and_split_messages_are_the_same() {
+    let chat = json!([user("a"), calls(&["1", "2"]), result("1", "x"), result("2", "y"), user("b")]);
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "read", "input": {"a": 1}, "cache_control": {"type": "ephemeral"}});
+    let result = |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": [{"type": "text", "text": text}]});
+    let claude = json!([
+        {"role": "user", "content": [{"type": "text", "text": "a"}]},
+        {"role": "assistant", "id": "msg", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, call("1"), call("2")]},
+        {"role": "user", "content": [result("1", "x"), result("2", "y")]},
+        {"role": "user", "content": "b"}]);
+    assert_eq!(aligned((Chat, chat.clone()), (Anthropic, claude.clone())), (4, 5, 0));
+    assert_eq!(aligned((Anthropic, claude), (Chat, chat)), (5, 4, 0));
+}
+
+#[test]
+fn a_batch_of_results_that_is_completed_later() {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "read", "input": {}});
+    let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+    let calls = json!({"role": "assistant", "content": [call("1"), call("2")]});
+    let stored = json!([user("a"), calls, {"role": "user", "content": [result("1")]}]);
+    let posted = json!([user("a"), calls, {"role": "user", "content": [result("1"), result("2"), {"type": "text", "text": "go on"}]}]);
+    assert_eq!(aligned((Anthropic, stored), (Anthropic, posted)), (2, 3, 1));
+}
+
+#[test]
+fn what_we_put_in_is_not_said() {
+    let stored = json!([user("a"), calls(&["1"]), result("1", "long"), calls(&["2"]), user("b"), result("2", "late")]);
+    let marker = mask::marker("1", 100);
+    let posted = json!([user("a"), calls(&["1"]), result("1", &marker), calls(&["2"]), result("2", "late"), user("b")]);
+    assert_eq!(aligned((Chat, stored.clone()), (Chat, posted)), (6, 6, 0));
+    let open = json!([user("a"), calls(&["1"]), result("1", SYNTHETIC_RESULT), user("b")]);
+    assert_eq!(aligned((Chat, json!([user("a"), calls(&["1"])])), (Chat, open)), (3, 2, 0));
+}
+
+#[test]
+fn a_result_said_early_does_not_hide_what_was_left_out() {
+    let stored = json!([user("a"), calls(&["1"]), user("b"), result("1", "x")]);
+    let posted = json!([user("a"), calls(&["1"]), result("1", "x"), user("c")]);
+    assert_eq!(aligned((Chat, stored), (Chat, posted)), (2, 2, 0));
+}
+
+#[test]
+fn thinking_at_the_end_is_new_and_in_between_it_may_differ() {
+    use Format::OpenaiResponses as Responses;
+    let reasoning = |id: &str| json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": id});
+    let answer = json!({"role": "assistant", "content": "yes"});
+    let stored = json!([user("a"), reasoning("r1"), answer]);
+    assert_eq!(aligned((Responses, stored.clone()), (Responses, json!([user("a"), answer]))), (2, 3, 0));
+    assert_eq!(aligned((Responses, stored.clone()), (Responses, stored.clone())), (3, 3, 0));
+    let grown = json!([user("a"), reasoning("r1"), answer, reasoning("r2"), user("b")]);
+    assert_eq!(aligned((Responses, stored), (Responses, grown)), (3, 3, 0));
+}
+
+#[test]
+fn leading_system_messages_may_be_elsewhere() {
+    let system = json!({"role": "system", "content": "be brief"});
+    let stored = json!([system, user("a")]);
+    assert_eq!(aligned((Chat, stored.clone()), (Anthropic, json!([user("a")]))), (1, 2, 0));
+    let other = json!({"role": "system", "content": "be long"});
+    assert_eq!(aligned((Chat, stored), (Chat, json!([other, user("a")]))), (0, 0, 0));
+}
+
+#[test]
+fn what_other_formats_tell_in_words_is_the_same() {
+    let search = json!({"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []});
+    let summary = json!({"type": "compaction", "content": "so far\nall well"});
+    let answer = |blocks: &[&Value]| json!({"role": "assistant", "content": blocks});
+    let text = json!({"type": "text", "text": "so"});
+    let stored = json!([user("a"), answer(&[&summary, &search, &found, &text]), user("b")]);
+    let steps = said(Anthropic, &stored);
+    for format in [Chat, Format::OpenaiResponses, Format::Pi, Format::Native, Anthropic] {
+        let piece = |said: &Said| match said {
+            Said::Message(message) => format::write::Piece::Message { entry: None, message: message.clone() },
+            Said::Nothing(item) => panic!("{item}"),
+        };
+        let pieces: Vec<_> = steps.iter().map(piece).collect();
+        let mut written: Vec<Value> = format::write(format, &pieces, &mut Vec::new())
+            .iter()
+            .map(|text| serde_json::from_str(text).unwrap())
+            .collect();
+        let all = written.len();
+        assert_eq!(
+            aligned((Anthropic, stored.clone()), (format, json!(written))),
+            (all, 3, 0),
+            "{format:?}: {written:?}"
+        );
+        written.push(written[0].clone());
+        assert_eq!(aligned((Anthropic, stored.clone()), (format, json!(written))), (all, 3, 0), "{format:?}");
+    }
+}
+
+#[test]
+fn arguments_shown_by_their_ends_are_the_stored_ones() {
+    let script = format!("start{}end", "x".repeat(4_000));
+    let call = |text: &str| {
+        json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "1", "name": "write", "input": {"path": "a", "text": text, "n": 1.0}}]})
+    };
+    let Said::Message(mut shown) = said(Anthropic, &json!([call(&script)])).remove(0) else { panic!("a message") };
+    let whole = shown.clone();
+    for block in &mut shown.content {
+        let crate::domain::message::Block::ToolCall(call) = block else { continue };
+        assert!(mask::arguments::shorten(call, 100, 100));
+        call.arguments["n"] = json!(1);
+    }
+    let steps = [Step { said: Said::Message(whole.clone()) }];
+    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))]).matched, 1);
+    struct One(Message);
+    impl Originals for One {
+        fn call(&self, id: &str) -> Option<crate::domain::message::ToolCall> {
+            self.0.tool_calls().find(|call| call.id == id).cloned()
+        }
+        fn result(&self, _: &str) -> Option<crate::domain::message::ToolResult> {
+            None
+        }
+    }
+    let restored = whole_again(&shown, &One(whole.clone())).unwrap();
+    assert_eq!(restored.tool_calls().next().unwrap().arguments, whole.tool_calls().next().unwrap().arguments);
+    assert_eq!(whole_again(&whole, &One(whole.clone())), None);
+    let other = said(Anthropic, &json!([call(&format!("{script}."))]));
+    assert_eq!(align(&[Step { said: other[0].clone() }], &[Some(Said::Message(shown))]).matched, 0, "another text");
+}
+
+#[test]
+fn a_result_that_quotes_a_marker_stays_as_it_is() {
+    let quoting = json!([{"role": "tool", "tool_call_id": "new", "content": mask::marker("old", 40)}]);
+    let Said::Message(message) = said(Chat, &quoting).remove(0) else { panic!("a message") };
+    struct Any;
+    impl Originals for Any {
+        fn call(&self, _: &str) -> Option<crate::domain::message::ToolCall> {
+            None
+        }
+        fn result(&self, id: &str) -> Option<crate::domain::message::ToolResult> {
+            panic!("{id} is asked for")
+        }
+    }
+    assert_eq!(whole_again(&message, &Any), None);
+}

@@ -1,0 +1,191 @@
+//! Linting a transcript: what its provider would refuse or what would stall a session, and a copy without it.
+//!
+//! Each item is mended by itself first, then the same machinery that rebuilds contexts pairs and writes them. What the
+//! two changed, and why, are the violations: so the copy is valid exactly where there is none.
+
+mod anthropic;
+mod diff;
+mod mend;
+mod openai_chat;
+mod openai_responses;
+mod rewrite;
+mod tree;
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::format::{Format, ItemError};
+use super::json;
+
+pub use diff::{Change, Op};
+
+/// A copy is mended again until nothing changes any more, at most so often.
+const ROUNDS: usize = 4;
+
+/// What is wrong with an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Violation {
+    /// A stable word, e.g. `orphan_result`, `call_without_result`, `empty_content`.
+    pub code: &'static str,
+    /// The item, counted from 0.
+    pub index: usize,
+    pub detail: String,
+}
+
+/// What was found, and the mended copy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lint {
+    /// In the order of the items.
+    pub violations: Vec<Violation>,
+    /// JSON texts of a valid transcript in the same format; an item that is fine is byte for byte the one given.
+    pub repaired: Vec<String>,
+    /// From the items to `repaired`, to be applied in order.
+    pub diff: Vec<Change>,
+}
+
+/// Something given that is no item at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoItem {
+    pub index: usize,
+    pub error: ItemError,
+}
+
+/// An item as text and as what the text says.
+#[derive(Debug, Clone, PartialEq)]
+struct Doc {
+    text: String,
+    value: Value,
+}
+
+impl Doc {
+    fn of(value: Value) -> Doc {
+        Doc { text: value.to_string(), value }
+    }
+
+    fn parse(text: &str) -> Result<Doc, ItemError> {
+        let value = json::parse_lenient(text).map_err(|error| ItemError::new("", error.to_string()))?;
+        if !value.is_object() {
+            return Err(ItemError::new("", "must be an object"));
+        }
+        Ok(Doc { text: text.to_owned(), value })
+    }
+}
+
+/// Violations of one item after the other.
+#[derive(Default)]
+struct Report {
+    found: Vec<Violation>,
+    index: usize,
+}
+
+impl Report {
+    fn add(&mut self, code: &'static str, detail: impl Into<String>) {
+        self.at(self.index, code, detail);
+    }
+
+    fn at(&mut self, index: usize, code: &'static str, detail: impl Into<String>) {
+        self.found.push(Violation { code, index, detail: detail.into() });
+    }
+
+    fn names(&self, index: usize) -> bool {
+        self.found.iter().any(|violation| violation.index == index)
+    }
+}
+
+/// Checks the items of a transcript, given as JSON texts.
+///
+/// # Errors
+/// The items that are no JSON objects: there is nothing to mend in them.
+pub fn lint(format: Format, items: &[&str]) -> Result<Lint, Vec<NoItem>> {
+    let mut given = Vec::with_capacity(items.len());
+    let mut refused = Vec::new();
+    for (index, text) in items.iter().enumerate() {
+        match Doc::parse(text) {
+            Ok(doc) => given.push(doc),
+            Err(error) => refused.push(NoItem { index, error }),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut report = Report::default();
+    let mut repaired = pass(format, &given, &mut report);
+    for _ in 1..ROUNDS {
+        let mut again = Report::default();
+        let next = pass(format, &repaired, &mut again);
+        let settled = again.found.is_empty() && same(&next, &repaired);
+        repaired = next;
+        if settled {
+            break;
+        }
+    }
+    let diff = diff::diff(&given, &repaired);
+    name_the_unnamed(&given, &diff, &mut report);
+    let mut violations = report.found;
+    violations.sort_by_key(|violation| violation.index);
+    violations.dedup();
+    Ok(Lint { violations, repaired: repaired.into_iter().map(|doc| doc.text).collect(), diff })
+}
+
+fn same(one: &[Doc], other: &[Doc]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.value == other.value)
+}
+
+/// Mends each item, then the whole.
+fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
+    let mut kept: Vec<(usize, Doc)> = Vec::with_capacity(given.len());
+    let mut ids = openai_responses::Ids::default();
+    for (index, doc) in given.iter().enumerate() {
+        report.index = index;
+        let mut value = doc.value.clone();
+        let stays = match format {
+            Format::OpenaiResponses => openai_responses::mend(&mut value, &mut ids, report),
+            Format::OpenaiChat => openai_chat::mend(&mut value, report),
+            Format::Anthropic => anthropic::mend(&mut value, kept.is_empty(), report),
+            Format::Native | Format::Pi => true,
+        };
+        if !stays {
+            continue;
+        }
+        mend::make_readable(format, &mut value, report);
+        kept.push((index, if value == doc.value { doc.clone() } else { Doc::of(value) }));
+    }
+    match format {
+        Format::Pi => tree::rewrite(kept, report),
+        _ => rewrite::rewrite(format, &kept, report),
+    }
+}
+
+/// A change that no rule gave a reason for still is a violation, unless it follows from others: an item that was only
+/// moved, or hung under another parent.
+fn name_the_unnamed(given: &[Doc], diff: &[Change], report: &mut Report) {
+    let named: HashSet<usize> = report.found.iter().map(|violation| violation.index).collect();
+    let said: HashSet<String> = diff.iter().filter_map(|change| change.value.as_ref().map(content)).collect();
+    for change in diff.iter().filter(|change| change.op != Op::Add && !named.contains(&change.index)) {
+        if given.get(change.index).is_some_and(|doc| !said.contains(&content(&doc.value))) {
+            report.at(change.index, "not_sendable", "the item can't be sent as it is");
+        }
+    }
+    if report.found.is_empty()
+        && let Some(change) = diff.first()
+    {
+        report.at(change.index, "not_sendable", "something is missing here");
+    }
+}
+
+/// An item but for its place in a tree.
+fn content(value: &Value) -> String {
+    match value {
+        Value::Object(fields) if fields.contains_key("parentId") => {
+            let rest = fields.iter().filter(|(key, _)| *key != "parentId");
+            Value::Object(rest.map(|(key, value)| (key.clone(), value.clone())).collect()).to_string()
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! What the Messages API refuses in one message.
+
+use serde_json::{Value, json};
+
+use super::Report;
+use crate::domain::format::outgoing::is_word;
+
+/// Block types of other providers' APIs: this one does not know them.
+const FOREIGN: [&str; 9] = [
+    "image_url",
+    "input_text",
+    "output_text",
+    "input_image",
+    "input_audio",
+    "input_file",
+    "refusal",
+    "function_call",
+    "toolCall",
+];
+
+/// Reports what is wrong with a message, and puts right what the writer of contexts would let pass.
+/// `leads`: neither side has spoken before it; later on, newer models take the role `system` too (as of November 2026).
+pub fn mend(value: &mut Value, leads: bool, report: &mut Report) -> bool {
+    match value.get("role").and_then(Value::as_str) {
+        Some("system") if !leads => return true,
+        Some("system" | "developer") => system(value, report),
+        Some("tool" | "function" | "toolResult") | None => {
+            report.add("unknown_role", "a message is the user's or the assistant's");
+        }
+        Some("user" | "assistant") => {}
+        Some(other) => {
+            let detail = format!("{other:?} is neither user nor assistant");
+            report.add("unknown_role", detail);
+        }
+    }
+    let assistant = value.get("role").is_some_and(|role| role == "assistant");
+    match value.get_mut("content") {
+        None | Some(Value::Null) => {
+            report.add("empty_content", "content is missing");
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("content".to_owned(), json!([]));
+            }
+        }
+        Some(Value::String(text)) if text.is_empty() => report.add("empty_content", "content is empty"),
+        Some(Value::String(text)) if text.trim().is_empty() => report.add("empty_text", "content is blank"),
+        Some(Value::Array(blocks)) if blocks.is_empty() => report.add("empty_content", "content is empty"),
+        Some(Value::Array(blocks)) => {
+            for block in blocks.iter_mut() {
+                check_block(block, assistant, report);
+            }
+            order(blocks, assistant, report);
+        }
+        Some(_) => {}
+    }
+    true
+}
+
+/// System messages have no place among the others; their words are passed on by the user.
+fn system(value: &mut Value, report: &mut Report) {
+    report.add("system_in_messages", "the system prompt travels beside the messages");
+    let text = match value.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    };
+    let said = if text.trim().is_empty() { text } else { format!("<system_message>\n{text}\n</system_message>") };
+    *value = json!({"role": "user", "content": said});
+}
+
+fn check_block(block: &mut Value, assistant: bool, report: &mut Report) {
+    let Some(kind) = block.get("type").and_then(Value::as_str).map(str::to_owned) else {
+        return report.add("invalid_block", "a block is an object with a type");
+    };
+    let text = |key: &str| block.get(key).and_then(Value::as_str);
+    let has = |key: &str| text(key).is_some_and(|text| !text.is_empty());
+    match kind.as_str() {
+        "text" if text("text").is_some_and(|text| text.trim().is_empty()) => report.add("empty_text", "a blank text"),
+        "thinking" | "redacted_thinking" if !assistant => report.add("block_not_allowed", "thinking of the user"),
+        "thinking" if !has("signature") => report.add("unsigned_thinking", "thinking without its signature"),
+        "redacted_thinking" if !has("data") => report.add("unsigned_thinking", "redacted thinking without data"),
+        "tool_use" if !assistant => report.add("block_not_allowed", "a call of the user"),
+        "tool_use" => check_call(block, report),
+        "tool_result" if assistant => report.add("block_not_allowed", "a result of the assistant"),
+        "tool_result" => {
+            for part in block.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
+                check_block(part, false, report);
+            }
+        }
+        "image" | "document" if assistant => report.add("block_not_allowed", format!("{kind} of the assistant")),
+        "image" | "document" if !block.get("source").is_some_and(Value::is_object) => {
+            report.add("invalid_media", format!("{kind} without a source"));
+        }
+        _ if FOREIGN.contains(&kind.as_str()) => {
+            report.add("unknown_block", format!("{kind:?} is no block of this API"));
+            let said = block.get("text").or(block.get("refusal")).and_then(Value::as_str);
+            let said = said.map_or_else(|| block.to_string(), str::to_owned);
+            *block = json!({"type": "text", "text": said});
+        }
+        _ => {}
+    }
+    if !assistant && matches!(kind.as_str(), "thinking" | "redacted_thinking") {
+        let said = block.get("thinking").and_then(Value::as_str).unwrap_or_default();
+        *block = json!({"type": "text", "text": said});
+    }
+}
+
+fn check_call(block: &Value, report: &mut Report) {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    if !is_word(text("id"), 256) {
+        report.add("invalid_call_id", format!("{:?} is no id that the API takes", text("id")));
+    }
+    if !is_word(text("name"), 128) {
+        report.add("invalid_tool_name", format!("{:?} is no name that the API takes", text("name")));
+    }
+    if !block.get("input").is_some_and(Value::is_object) {
+        report.add("invalid_arguments", "input is no object");
+    }
+}
+
+/// Results come first, and so does the thinking that leads to a call.
+fn order(blocks: &mut [Value], assistant: bool, report: &mut Report) {
+    let is = |block: &Value, kind: &str| block.get("type").is_some_and(|known| known == kind);
+    if !assistant {
+        if !blocks.is_sorted_by_key(|block| !is(block, "tool_result")) {
+            report.add("results_not_first", "tool results come before anything else");
+        }
+        return;
+    }
+    let thinks = |block: &Value| is(block, "thinking") || is(block, "redacted_thinking");
+    let calls = blocks.iter().any(|block| is(block, "tool_use"));
+    let server = blocks.iter().any(|block| is(block, "server_tool_use") || is(block, "mcp_tool_use"));
+    let led = blocks.first().is_none_or(thinks) || !blocks.iter().any(thinks);
+    if calls && !server && !led {
+        report.add("thinking_not_first", "a turn that calls tools begins with its thinking");
+        blocks.sort_by_key(|block| !thinks(block));
+    }
+}

@@ -1,0 +1,152 @@
+//! Items that their format can't read: their words are kept, in the nearest shape that it can.
+
+use serde_json::{Map, Value, json};
+
+use super::Report;
+use crate::domain::format::{Format, ItemError, anthropic, native, openai_chat, openai_responses, pi};
+
+/// Whether the item reads; the error says where it does not.
+pub fn check(format: Format, value: &Value) -> Result<(), ItemError> {
+    let read = match format {
+        Format::Native => native::read(value),
+        Format::OpenaiChat => openai_chat::read(value),
+        Format::OpenaiResponses => openai_responses::read(value),
+        Format::Anthropic => anthropic::read(value),
+        Format::Pi => pi::read(value),
+    };
+    read.map(drop)
+}
+
+/// Leaves `value` as an item that the format can read. What has to change is reported.
+pub fn make_readable(format: Format, value: &mut Value, report: &mut Report) {
+    let Err(error) = check(format, value) else { return };
+    if !report.names(report.index) {
+        report.add(code(&error), format!("{}: {}", error.pointer, error.detail));
+    }
+    give_a_role(format, value);
+    if check(format, value).is_ok() || on_the_other_side(format, value) || part_by_part(format, value) {
+        return;
+    }
+    *value = as_words(format, value);
+}
+
+fn code(error: &ItemError) -> &'static str {
+    match error.pointer.as_str() {
+        "/role" | "/message/role" => "unknown_role",
+        "/content" | "/message/content" => "empty_content",
+        pointer if pointer.ends_with("/source") || pointer.contains("image_url") => "invalid_media",
+        pointer if pointer.starts_with("/content/") => "invalid_block",
+        pointer if pointer.contains("arguments") || pointer.ends_with("/input") => "invalid_arguments",
+        pointer if pointer.contains("Call") || pointer.ends_with("call_id") => "invalid_call_id",
+        pointer if pointer.contains("call") => "invalid_call",
+        _ => "invalid_item",
+    }
+}
+
+/// A message whose speaker is not known is the user's.
+fn give_a_role(format: Format, value: &mut Value) {
+    let known = match format {
+        Format::Pi => return,
+        Format::OpenaiResponses if value.get("type").is_some_and(|kind| kind != "message") => return,
+        Format::Anthropic => ["user", "assistant"].as_slice(),
+        _ => &["system", "developer", "user", "assistant", "tool", "function"],
+    };
+    let role = value.get("role").and_then(Value::as_str).unwrap_or_default();
+    if !known.contains(&role)
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.insert("role".to_owned(), "user".into());
+    }
+}
+
+/// Calls stand in messages of the assistant and results in those of the user: what was given to the other side is put
+/// right.
+fn on_the_other_side(format: Format, value: &mut Value) -> bool {
+    if !matches!(format, Format::Anthropic | Format::Native) {
+        return false;
+    }
+    let given = value.get("role").cloned().unwrap_or_default();
+    for role in [Value::from("user"), Value::from("assistant"), given] {
+        let Some(fields) = value.as_object_mut() else { return false };
+        fields.insert("role".to_owned(), role);
+        if check(format, value).is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Keeps the parts that can be read, and says the others in words.
+fn part_by_part(format: Format, value: &mut Value) -> bool {
+    let Some(mut fields) = value.as_object().filter(|_| format != Format::Pi).cloned() else { return false };
+    let content = fields.remove("content");
+    let calls = fields.remove("tool_calls");
+    let parts = match content {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(parts)) => parts,
+        Some(other) => vec![text_part(format, &fields, &words(&other))],
+    };
+    let mut spoken: Vec<Value> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let reads = reads_alone(format, &fields, "content", &part);
+        spoken.push(if reads { part } else { text_part(format, &fields, &words(&part)) });
+    }
+    let calls = match calls {
+        Some(Value::Array(calls)) => calls,
+        Some(Value::Null) | None => Vec::new(),
+        Some(other) => vec![other],
+    };
+    let (made, unmade): (Vec<Value>, Vec<Value>) =
+        calls.into_iter().partition(|call| reads_alone(format, &fields, "tool_calls", call));
+    spoken.extend(unmade.iter().map(|call| text_part(format, &fields, &words(call))));
+    fields.insert("content".to_owned(), spoken.into());
+    if !made.is_empty() {
+        fields.insert("tool_calls".to_owned(), made.into());
+    }
+    let mended = Value::Object(fields);
+    if check(format, &mended).is_err() {
+        return false;
+    }
+    *value = mended;
+    true
+}
+
+fn reads_alone(format: Format, around: &Map<String, Value>, key: &str, one: &Value) -> bool {
+    let mut fields = around.clone();
+    fields.entry("content").or_insert_with(|| json!([]));
+    fields.insert(key.to_owned(), json!([one]));
+    check(format, &Value::Object(fields)).is_ok()
+}
+
+fn text_part(format: Format, fields: &Map<String, Value>, text: &str) -> Value {
+    let assistant = fields.get("role").is_some_and(|role| role == "assistant");
+    let kind = match format {
+        Format::OpenaiResponses if assistant => "output_text",
+        Format::OpenaiResponses => "input_text",
+        _ => "text",
+    };
+    json!({"type": kind, "text": text})
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The whole item as something that its speaker said.
+fn as_words(format: Format, value: &Value) -> Value {
+    let content = value.get("content").filter(|content| content.is_string()).map_or_else(|| value.to_string(), words);
+    match format {
+        Format::OpenaiResponses => {
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": content}]})
+        }
+        Format::Pi => {
+            let field = |key: &str| value.get(key).cloned().unwrap_or_default();
+            json!({"type": "message", "id": field("id"), "parentId": field("parentId"),
+                "timestamp": field("timestamp"), "message": {"role": "user", "content": content}})
+        }
+        _ => json!({"role": "user", "content": content}),
+    }
+}

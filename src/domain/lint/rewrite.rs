@@ -1,0 +1,94 @@
+//! The whole transcript through pairing and its format's writer, as a rebuilt context goes.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use super::{Doc, Report};
+use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::format::write::Note;
+use crate::domain::format::{self, Format};
+use crate::domain::json;
+use crate::domain::pairing::{self, Source};
+use crate::domain::shape::{OpenCalls, Shape};
+use crate::domain::view::ViewItem;
+
+/// Items of a format, each with the index that it was given at, written so that the provider takes them.
+pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
+    let heads = heads(format, items);
+    let view: Vec<ViewItem> = (0..heads.len()).map(|index| ViewItem::Entry { index, elisions: Vec::new() }).collect();
+    let mut notes = Vec::new();
+    let source = |index: usize| Source { format, item: items.get(index).map_or("", |(_, doc)| doc.text.as_str()) };
+    let pieces = pairing::pieces(&view, &heads, source, |_| String::new(), format, &mut notes);
+    let written = format::write(format, &pieces, &mut notes);
+    name(&notes, items, report);
+    written.into_iter().map(read_back).collect()
+}
+
+/// What we wrote ourselves is JSON.
+fn read_back(text: String) -> Doc {
+    let value = json::parse_lenient(&text).unwrap_or_default();
+    Doc { text, value }
+}
+
+/// The items as entries of a path.
+fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryHead> {
+    let mut open = OpenCalls::default();
+    let mut heads = Vec::with_capacity(items.len());
+    for (seq, (_, doc)) in (0_i64..).zip(items) {
+        let item = format::read(format, &doc.text).ok();
+        let shape = item.as_ref().map(|item| Shape::of(item, seq, &open, &[])).unwrap_or_default();
+        open.apply(seq, &shape);
+        let kind = item.as_ref().map_or(EntryType::Message, |item| item.kind);
+        heads.push(EntryHead {
+            id: Uuid::nil(),
+            seq,
+            depth: seq,
+            kind,
+            role: item.and_then(|item| item.message).filter(|_| kind.holds_message()).map(|message| message.role),
+            tokens: 0,
+            path_tokens: 0,
+            usage: None,
+            shape,
+        });
+    }
+    heads
+}
+
+/// The machinery's notes as violations.
+fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
+    let mut seen: HashSet<(&'static str, usize)> =
+        report.found.iter().map(|violation| (violation.code, violation.index)).collect();
+    for note in notes {
+        let index = note.entry.and_then(|place| items.get(place)).map_or(0, |(index, _)| *index);
+        if let Some(code) = code(note).filter(|code| seen.insert((*code, index))) {
+            report.at(index, code, note.detail.clone());
+        }
+    }
+}
+
+/// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
+fn code(note: &Note) -> Option<&'static str> {
+    Some(match note.code {
+        "item_repaired" | "error_flag_dropped" | "parent_changed" => return None,
+        "orphan_result_dropped" => "orphan_result",
+        "duplicate_result_dropped" => "duplicate_result",
+        "synthetic_result" => "call_without_result",
+        "result_moved" => "result_out_of_place",
+        "messages_merged" => "split_batch",
+        "call_id_renamed" if note.detail.contains(" is sent as ") => "invalid_call_id",
+        "call_id_renamed" => "duplicate_call_id",
+        "item_unreadable" => "invalid_item",
+        "user_message_inserted" => "first_message_not_user",
+        "response_fields_removed" => "response_fields",
+        "empty_message_dropped" => "empty_content",
+        "empty_text_dropped" => "empty_text",
+        "thinking_dropped" if note.detail.contains("end with") => "ends_with_thinking",
+        "thinking_dropped" => "unsigned_thinking",
+        "reasoning_unpaired" => "reasoning_without_item",
+        "arguments_wrapped" => "invalid_arguments",
+        "tool_name_renamed" => "invalid_tool_name",
+        "media_dropped" => "invalid_media",
+        other => other,
+    })
+}

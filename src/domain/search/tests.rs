@@ -1,0 +1,128 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::entry::EntryType;
+
+fn finds(query: &str, text: &str) -> bool {
+    Query::parse(query).unwrap().score(text).is_some_and(|score| score.all)
+}
+
+fn rank(query: &str, text: &str) -> u32 {
+    Query::parse(query).unwrap().score(text).map_or(0, |score| score.rank)
+}
+
+#[test]
+fn words_are_found_in_identifiers_paths_and_other_scripts() {
+    for (query, text) in [
+        ("timeout", "raise ConnectTimeout(30)"),
+        ("TIMEOUT", "connect_timeout = 30"),
+        ("server", "class HTTPServer:"),
+        ("error", "two errors"),
+        ("src/a.rs", "read ./src/a.rs:12"),
+        ("E0502", "error[E0502]: cannot borrow"),
+        ("--flag", "run --flag=1"),
+        ("01abc", "call toolu_01ABCdef"),
+        ("超时", "连接超时了"),
+        ("ошибка", "Ошибка сети"),
+        ("\"fix  the bug\"", "we fix\n  the bug here"),
+        ("the\u{0}bug", "the\u{0}bug"),
+        ("naïve", "a NAÏVE plan"),
+        ("30", "timeout30"),
+    ] {
+        assert!(finds(query, text), "{query:?} in {text:?}");
+    }
+}
+
+#[test]
+fn other_words_and_other_numbers_are_not_found() {
+    for (query, text) in [
+        ("art", "start"),
+        ("needle-1", "needle-17"),
+        ("v1.2", "v1.25"),
+        ("\"fix bug\"", "fix the bug"),
+        ("alpha beta", "alpha only"),
+        ("port", "import report"),
+    ] {
+        assert!(!finds(query, text), "{query:?} in {text:?}");
+    }
+}
+
+#[test]
+fn whole_words_rank_above_beginnings_and_short_texts_above_long_ones() {
+    assert!(rank("error", "an error") > rank("error", "errors errors errors errors"));
+    assert!(rank("error", "an error") > rank("error", &format!("an error {}", "and more ".repeat(500))));
+    let long = format!("error {}", "and more ".repeat(5_000));
+    assert!(rank("error", &long) > rank("error", "errors"));
+    assert!((1..=1_000_000).contains(&rank("error", &"error ".repeat(10_000))));
+    let part = Query::parse("alpha beta").unwrap().score("beta").unwrap();
+    assert!(!part.all && part.rank > 0);
+}
+
+#[test]
+fn a_query_has_limits() {
+    assert_eq!(Query::parse(" \"\" \" "), Err(QueryError::Empty));
+    assert_eq!(Query::parse(&"x".repeat(1_001)), Err(QueryError::TooLong));
+    let many: String = (0..33).map(|n| format!("w{n} ")).collect();
+    assert_eq!(Query::parse(&many), Err(QueryError::TooManyTerms));
+    assert_eq!(Query::parse(&"same ".repeat(100)).map(|query| query.is_single()), Ok(true));
+}
+
+#[test]
+fn a_snippet_marks_the_densest_place_on_one_line() {
+    let text = format!("alpha {}\n\tthe alpha\nbeta of it, {}", "x ".repeat(400), "y ".repeat(400));
+    let shown = Query::parse("alpha beta").unwrap().snippet(&text);
+    assert!(shown.contains("the <mark>alpha beta</mark> of it"), "{shown}");
+    assert!(shown.starts_with('…') && shown.ends_with('…') && shown.chars().count() < 330, "{shown}");
+    let shown = Query::parse("\"超时\"").unwrap().snippet("连接超时了");
+    assert_eq!(shown, "连接<mark>超时</mark>了");
+}
+
+#[test]
+fn the_text_of_an_item_is_what_was_said() {
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_9", "type": "function",
+        "function": {"name": "bash", "arguments": "{\"cmd\":\"cargo test\\nfoo\",\"type\":\"x\",\"n\":[12]}"}}]});
+    assert_eq!(text_of(EntryType::Message, &call.to_string()), "call_9\nbash\ncargo test\nfoo\nx\n12\n");
+    let media = json!({"role": "user", "content": [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD".repeat(200)}},
+        {"type": "text", "text": format!("{}\nlisted", "src\n".repeat(300))},
+        {"type": "thinking", "thinking": "hmm", "signature": "abc", "at": 7}]});
+    let text = text_of(EntryType::Message, &media.to_string());
+    assert!(text.starts_with("base64\nsrc\n") || text.starts_with("src\n"), "{}", &text[..20]);
+    assert!(text.ends_with("listed\nhmm\n") && !text.contains("QUJD"), "{text}");
+    let compaction = json!({"type": "compaction", "summary": "the sum", "summary_body": "the body"});
+    assert_eq!(text_of(EntryType::Compaction, &compaction.to_string()), "the sum");
+    assert_eq!(text_of(EntryType::Message, r#"{"content":"a\ud800\u0000b"}"#), "a\u{fffd}\u{0}b\n");
+    assert_eq!(text_of(EntryType::Message, "no json"), "no json");
+}
+
+/// The raw JSON as the database lowers it.
+fn passes(query: &Query, raw: &str) -> bool {
+    let lowered = raw.to_ascii_lowercase();
+    lowered.contains("\\u") || query.probes().iter().flatten().all(|probe| lowered.contains(probe.as_str()))
+}
+
+proptest! {
+    #[test]
+    fn what_matches_passes_the_probes(text in "\\PC{0,40}", from in 0usize..40, to in 0usize..40, escape in any::<bool>()) {
+        let chars: Vec<char> = text.chars().collect();
+        let part: String = chars.get(from.min(to)..from.max(to).min(chars.len())).unwrap_or_default().iter().collect();
+        let Ok(query) = Query::parse(&part.to_uppercase()) else { return Ok(()) };
+        let raw = json!({"role": "user", "content": text.clone()}).to_string();
+        let raw = if escape { raw.chars().map(|c| if c.is_ascii() { c.to_string() } else { c.escape_default().to_string() }).collect() } else { raw };
+        let said = text_of(EntryType::Message, &raw);
+        if query.score(&said).is_some_and(|score| score.all) {
+            prop_assert!(passes(&query, &raw));
+            let shown = query.snippet(&said);
+            prop_assert!(shown.contains("<mark>"), "{}", shown);
+        }
+    }
+
+    #[test]
+    fn any_text_and_query_are_taken(text in any::<String>(), query in any::<String>()) {
+        if let Ok(query) = Query::parse(&query) {
+            query.score(&text);
+            query.snippet(&text);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+use std::net::SocketAddr;
+
+use super::resolver::public;
+use super::*;
+
+fn call(url: &str) -> Call<'_> {
+    Call { url, secret: "s", id: "1", timestamp: 1, body: "{}", timeout: Duration::from_secs(5) }
+}
+
+#[test]
+fn addresses_that_no_hook_may_have() {
+    let client = Client::new(false);
+    let inside = [
+        "http://127.0.0.1/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://[::1]:8080/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://169.254.169.254/latest/meta-data",
+        "https://localhost/",
+        "http://a.LOCALHOST./",
+    ];
+    for url in inside {
+        assert_eq!(client.check_url(url), Err("is not in the public internet"), "{url}");
+        assert_eq!(Client::new(true).check_url(url), Ok(()), "{url}");
+    }
+    for url in ["", "hooks", "ftp://example.org/", "file:///etc/passwd", "http://", "http://me:secret@example.org/"] {
+        assert!(Client::new(true).check_url(url).is_err(), "{url}");
+    }
+    for url in ["https://example.org/hook?a=1", "http://8.8.8.8:8080/"] {
+        assert_eq!(client.check_url(url), Ok(()), "{url}");
+    }
+}
+
+#[test]
+fn a_name_gives_its_public_addresses_only() {
+    let found = |text: &[&str]| text.iter().map(|one| one.parse().unwrap()).collect::<Vec<SocketAddr>>();
+    let mixed = found(&["10.0.0.1:0", "8.8.8.8:0", "[::1]:0"]);
+    assert_eq!(public(mixed).unwrap().collect::<Vec<_>>(), found(&["8.8.8.8:0"]));
+    assert!(public(found(&["127.0.0.1:0", "[fd00::1]:0"])).is_err());
+    assert!(public(Vec::new()).is_err());
+}
+
+/// A name that the client can't judge by its looks: the resolver does.
+#[tokio::test]
+async fn a_name_that_leads_inside_is_refused_at_the_connection() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let host = host.trim();
+    let found = tokio::net::lookup_host((host, 0)).await.map(|found| found.collect::<Vec<_>>()).unwrap_or_default();
+    if found.is_empty() || found.iter().any(|address| is_public(address.ip())) {
+        println!("skipped: {host} is no name of this machine alone");
+        return;
+    }
+    let url = format!("http://{host}:{}/", listener.local_addr().unwrap().port());
+    assert_eq!(Client::new(false).check_url(&url), Ok(()), "its looks say nothing");
+    assert_eq!(Client::new(false).post(&call(&url)).await.map(|reply| reply.status), Err(CallError::Refused));
+    assert!(tokio::time::timeout(Duration::from_millis(50), listener.accept()).await.is_err(), "nothing came");
+}

@@ -1,0 +1,153 @@
+//! Hooks: registered by a tenant, called by the worker and before a move in the tree, told of what has happened.
+
+mod ask;
+mod compact;
+mod deliver;
+mod navigate;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::clock;
+use super::error::{Result, ServiceError};
+use super::idempotency::{Outcome, seal};
+use super::state::{Page, PageRequest, Service, Tenant};
+use crate::domain::hook::{Event, OnError, signature};
+use crate::store::hooks::{self as store, HookRow};
+
+pub(crate) use ask::{About, Hooks};
+pub use deliver::{Delivery, DueDelivery};
+
+/// A place that is asked and told.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Hook {
+    pub id: Uuid,
+    pub url: String,
+    pub events: Vec<Event>,
+    /// For one attempt, in milliseconds.
+    pub timeout_ms: i32,
+    pub on_error: OnError,
+    pub enabled: bool,
+    /// In the answer to the creation only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A hook to be registered, checked but for its address.
+#[derive(Debug, Clone)]
+pub struct NewHook {
+    pub url: String,
+    pub events: Vec<Event>,
+    /// `None`: one is made.
+    pub secret: Option<String>,
+    pub timeout_ms: i32,
+    pub on_error: OnError,
+    pub enabled: bool,
+}
+
+/// What is to be changed; `None` leaves a field.
+#[derive(Debug, Clone, Default)]
+pub struct HookPatch {
+    pub url: Option<String>,
+    pub events: Option<Vec<Event>>,
+    pub secret: Option<String>,
+    pub timeout_ms: Option<i32>,
+    pub on_error: Option<OnError>,
+    pub enabled: Option<bool>,
+}
+
+impl Service {
+    /// What is wrong with a hook's address, as far as that can be told without calling it.
+    ///
+    /// # Errors
+    /// The fault in words.
+    pub fn check_hook_url(&self, url: &str) -> std::result::Result<(), &'static str> {
+        self.inner.hooks.check_url(url)
+    }
+
+    /// Registers a hook. The answer is the only one that holds its secret.
+    ///
+    /// # Errors
+    /// `Conflict` where the tenant has as many as it may have.
+    pub async fn create_hook(&self, tenant: Tenant, new: NewHook) -> Result<Hook> {
+        let now = clock::now();
+        let row = HookRow {
+            id: clock::new_id(),
+            url: new.url,
+            events: words(&new.events),
+            secret: new.secret.unwrap_or_else(|| signature::secret_text(&clock::random_key())),
+            timeout_ms: new.timeout_ms,
+            on_error: new.on_error.as_str().to_owned(),
+            enabled: new.enabled,
+            created_at: now,
+            updated_at: now,
+        };
+        let most = self.options().hooks.max_hooks;
+        let mut transaction = self.pool().begin().await?;
+        if !store::insert(&mut transaction, tenant.0, &row, most).await? {
+            let detail = format!("a tenant may have {most} hooks; delete one first");
+            return Err(ServiceError::Conflict { code: "too_many_hooks", detail });
+        }
+        let secret = Some(row.secret.clone());
+        let created = Hook { secret, ..show(row)? };
+        seal(&mut transaction, Outcome::Created, &created).await?;
+        transaction.commit().await?;
+        Ok(created)
+    }
+
+    pub async fn hook(&self, tenant: Tenant, id: Uuid) -> Result<Hook> {
+        show(store::get(self.pool(), tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?)
+    }
+
+    /// In the order of their creation, which is the order in which they are asked.
+    pub async fn hooks(&self, tenant: Tenant, page: PageRequest) -> Result<Page<Hook>> {
+        let rows = store::list(self.pool(), tenant.0, page.cursor_id()?, page.limit + 1).await?;
+        let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
+        Ok(Page::cut(shown, page.limit, |hook| hook.id.to_string()))
+    }
+
+    pub async fn update_hook(&self, tenant: Tenant, id: Uuid, patch: HookPatch) -> Result<Hook> {
+        let mut transaction = self.pool().begin().await?;
+        let mut row = store::lock(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?;
+        row.url = patch.url.unwrap_or(row.url);
+        row.events = patch.events.map_or(row.events, |events| words(&events));
+        row.secret = patch.secret.unwrap_or(row.secret);
+        row.timeout_ms = patch.timeout_ms.unwrap_or(row.timeout_ms);
+        row.on_error = patch.on_error.map_or(row.on_error, |word| word.as_str().to_owned());
+        row.enabled = patch.enabled.unwrap_or(row.enabled);
+        row.updated_at = clock::now();
+        store::update(&mut *transaction, tenant.0, &row).await?;
+        transaction.commit().await?;
+        show(row)
+    }
+
+    /// Removes a hook with its log; what was not delivered never is.
+    pub async fn delete_hook(&self, tenant: Tenant, id: Uuid) -> Result<()> {
+        let found = store::delete(self.pool(), tenant.0, id).await?;
+        if found { Ok(()) } else { Err(ServiceError::NotFound("hook")) }
+    }
+}
+
+fn words(events: &[Event]) -> Vec<String> {
+    events.iter().map(|event| event.as_str().to_owned()).collect()
+}
+
+/// Without the secret.
+fn show(row: HookRow) -> Result<Hook> {
+    let unknown = || anyhow::anyhow!("a stored hook has an unknown word");
+    Ok(Hook {
+        id: row.id,
+        url: row.url,
+        events: row.events.iter().map(|word| Event::parse(word)).collect::<Option<_>>().ok_or_else(unknown)?,
+        timeout_ms: row.timeout_ms,
+        on_error: OnError::parse(&row.on_error).ok_or_else(unknown)?,
+        enabled: row.enabled,
+        secret: None,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}

@@ -1,0 +1,196 @@
+//! Asking a hook and waiting for its answer. No transaction may be open meanwhile.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Serialize;
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+use crate::domain::hook::answer::BadAnswer;
+use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
+use crate::hooks::{Call, CallError, Reply};
+use crate::service::clock;
+use crate::service::error::Result;
+use crate::service::state::{Service, Tenant};
+use crate::store::hooks::deliveries::{self, Attempted, NewDelivery};
+use crate::store::hooks::{self as store, HookRow};
+
+/// Attempts at a question, all in a row.
+const ATTEMPTS: u32 = 3;
+/// A larger question is not kept in the log, so that it can't be sent again by hand.
+const KEPT_BODY: usize = 256 << 10;
+/// How much of an answer the log keeps, in characters.
+const KEPT_ANSWER_CHARS: usize = 1_000;
+
+/// What hooks are asked or told about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About {
+    pub tenant: Tenant,
+    pub session_id: Uuid,
+    pub compaction_id: Option<Uuid>,
+}
+
+/// A tenant's enabled hooks, in the order of their creation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hooks(Vec<HookRow>);
+
+impl Hooks {
+    pub(crate) fn of(&self, event: Event) -> impl Iterator<Item = &HookRow> {
+        self.0.iter().filter(move |hook| hook.events.iter().any(|word| word == event.as_str()))
+    }
+
+    pub(crate) fn has(&self, event: Event) -> bool {
+        self.of(event).next().is_some()
+    }
+}
+
+/// An answer, and where the log has it.
+pub(super) struct Asked<T> {
+    pub delivery_id: Uuid,
+    /// The error is a sentence for people.
+    pub answer: std::result::Result<T, String>,
+}
+
+/// What the hooks said so far; see [`crate::domain::compaction::CompactionResult::hooks`].
+pub(super) struct Reports<'a> {
+    pub event: Event,
+    pub list: &'a mut Vec<HookReport>,
+}
+
+impl Reports<'_> {
+    pub(super) fn note(&mut self, hook: &HookRow, delivery_id: Uuid, outcome: HookOutcome, detail: Option<String>) {
+        self.list.push(HookReport { hook_id: hook.id, delivery_id, event: self.event, outcome, detail });
+    }
+
+    /// Notes what came of a call, or why it gave nothing of use. Break: the hook wants that to end the work.
+    pub(super) fn settle(
+        &mut self,
+        hook: &HookRow,
+        delivery_id: Uuid,
+        outcome: std::result::Result<HookOutcome, String>,
+    ) -> ControlFlow<()> {
+        match outcome {
+            Ok(outcome) => self.note(hook, delivery_id, outcome, None),
+            Err(detail) => {
+                tracing::warn!(hook = %hook.id, event = self.event.as_str(), detail, "a hook gave no answer of use");
+                self.note(hook, delivery_id, HookOutcome::Failed, Some(detail));
+                if cancels(hook) {
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether the work is not done where this hook gives no good answer.
+pub(super) fn cancels(hook: &HookRow) -> bool {
+    OnError::parse(&hook.on_error) == Some(OnError::Cancel)
+}
+
+impl Service {
+    pub(crate) async fn enabled_hooks(&self, executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<Hooks> {
+        Ok(Hooks(store::enabled(executor, tenant.0).await?))
+    }
+
+    /// Asks a hook, with retries, and logs how that went.
+    pub(super) async fn ask<T>(
+        &self,
+        about: About,
+        hook: &HookRow,
+        event: Event,
+        data: &impl Serialize,
+        read: impl FnOnce(&[u8]) -> std::result::Result<T, BadAnswer>,
+    ) -> Result<Asked<T>> {
+        let id = clock::new_id();
+        let body = envelope(about, event, id, data)?;
+        let text = id.to_string();
+        let call = Call {
+            url: &hook.url,
+            secret: &hook.secret,
+            id: &text,
+            timestamp: clock::now().timestamp(),
+            body: &body,
+            timeout: timeout(hook.timeout_ms),
+        };
+        let started = Instant::now();
+        let (reply, attempts) = self.inner.hooks.post_until_taken(&call, ATTEMPTS).await;
+        let mut attempted = attempted(&reply, started.elapsed());
+        let answer = match reply {
+            Err(error) => Err(error.to_string()),
+            Ok(reply) => read(&reply.body).map_err(|bad| bad.to_string()),
+        };
+        attempted.error = answer.as_ref().err().cloned();
+        count(event.as_str(), &attempted);
+        let new = new_delivery(about, hook.id, event, id, Some(body.as_str()).filter(|body| body.len() <= KEPT_BODY));
+        let attempts = i32::try_from(attempts).unwrap_or(i32::MAX);
+        // A hook or a session that is gone meanwhile has no log any more.
+        if let Err(error) = deliveries::log(self.pool(), about.tenant.0, &new, attempts, &attempted).await {
+            tracing::warn!(%error, hook = %hook.id, "a call of a hook was not logged");
+        }
+        Ok(Asked { delivery_id: id, answer })
+    }
+}
+
+pub(super) fn new_delivery(about: About, hook_id: Uuid, event: Event, id: Uuid, body: Option<&str>) -> NewDelivery<'_> {
+    let About { session_id, compaction_id, .. } = about;
+    NewDelivery { id, hook_id, session_id, compaction_id, event: event.as_str(), body, now: clock::now() }
+}
+
+pub(super) fn timeout(millis: i32) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+/// An attempt for the log.
+pub(super) fn attempted(reply: &std::result::Result<Reply, CallError>, took: Duration) -> Attempted {
+    let text = |reply: &Reply| -> String {
+        let text = String::from_utf8_lossy(&reply.body).replace('\0', "\u{fffd}");
+        text.chars().take(KEPT_ANSWER_CHARS).collect()
+    };
+    let status = match reply {
+        Ok(reply) => Some(reply.status),
+        Err(error) => error.status(),
+    };
+    Attempted {
+        response_status: status.map(i32::from),
+        response: reply.as_ref().ok().map(text).filter(|text| !text.is_empty()),
+        error: reply.as_ref().err().map(ToString::to_string),
+        duration_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
+    }
+}
+
+/// Counts a call that has ended.
+pub(super) fn count(event: &str, attempted: &Attempted) {
+    let outcome = if attempted.error.is_none() { "delivered" } else { "failed" };
+    let event = event.to_owned();
+    metrics::counter!("contextd_hook_calls_total", "event" => event.clone(), "outcome" => outcome).increment(1);
+    metrics::histogram!("contextd_hook_duration_seconds", "event" => event)
+        .record(attempted.duration_ms as f64 / 1_000.0);
+}
+
+#[derive(Serialize)]
+struct Head {
+    id: Uuid,
+    event: Event,
+    timestamp: chrono::DateTime<chrono::Utc>,
+    session_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compaction_id: Option<Uuid>,
+}
+
+/// The body of a message: what every one has, then the fields of `data`, which is an object.
+pub(super) fn envelope(about: About, event: Event, id: Uuid, data: &impl Serialize) -> Result<String> {
+    let About { session_id, compaction_id, .. } = about;
+    let head = Head { id, event, timestamp: clock::now(), session_id, compaction_id };
+    let mut text = serde_json::to_string(&head).context("a hook's message as JSON")?;
+    let data = serde_json::to_string(data).context("a hook's message as JSON")?;
+    let fields = data.strip_prefix('{').filter(|fields| *fields != "}");
+    if let Some(fields) = fields {
+        text.pop();
+        text.push(',');
+        text.push_str(fields);
+    }
+    Ok(text)
+}

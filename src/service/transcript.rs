@@ -1,0 +1,186 @@
+//! "Here is my whole transcript": what is new in it is appended, what is stored is recognised.
+//!
+//! Everything happens under the session's row lock, in one transaction: of two clients that post at once, the second is
+//! compared with what the first one left.
+
+mod basis;
+mod news;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::append::{Append, AppendedEntry, Warning};
+use super::clock;
+use super::compactions::CompactionRef;
+use super::error::{Result, ServiceError};
+use super::head::Head;
+use super::history::{load_entry, state_at};
+use super::idempotency::{Outcome, seal};
+use super::sessions::count_fixed;
+use super::state::{Service, Tenant};
+use crate::domain::accounting::Snapshot;
+use crate::domain::format::Format;
+use crate::store::sessions::{self, SessionRow};
+use basis::Posted;
+use news::News;
+
+/// A whole transcript, and what goes with it. `None` leaves a field, `Some(None)` clears it.
+#[derive(Debug, Clone)]
+pub struct PutTranscript {
+    pub format: Format,
+    pub items: Vec<Box<RawValue>>,
+    pub system: Option<Option<Box<RawValue>>>,
+    pub tools: Option<Option<Box<RawValue>>>,
+    /// The provider's own usage object for the newest answer, where that is new.
+    pub usage: Option<Value>,
+}
+
+/// What posting a transcript did.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Put {
+    /// Entries that were stored now.
+    pub appended: usize,
+    /// Posted items that were not: stored already, or this service's own words. `matched + appended` are all posted.
+    pub matched: usize,
+    /// The posted history departs from the stored one, or ends before it: the leaf went to another branch or back.
+    pub forked: bool,
+    pub leaf_id: Option<Uuid>,
+    pub snapshot: Snapshot,
+    /// The compaction that this call started, if any.
+    pub compaction: Option<CompactionRef>,
+    /// The entries stored now.
+    pub entries: Vec<AppendedEntry>,
+    pub warnings: Vec<Warning>,
+}
+
+impl Service {
+    /// Takes a whole transcript.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` with pointers into the body, also where the transcript departs before a summary of ours:
+    /// what that stands for could not be told from what was changed.
+    pub async fn put_transcript(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
+        let put = Arc::new(put);
+        let posted = Posted::read(&put).await?;
+        // Appends of this process wait for this one instead of losing a race against it.
+        let slot = self.inner.heads.slot(tenant, session_id);
+        let mut cached = slot.lock().await;
+        *cached = None;
+        let mut transaction = self.pool().begin().await?;
+        let mut row =
+            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let mut head = self.head_of(&row)?;
+        self.set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
+        let news = self.news(&mut transaction, tenant, &head, &row, &put, posted).await?;
+        let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
+        seal(&mut transaction, Outcome::Done, &answer).await?;
+        transaction.commit().await?;
+        self.inner.feed.touch(tenant, session_id);
+        Ok(answer)
+    }
+
+    /// Records another system prompt or other tools.
+    async fn set_fixed(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        row: &mut SessionRow,
+        head: &mut Head,
+        put: &PutTranscript,
+    ) -> Result<()> {
+        let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
+        let system = put.system.as_ref().map_or_else(|| row.system.clone(), text);
+        let tools = put.tools.as_ref().map_or_else(|| row.tools.clone(), text);
+        if (&system, &tools) == (&row.system, &row.tools) {
+            return Ok(());
+        }
+        (row.system, row.tools) = (system, tools);
+        count_fixed(&mut head.state, row, head.settings.estimator).await?;
+        head.state.write_to(&mut row.head, &head.settings)?;
+        sessions::update(&mut *connection, tenant.0, row, clock::now()).await?;
+        row.head.version += 1;
+        head.row = row.head.clone();
+        Ok(())
+    }
+
+    /// Moves the leaf where the transcript departs, and appends what is new.
+    async fn take(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        mut row: SessionRow,
+        mut head: Head,
+        put: &PutTranscript,
+        news: News,
+    ) -> Result<Put> {
+        let forked = news.departs_at.is_some();
+        if let Some(parent) = news.departs_at {
+            let target = match parent {
+                Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
+                None => None,
+            };
+            let landing = self.land(connection, tenant, &mut row, target.as_ref()).await?;
+            head.state = state_at(connection, tenant, landing.leaf, head.state).await?;
+            head.row = row.head.clone();
+            self.check_candidate(connection, tenant, &mut head).await?;
+        }
+        let matched = put.items.len() - news.items.len();
+        if news.items.is_empty() {
+            let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
+            if forked {
+                sessions::update(connection, tenant.0, &row, clock::now()).await?;
+            }
+            let leaf_id = row.head.leaf_id;
+            let (entries, warnings) = (Vec::new(), Vec::new());
+            return Ok(Put { appended: 0, matched, forked, leaf_id, snapshot, compaction: None, entries, warnings });
+        }
+        let append = Append {
+            format: put.format,
+            items: news.items,
+            parent_id: None,
+            expected_leaf_id: None,
+            usage: put.usage.clone(),
+            provider_error: None,
+        };
+        let done = self
+            .append_to(connection, tenant, &mut head, append, news.chained)
+            .await
+            .map_err(|error| news::at_posted_places(error, &news.places))?;
+        Ok(Put {
+            appended: done.entries.len(),
+            matched,
+            forked,
+            leaf_id: done.leaf_id,
+            snapshot: done.snapshot,
+            compaction: done.compaction,
+            entries: done.entries,
+            warnings: done.warnings,
+        })
+    }
+
+    async fn news(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        row: &SessionRow,
+        put: &Arc<PutTranscript>,
+        posted: Posted,
+    ) -> Result<News> {
+        if head.row.leaf_id.is_none() && !posted.holds_summary() {
+            return Ok(News::all(put, &posted));
+        }
+        let basis = self.basis(connection, tenant, head, &posted).await?;
+        let (put, system) = (Arc::clone(put), row.system.clone());
+        // Taking two transcripts apart is work for a core of its own.
+        let found = tokio::task::spawn_blocking(move || news::find(&basis, &posted, &put, system.as_deref()));
+        found.await.context("comparing transcripts")?
+    }
+}

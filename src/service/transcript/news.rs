@@ -1,0 +1,184 @@
+//! What of a posted transcript is new, and where it goes.
+
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::PutTranscript;
+use super::basis::{Basis, Posted, is_ours};
+use crate::domain::echo::{self, Originals, Said, Step, same_text};
+use crate::domain::format::write::Piece;
+use crate::domain::format::{self, Format};
+use crate::domain::json;
+use crate::domain::message::{Message, Role, ToolCall, ToolResult};
+use crate::service::error::{Result, ServiceError};
+use crate::service::history::message_of;
+
+/// What to append, and behind which entry.
+pub struct News {
+    pub items: Vec<Box<RawValue>>,
+    /// Where each of them was posted.
+    pub places: Vec<usize>,
+    /// The entry that the leaf has to go to first; `Some(None)`: before the first entry.
+    pub departs_at: Option<Option<Uuid>>,
+    /// The items follow one another, whatever parents they name.
+    pub chained: bool,
+}
+
+impl News {
+    /// Everything, into an empty session. A pi file keeps its tree.
+    pub fn all(put: &PutTranscript, posted: &Posted) -> News {
+        let ours = |said: &Option<Said>| said.as_ref().is_some_and(is_ours);
+        let kept = || (0..put.items.len()).filter(|place| !posted.said.get(*place).is_some_and(ours));
+        News {
+            items: kept().filter_map(|place| put.items.get(place).cloned()).collect(),
+            places: kept().collect(),
+            departs_at: None,
+            chained: false,
+        }
+    }
+}
+
+/// Compares the posted transcript with the stored one.
+pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<News> {
+    let mut said: Vec<Option<Said>> =
+        posted.said.iter().map(|said| said.clone().filter(|said| !is_ours(said))).collect();
+    pass_over_system(&mut said, system);
+    let from = basis.summary.map_or(0, |summary| summary + 1);
+    check_before(basis, &said[..from])?;
+    let steps = steps(basis, &basis.after)?;
+    let alignment = echo::align(&steps, &said[from..]);
+    let departs_at = basis.after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
+    let originals = Stored::of(basis);
+    let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
+    for place in from + alignment.matched..put.items.len() {
+        let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
+        let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
+        match mended(said, stored_blocks, &originals) {
+            None => news.items.push(raw.clone()),
+            Some(message) if message.content.is_empty() => continue,
+            Some(message) => match written(put.format, message)? {
+                Some(item) => news.items.push(item),
+                None => continue,
+            },
+        }
+        news.places.push(place);
+    }
+    Ok(news)
+}
+
+/// Leading system messages that repeat the session's own system prompt: clients put it there to send it.
+fn pass_over_system(said: &mut [Option<Said>], system: Option<&str>) {
+    let Some(system) = system.and_then(|text| json::parse_lenient(text).ok()) else { return };
+    let text = match &system {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        _ => return,
+    };
+    for slot in said {
+        match slot {
+            Some(Said::Message(message)) if is_system(message) => {
+                if same_text(&message.plain_text(), &text) {
+                    *slot = None;
+                }
+            }
+            None => {}
+            _ => return,
+        }
+    }
+}
+
+fn is_system(message: &Message) -> bool {
+    matches!(message.role, Role::System | Role::Developer)
+}
+
+/// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
+fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
+    let steps = steps(basis, &basis.before)?;
+    let spoken = |said: &Option<Said>| !matches!(said, Some(Said::Message(message)) if is_system(message));
+    let wanted: Vec<Option<Said>> = said.iter().map(|said| said.clone().filter(|_| spoken(said))).collect();
+    for start in 0..=steps.len() {
+        if echo::align(&steps[start..], &wanted).matched == wanted.len() {
+            return Ok(());
+        }
+    }
+    let place = echo::align(&steps, &wanted).matched;
+    let detail = "departs from the stored history before the summary; post the raw transcript to edit it";
+    Err(ServiceError::invalid(format!("/items/{place}"), detail))
+}
+
+fn steps(basis: &Basis, places: &[usize]) -> Result<Vec<Step>> {
+    places.iter().map(|at| Ok(Step { said: basis.said(*at)? })).collect()
+}
+
+/// Where the stored calls and results are, by id.
+struct Stored<'b> {
+    basis: &'b Basis,
+    calls: HashMap<&'b str, usize>,
+    results: HashMap<&'b str, usize>,
+}
+
+impl<'b> Stored<'b> {
+    fn of(basis: &'b Basis) -> Stored<'b> {
+        let (mut calls, mut results) = (HashMap::new(), HashMap::new());
+        for (at, head) in basis.loaded.heads.iter().enumerate() {
+            calls.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), at)));
+            results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
+        }
+        Stored { basis, calls, results }
+    }
+
+    fn message(&self, place: Option<&usize>) -> Option<Message> {
+        message_of(self.basis.loaded.stored.get(*place?)?).ok()?
+    }
+}
+
+impl Originals for Stored<'_> {
+    fn call(&self, id: &str) -> Option<ToolCall> {
+        self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
+    }
+
+    fn result(&self, id: &str) -> Option<ToolResult> {
+        self.message(self.results.get(id))?.tool_results().find(|result| result.tool_call_id == id).cloned()
+    }
+}
+
+/// What is to be stored of a message, where that is not all of it as it came.
+fn mended(said: &Said, stored_blocks: usize, originals: &Stored<'_>) -> Option<Message> {
+    let Said::Message(message) = said else { return None };
+    if stored_blocks == 0 {
+        return echo::whole_again(message, originals);
+    }
+    let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
+    let holds_results = content.iter().any(|block| matches!(block, crate::domain::message::Block::ToolResult(_)));
+    let role = if message.role == Role::Tool && !holds_results { Role::User } else { message.role };
+    let rest = Message { role, content, ..message.clone() };
+    Some(echo::whole_again(&rest, originals).unwrap_or(rest))
+}
+
+fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {
+    let mut notes = Vec::new();
+    let pieces = [Piece::Message { entry: None, message }];
+    let item = format::write(format, &pieces, &mut notes).into_iter().next_back();
+    Ok(item.map(RawValue::from_string).transpose().context("a mended item")?)
+}
+
+/// An error about appended items says where they were posted.
+pub fn at_posted_places(error: ServiceError, places: &[usize]) -> ServiceError {
+    let ServiceError::Invalid(mut errors) = error else { return error };
+    for error in &mut errors {
+        let Some(rest) = error.pointer.strip_prefix("/items/") else { continue };
+        let (index, rest) =
+            rest.split_once('/').map_or((rest, String::new()), |(index, rest)| (index, format!("/{rest}")));
+        if let Some(place) = index.parse::<usize>().ok().and_then(|index| places.get(index)) {
+            error.pointer = format!("/items/{place}{rest}");
+        }
+    }
+    ServiceError::Invalid(errors)
+}

@@ -1,0 +1,115 @@
+//! Paging back in what a context shows shorter: the answer is the original, never another placeholder.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+
+const LONG: &str = "line of the original output that is worth reading\n";
+
+fn call(id: &str, arguments: &str) -> Value {
+    json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": id, "type": "function", "function": {"name": "read", "arguments": arguments}}]})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": text})
+}
+
+async fn recall(app: &App, session: &str, id: &str) -> Value {
+    app.get(&format!("{session}/tool-calls/{id}")).await.expect(200)
+}
+
+#[tokio::test]
+async fn what_each_strategy_hides_comes_back_whole() {
+    let app = App::shared();
+    let long = LONG.repeat(60);
+    let arguments = json!({"path": "a.rs", "text": LONG.repeat(40)}).to_string();
+    for strategy in ["mask", "prune", "summarize"] {
+        let settings =
+            json!({"keep_recent_results": 0, "keep_recent_tokens": 1, "min_gain_tokens": 0, "ahead_at": null});
+        let session = app.session(json!({"settings": settings})).await;
+        let items = json!([
+            {"role": "user", "content": "read it"},
+            call("c1", &arguments), result("c1", &long), call("c2", "{}"), result("c2", &long),
+            {"role": "assistant", "content": "Read."}, {"role": "user", "content": "go on"}, {"role": "assistant", "content": "Yes."},
+        ]);
+        app.append(&session, "openai_chat", items).await;
+        let done = app
+            .post(&format!("{session}/compact"), json!({"strategy": strategy, "force": true, "wait": 20}))
+            .await
+            .expect(200);
+        assert_eq!(done["status"], "succeeded", "{strategy}: {done}");
+        let context =
+            app.get(&format!("{session}/context?format=openai_chat")).await.expect(200)["messages"].to_string();
+        assert!(!context.contains(&LONG.trim().repeat(2)) && context.matches(LONG.trim()).count() < 120, "{strategy}");
+        for id in ["c1", "c2"] {
+            let found = recall(app, &session, id).await;
+            assert_eq!(found["result_text"], long, "{strategy} {id}");
+            assert_eq!((&found["original_missing"], &found["original_entry_id"]), (&json!(false), &json!(null)));
+        }
+        assert_eq!(recall(app, &session, "c1").await["arguments"]["text"], LONG.repeat(40), "{strategy}");
+        let ledger = app.get(&format!("{session}/tool-calls")).await.expect(200);
+        assert_eq!(ledger["items"].as_array().unwrap().len(), 2, "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn an_echoed_placeholder_is_answered_with_what_it_stands_for() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": {"enabled": false}})).await;
+    let original = result("c1", "the first words");
+    app.append(&session, "openai_chat", json!([{"role": "user", "content": "hi"}, call("c1", "{}"), original])).await;
+    let whole = format!("{}and so on", "x ".repeat(200));
+    let echoes = json!([
+        call("c1", "{}"),
+        result("c1", "[tool_result elided; call_id=c1; original_tokens=9]"),
+        call("c2", "{}"),
+        result("c2", "[tool_result duplicate; call_id=c2; same_as=c1; original_tokens=9]"),
+        call("c3", "{}"),
+        result("c3", "[tool_result duplicate; call_id=c3; same_as=c2; original_tokens=9]"),
+        call("c4", &json!({"text": whole}).to_string()),
+        result("c4", &whole),
+        call("c4", r#"{"text":"x x\n[argument truncated; call_id=c4; original_characters=409]\non"}"#),
+        result("c4", "x x\n[tool_result truncated; call_id=c4; original_characters=409]\non"),
+    ]);
+    app.append(&session, "openai_chat", echoes).await;
+    for id in ["c1", "c2", "c3"] {
+        let found = recall(app, &session, id).await;
+        assert_eq!(found["result_text"], "the first words", "{id}");
+        assert_ne!(found["original_entry_id"], found["result_entry_id"], "{id}");
+        assert_eq!(found["original_missing"], false);
+    }
+    let found = recall(app, &session, "c4").await;
+    assert_eq!((found["result_text"].as_str(), found["arguments"]["text"].as_str()), (Some(&*whole), Some(&*whole)));
+}
+
+#[tokio::test]
+async fn an_original_is_found_on_another_branch_and_one_that_never_was_is_named_missing() {
+    let app = App::shared();
+    let session = app.session(json!({})).await;
+    let first =
+        app.append(&session, "openai_chat", json!([{"role": "user", "content": "hi"}])).await["leaf_id"].clone();
+    app.append(&session, "openai_chat", json!([call("c1", "{}"), result("c1", "on the other branch")])).await;
+    let echo = json!([
+        call("c1", "{}"),
+        result("c1", "[tool_result elided; call_id=c1; original_tokens=9]"),
+        call("c9", "{}"),
+        result("c9", "[tool_result duplicate; call_id=c9; same_as=c9; original_tokens=9]"),
+        call("c8", "{}"),
+        result("c8", "quoted:\n[tool_result truncated; call_id=other; original_characters=9]\nso it says"),
+    ]);
+    app.post(&format!("{session}/entries"), json!({"format": "openai_chat", "items": echo, "parent_id": first}))
+        .await
+        .expect(201);
+    assert_eq!(recall(app, &session, "c1").await["result_text"], "on the other branch");
+    let lost = recall(app, &session, "c9").await;
+    assert_eq!(
+        (&lost["result"], &lost["result_text"], &lost["original_missing"]),
+        (&json!(null), &json!(null), &json!(true))
+    );
+    let quoted = recall(app, &session, "c8").await;
+    assert!(
+        quoted["result_text"].as_str().unwrap().ends_with("so it says") && quoted["original_missing"] == false,
+        "{quoted}"
+    );
+}
