@@ -10,6 +10,7 @@ mod count;
 mod docs;
 mod entries;
 mod events;
+mod export;
 mod hooks;
 mod idempotency;
 mod lint;
@@ -101,6 +102,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(entries::routes())
         .merge(transcript::routes())
         .merge(tree::routes())
+        .merge(export::routes())
         .merge(tool_calls::routes())
         .merge(search::routes())
         .merge(chapters::routes())

@@ -48,7 +48,7 @@ enum Command {
     Keys(Keys),
     /// Make a session of a transcript file.
     Import(Import),
-    /// Write a session's path to standard output.
+    /// Write a session to standard output, one JSON item a line: in pi's format every branch, else the leaf's path.
     Export(Export),
 }
 
@@ -96,6 +96,9 @@ struct Import {
 #[derive(Debug, Args)]
 struct Export {
     session: Uuid,
+    /// The path of this entry in place of the session's leaf.
+    #[arg(long, value_name = "ENTRY")]
+    leaf: Option<Uuid>,
     /// native, `openai_chat`, `openai_responses`, anthropic or pi.
     #[arg(long)]
     format: String,
@@ -200,6 +203,7 @@ mod tests {
             "keys revoke 018f0000-0000-7000-8000-000000000000",
             "import transcript.jsonl --format pi",
             "export 018f0000-0000-7000-8000-000000000000 --format anthropic",
+            "export 018f0000-0000-7000-8000-000000000000 --format pi --leaf 018f0000-0000-7000-8000-000000000001",
         ] {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");

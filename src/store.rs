@@ -1,6 +1,7 @@
 //! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
 pub mod compactions;
+pub mod departures;
 pub mod entries;
 pub mod events;
 pub mod gauges;
@@ -14,6 +15,12 @@ pub mod rebuilds;
 pub mod search;
 pub mod sessions;
 pub mod tool_calls;
+
+/// Makes a transaction see one state of the database throughout. To be called first in it.
+pub async fn hold_still(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(connection).await?;
+    Ok(())
+}
 
 /// The migrations, forward only.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -5,6 +5,7 @@
 
 mod compaction;
 mod deliveries;
+mod departure;
 mod jobs;
 mod pause;
 mod reaper;

@@ -19,7 +19,7 @@ use crate::service::state::Tenant;
 
 /// Any more is no bound.
 const MAX_TOKENS: u64 = u32::MAX as u64;
-const FORMATS: &str = "native, openai_chat, openai_responses, anthropic or pi";
+pub const FORMATS: &str = "native, openai_chat, openai_responses, anthropic or pi";
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(rebuild_context)).routes(routes!(get_context))

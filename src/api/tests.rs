@@ -213,9 +213,12 @@ async fn compact_and_rebuild_check_their_ranges() {
         .await
         .assert_fields(&["/max_tokens"]);
     send("POST", "/v1/sessions/{sid}/navigate", "{}").await.assert_fields(&["/target_id"]);
-    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"summarize":true}"#)
+    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"summarize":true,"wait":121}"#)
         .await
-        .assert_fields(&["/summarize"]);
+        .assert_fields(&["/wait"]);
+    send("POST", "/v1/sessions/{sid}/navigate", r#"{"target_id":null,"replace_instructions":true}"#)
+        .await
+        .assert_fields(&["/replace_instructions"]);
 }
 
 #[tokio::test]
@@ -344,6 +347,7 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/entries/{eid}/label", "put"),
         ("/v1/sessions/{sid}/tree", "get"),
         ("/v1/sessions/{sid}/navigate", "post"),
+        ("/v1/sessions/{sid}/export", "get"),
         ("/v1/sessions/{sid}/snapshot", "get"),
         ("/v1/sessions/{sid}/anti-thrash/reset", "post"),
         ("/v1/sessions/{sid}/prepare", "post"),

@@ -1,5 +1,7 @@
 //! The tree of a session: its shape, labels on it, and moving about in it.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -13,8 +15,12 @@ use super::body::Body;
 use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
 use super::problem::Result;
 use super::query::Ids;
-use crate::service::history::{EntryView, Navigate, Navigated, Tree};
+use crate::service::history::{EntryView, Tree};
+use crate::service::navigation::{Navigate, Navigated};
 use crate::service::state::Tenant;
+
+const MAX_WAIT_SECONDS: f64 = 120.0;
+const DEFAULT_WAIT_SECONDS: f64 = 60.0;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_tree)).routes(routes!(set_label)).routes(routes!(navigate))
@@ -44,6 +50,9 @@ struct NavigateTo {
     /// `instructions` stand in place of the service's own, not after them.
     #[serde(default)]
     replace_instructions: bool,
+    /// With `summarize`: seconds to wait for an upstream before the built-in summariser writes the summary.
+    #[schema(minimum = 0, maximum = 120, default = 60)]
+    wait: Option<f64>,
 }
 
 /// All entries without their content.
@@ -69,7 +78,7 @@ async fn set_label(
     Ok(Json(state.service.set_label(tenant, sid, eid, body.label).await?))
 }
 
-/// Moves the leaf.
+/// Moves the leaf; with `summarize` leaves a summary of the branch that is left.
 #[utoipa::path(post, path = "/v1/sessions/{sid}/navigate", tag = "entries", params(("sid" = Uuid, Path)),
     request_body = NavigateTo, responses((status = 200, body = Navigated)))]
 async fn navigate(
@@ -80,12 +89,17 @@ async fn navigate(
 ) -> Result<Json<Navigated>> {
     let mut faults = Faults::default();
     faults.text("/instructions", body.instructions.as_deref(), MAX_PROSE_CHARS);
-    if body.summarize {
-        faults.add("/summarize", "branch summaries are not available in this version; send false");
-    }
+    faults.range("/wait", body.wait, 0.0..=MAX_WAIT_SECONDS);
     if body.replace_instructions && body.instructions.is_none() {
         faults.add("/replace_instructions", "needs instructions to put in place");
     }
     faults.finish()?;
-    Ok(Json(state.service.navigate(tenant, sid, Navigate { target_id: body.target_id }).await?))
+    let navigate = Navigate {
+        target_id: body.target_id,
+        summarize: body.summarize,
+        instructions: body.instructions,
+        replace_instructions: body.replace_instructions,
+        wait: Duration::from_secs_f64(body.wait.unwrap_or(DEFAULT_WAIT_SECONDS)),
+    };
+    Ok(Json(state.service.navigate(tenant, sid, navigate).await?))
 }

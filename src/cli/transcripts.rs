@@ -1,6 +1,6 @@
 //! Transcripts in and out of files.
 
-use std::io::{Read, Write};
+use std::io::Read;
 
 use anyhow::{Context, bail};
 use serde_json::value::RawValue;
@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 use super::{Export, Import};
 use crate::domain::format::Format;
 use crate::service::append::Append;
-use crate::service::context::Rebuild;
 use crate::service::sessions::NewSession;
 use crate::service::state::{Service, Tenant};
 
@@ -16,7 +15,7 @@ use crate::service::state::{Service, Tenant};
 pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
     let format = format(&import.format)?;
     let text = read(&import.file)?;
-    let items = items(&text)?;
+    let items = items(&text, format)?;
     let tenant = Tenant(service.tenant_named(&import.tenant).await?);
     let session = service.create_session(tenant, NewSession::default()).await?;
     // A file's own tree must be seen whole; other items may come in parts.
@@ -38,16 +37,13 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
     super::print(&format!("{}\n", session.id))
 }
 
-/// Writes a session's context to standard output, one message a line.
+/// Writes a session to standard output, one item a line.
 pub async fn export(service: &Service, export: Export) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let context = service.rebuild(tenant, export.session, Rebuild { format, leaf_id: None, max_tokens: None }).await?;
-    let mut output = std::io::stdout().lock();
-    for message in &context.messages {
-        writeln!(output, "{message}").context("writing to standard output")?;
-    }
-    Ok(())
+    let exported =
+        service.export(tenant, export.session, crate::service::export::Export { format, leaf_id: export.leaf });
+    super::print(&exported.await?)
 }
 
 fn format(name: &str) -> anyhow::Result<Format> {
@@ -64,12 +60,18 @@ fn read(file: &std::path::Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn items(text: &str) -> anyhow::Result<Vec<Box<RawValue>>> {
+/// The items of a text. As pi does, lines of its files that are no JSON (a write that was cut off) are passed over.
+fn items(text: &str, format: Format) -> anyhow::Result<Vec<Box<RawValue>>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).context("the file is no JSON array");
     }
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(n, line)| RawValue::from_string(line.trim().to_owned()).with_context(|| format!("line {}", n + 1)))
-        .collect()
+    let mut items = Vec::new();
+    for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match RawValue::from_string(line.trim().to_owned()) {
+            Ok(item) => items.push(item),
+            Err(error) if format == Format::Pi => tracing::warn!(line = n + 1, %error, "a line is no JSON; left out"),
+            Err(error) => return Err(error).with_context(|| format!("line {}", n + 1)),
+        }
+    }
+    Ok(items)
 }

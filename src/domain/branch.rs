@@ -41,7 +41,7 @@ pub fn plan_summary(entries: &[EntryHead], budget: u64) -> BranchPlan {
     plan.summaries = (0..entries.len()).filter(|index| is_kind(entries, *index, EntryType::BranchSummary)).collect();
     for (index, head) in entries.iter().enumerate().rev().filter(|(_, head)| tells(head)) {
         plan.visited.push(index);
-        let tokens = u64::from(head.tokens);
+        let tokens = told_tokens(head);
         if budget == 0 || plan.tokens + tokens <= budget {
             plan.messages.push(index);
             plan.tokens += tokens;
@@ -59,7 +59,14 @@ pub fn plan_summary(entries: &[EntryHead], budget: u64) -> BranchPlan {
 }
 
 fn tells(head: &EntryHead) -> bool {
-    is_summary(head) || (head.is_visible() && head.role != Some(Role::Tool))
+    let says_more = head.role != Some(Role::Tool) && (head.shape.results.is_empty() || head.shape.mixed);
+    is_summary(head) || (head.is_visible() && says_more)
+}
+
+/// Without the results that stand in the same message.
+fn told_tokens(head: &EntryHead) -> u64 {
+    let results: u64 = head.shape.results.iter().map(|result| u64::from(result.tokens)).sum();
+    u64::from(head.tokens).saturating_sub(results)
 }
 
 fn is_summary(head: &EntryHead) -> bool {

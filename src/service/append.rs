@@ -258,6 +258,9 @@ impl Service {
             },
         )
         .await?;
+        for new in &planned.labels {
+            entries::set_label(&mut *connection, tenant.0, new.session_id, new.seq, new.label.as_deref()).await?;
+        }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
         let auto_retry_at = before.auto_retry_at;

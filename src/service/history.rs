@@ -1,4 +1,4 @@
-//! Reading what is stored: entries, the tree, labels; and moving the leaf.
+//! Reading what is stored: entries, the tree, labels.
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
@@ -8,19 +8,17 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::idempotency::{Outcome, seal};
 use super::state::{Page, PageRequest, Service, Tenant};
 use super::view::{self, Read};
-use crate::domain::accounting::Snapshot;
 use crate::domain::chapter::Chapter;
 use crate::domain::entry::EntryType;
 use crate::domain::format::{self, Format};
 use crate::domain::message::{Message, Role};
 use crate::domain::shape::apply_shape;
-use crate::store::entries::{self, StoredEntry};
+use crate::store::entries::{self, NodeRow, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::sessions;
 
@@ -64,30 +62,14 @@ pub struct TreeNode {
     pub id: Uuid,
     pub parent_id: Option<Uuid>,
     #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub role: Option<&'static str>,
+    pub kind: String,
+    pub role: Option<String>,
     pub tokens: u32,
     pub label: Option<String>,
 }
 
-/// Where to move the leaf.
-#[derive(Debug, Clone)]
-pub struct Navigate {
-    /// `None`: before the first entry.
-    pub target_id: Option<Uuid>,
-}
-
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Navigated {
-    pub leaf_id: Option<Uuid>,
-    /// The text of the user message that was navigated onto, to be edited and sent again.
-    pub editor_text: Option<String>,
-    pub summary_entry_id: Option<Uuid>,
-    pub snapshot: Snapshot,
-}
-
 impl Service {
-    /// Entries of a path root to leaf, or of every branch by `seq`; a cursor is the depth or `seq` of the last one.
+    /// Entries of a path root to leaf, or of every branch by `seq`; a cursor is the place of the last one.
     pub async fn entries(
         &self,
         tenant: Tenant,
@@ -95,46 +77,34 @@ impl Service {
         query: EntryQuery,
         page: PageRequest,
     ) -> Result<Page<EntryView>> {
-        let after = page.cursor_number()?.unwrap_or(-1);
+        let after = page.cursor_number()?;
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let shared = match query.all && head.is_fork {
+            true => path::shared_history(&mut connection, tenant.0, session_id).await?,
+            false => Vec::new(),
+        };
+        let shared_depths = shared.last().map_or(0, |segment| segment.to + 1);
         let stored = if query.all {
-            let own = entries::by_seq(&mut *connection, tenant.0, session_id, after, page.limit + 1).await?;
-            if head.is_fork {
-                self.all_of_fork(&mut connection, tenant, session_id, after, page.limit + 1).await?
-            } else {
-                own
-            }
+            all(&mut connection, tenant, session_id, &shared, after, page.limit + 1).await?
         } else {
             let segments = self.path_of(&mut connection, tenant, &head, query.leaf_id).await?;
+            let after = after.unwrap_or(-1);
             let wanted = [(after.saturating_add(1), after.saturating_add(1 + page.limit))];
             entries::whole(&mut *connection, tenant.0, &path::clip(&segments, &wanted)).await?
         };
         let at = |stored: &StoredEntry| {
             let head = &stored.entry.head;
-            if query.all { head.seq } else { head.depth }.to_string()
+            let place = match query.all {
+                true if stored.session_id != session_id => head.depth - shared_depths,
+                true => head.seq,
+                false => head.depth,
+            };
+            place.to_string()
         };
         let page = Page::cut(stored, page.limit, at);
         let items = page.items.iter().map(show).collect::<Result<Vec<_>>>()?;
         Ok(Page { items, next_cursor: page.next_cursor })
-    }
-
-    /// A fork's own entries and the history that it shares, by `seq`, which grows along every path.
-    async fn all_of_fork(
-        &self,
-        connection: &mut sqlx::PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        after: i64,
-        limit: i64,
-    ) -> Result<Vec<StoredEntry>> {
-        let shared = path::shared_history(connection, tenant.0, session_id).await?;
-        let mut all = entries::whole(&mut *connection, tenant.0, &shared).await?;
-        all.extend(entries::by_seq(&mut *connection, tenant.0, session_id, -1, i64::MAX).await?);
-        all.retain(|stored| stored.entry.head.seq > after);
-        all.sort_by_key(|stored| stored.entry.head.seq);
-        all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(all)
     }
 
     pub async fn entry(&self, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<EntryView> {
@@ -148,17 +118,9 @@ impl Service {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
         let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
-        let mut stored = entries::heads(&mut *connection, tenant.0, &shared).await?;
-        stored.extend(entries::heads_by_seq(&mut *connection, tenant.0, session_id).await?);
-        let node = |stored: StoredEntry| TreeNode {
-            id: stored.entry.head.id,
-            parent_id: stored.entry.parent_id,
-            kind: stored.entry.head.kind.as_str(),
-            role: stored.entry.head.role.map(Role::as_str),
-            tokens: stored.entry.head.tokens,
-            label: stored.label,
-        };
-        Ok(Tree { leaf_id: head.row.leaf_id, nodes: stored.into_iter().map(node).collect() })
+        let mut rows = entries::nodes(&mut *connection, tenant.0, &shared).await?;
+        rows.extend(entries::nodes_by_seq(&mut *connection, tenant.0, session_id).await?);
+        Ok(Tree { leaf_id: head.row.leaf_id, nodes: rows.into_iter().map(TreeNode::from).collect() })
     }
 
     /// Sets or clears the label of an entry. On shared history the label shows in every session that shares it.
@@ -177,76 +139,6 @@ impl Service {
         seal(&mut transaction, Outcome::Done, &entry).await?;
         transaction.commit().await?;
         Ok(entry)
-    }
-
-    /// Moves the leaf. Onto a user message: the leaf is its parent and its text comes back.
-    pub async fn navigate(&self, tenant: Tenant, session_id: Uuid, navigate: Navigate) -> Result<Navigated> {
-        self.before_navigate(tenant, session_id, &navigate).await?;
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        let head = self.head_of(&row)?;
-        if navigate.target_id == row.head.leaf_id {
-            let snapshot = head.snapshot();
-            return Ok(Navigated { leaf_id: row.head.leaf_id, editor_text: None, summary_entry_id: None, snapshot });
-        }
-        let old_leaf_id = row.head.leaf_id;
-        let mut editor_text = None;
-        let mut target = None;
-        if let Some(id) = navigate.target_id {
-            let entry = load_entry(&mut transaction, tenant, session_id, id).await?;
-            if goes_back_to_editor(&entry) {
-                editor_text = message_of(&entry)?.map(|message| message.plain_text());
-                target = match entry.entry.parent_id {
-                    Some(parent) => Some(load_entry(&mut transaction, tenant, session_id, parent).await?),
-                    None => None,
-                };
-            } else {
-                target = Some(entry);
-            }
-        }
-        let leaf = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
-        let state = state_at(&mut transaction, tenant, leaf, head.state).await?;
-        let mut head = super::head::Head { row: row.head.clone(), state, ..head };
-        self.check_candidate(&mut transaction, tenant, &mut head).await?;
-        let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
-        sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
-        if head.row.fill_state != row.head.fill_state {
-            self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
-        }
-        let navigated = Navigated { leaf_id: row.head.leaf_id, editor_text, summary_entry_id: None, snapshot };
-        self.after_navigate(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
-        seal(&mut transaction, Outcome::Done, &navigated).await?;
-        transaction.commit().await?;
-        Ok(navigated)
-    }
-
-    /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
-    pub(crate) async fn land(
-        &self,
-        connection: &mut sqlx::PgConnection,
-        tenant: Tenant,
-        row: &mut sessions::SessionRow,
-        target: Option<&StoredEntry>,
-    ) -> Result<Leaf> {
-        let (place, id) = match target {
-            Some(stored) => {
-                let depth = stored.entry.head.depth;
-                (Leaf { session_id: stored.session_id, branch: stored.branch, depth }, Some(stored.entry.head.id))
-            }
-            None => (Leaf { session_id: row.id, branch: 0, depth: -1 }, None),
-        };
-        let foreign = place.session_id != row.id || (place.depth < 0 && row.parent_session.is_some());
-        let branch = if foreign {
-            let branch = row.head.next_branch;
-            row.head.next_branch += 1;
-            path::insert_branch(connection, tenant.0, row.id, branch, place).await?;
-            branch
-        } else {
-            place.branch
-        };
-        (row.head.leaf_branch, row.head.leaf_depth, row.head.leaf_id) = (branch, place.depth, id);
-        Ok(Leaf { session_id: row.id, branch, depth: place.depth })
     }
 
     pub(crate) async fn head_on(
@@ -299,6 +191,42 @@ pub(crate) async fn state_at(
     Ok(view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before }))
 }
 
+/// Every entry of a session: first the history that it shares with others, then its own. Places of the shared part
+/// are negative and end with -1; those of its own are their `seq`.
+async fn all(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    shared: &[Segment],
+    after: Option<i64>,
+    limit: i64,
+) -> Result<Vec<StoredEntry>> {
+    let shared_depths = shared.last().map_or(0, |segment| segment.to + 1);
+    let from = after.map_or(0, |after| after.saturating_add(1 + shared_depths).max(0));
+    let wanted = [(from, from.saturating_add(limit - 1))];
+    let mut page = entries::whole(&mut *connection, tenant.0, &path::clip(shared, &wanted)).await?;
+    let rest = limit - i64::try_from(page.len()).unwrap_or(limit);
+    if rest > 0 {
+        let after = after.unwrap_or(-1).max(-1);
+        page.extend(entries::by_seq(&mut *connection, tenant.0, session_id, after, rest).await?);
+    }
+    Ok(page)
+}
+
+impl From<NodeRow> for TreeNode {
+    fn from(row: NodeRow) -> TreeNode {
+        TreeNode {
+            id: row.id,
+            parent_id: row.parent_id,
+            kind: row.kind,
+            role: row.role,
+            tokens: u32::try_from(row.tokens).unwrap_or(0),
+            label: row.label,
+        }
+    }
+}
+
+/// One whole entry of the session's tree.
 pub(crate) async fn load_entry(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
@@ -309,12 +237,6 @@ pub(crate) async fn load_entry(
     let segment = Segment { session_id: place.session_id, branch: place.branch, from: place.depth, to: place.depth };
     let found = entries::whole(&mut *connection, tenant.0, &[segment]).await?;
     found.into_iter().next().ok_or(ServiceError::NotFound("entry"))
-}
-
-fn goes_back_to_editor(stored: &StoredEntry) -> bool {
-    let head = &stored.entry.head;
-    let spoken = head.kind == EntryType::Message && head.role == Some(Role::User) && head.shape.results.is_empty();
-    spoken || head.kind == EntryType::CustomMessage
 }
 
 /// The normalised message of a stored entry, with the ids that its shape gave it.

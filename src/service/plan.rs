@@ -13,6 +13,7 @@ use super::counting::Planning;
 use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::history::message_of;
+use super::navigation::own_file_lists;
 use super::state::{Service, Tenant};
 use super::view::{self, Loaded, Read};
 use super::work::Material;
@@ -236,6 +237,7 @@ impl SpanItems {
     fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
         self.files.note(&message, FileTable::new(&self.file_tools), &mut self.open_file);
+        own_file_lists(stored).iter().for_each(|lists| self.files.seed(lists));
         if let Some(messages) = &mut self.messages {
             messages.insert(stored.entry.head.id, serde_json::to_value(&message).unwrap_or(Value::Null));
         }

@@ -19,10 +19,18 @@ pub(crate) async fn fold<S: Send + 'static>(
     connection: &mut PgConnection,
     tenant: Tenant,
     segments: &[Segment],
+    state: S,
+    take: fn(&mut S, &StoredEntry) -> Result<()>,
+) -> Result<S> {
+    fold_all(entries::each(connection, tenant.0, segments), state, take).await
+}
+
+/// As [`fold`], of any entries.
+pub(crate) async fn fold_all<S: Send + 'static>(
+    mut entries: BoxStream<'_, sqlx::Result<StoredEntry>>,
     mut state: S,
     take: fn(&mut S, &StoredEntry) -> Result<()>,
 ) -> Result<S> {
-    let mut entries = entries::each(connection, tenant.0, segments);
     loop {
         let stretch = next(&mut entries).await?;
         if stretch.is_empty() {

@@ -126,8 +126,8 @@ impl Service {
                 Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
                 None => None,
             };
-            let leaf = self.land(connection, tenant, &mut row, target.as_ref()).await?;
-            head.state = state_at(connection, tenant, leaf, head.state).await?;
+            let landing = self.land(connection, tenant, &mut row, target.as_ref()).await?;
+            head.state = state_at(connection, tenant, landing.leaf, head.state).await?;
             head.row = row.head.clone();
             self.check_candidate(connection, tenant, &mut head).await?;
         }

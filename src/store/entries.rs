@@ -156,21 +156,81 @@ pub async fn by_seq(
     rows.iter().map(stored).collect()
 }
 
+/// As [`by_seq`], all of them, one by one as they come from the database.
+pub fn each_by_seq<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    own(executor, tenant, session_id, "e.item")
+}
+
 /// The heads of every entry of the session itself, by `seq`.
-pub async fn heads_by_seq(
-    executor: impl PgExecutor<'_>,
+pub async fn heads_by_seq<'e>(
+    executor: impl PgExecutor<'e> + 'e,
     tenant: Uuid,
     session_id: Uuid,
 ) -> sqlx::Result<Vec<StoredEntry>> {
-    let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-        "SELECT {HEAD_COLUMNS}, ''::text AS item FROM entries e
-         WHERE e.tenant_id = $1 AND e.session_id = $2 ORDER BY e.seq"
+    own(executor, tenant, session_id, "''::text").try_collect().await
+}
+
+fn own<'e>(
+    executor: impl PgExecutor<'e> + 'e,
+    tenant: Uuid,
+    session_id: Uuid,
+    item: &str,
+) -> BoxStream<'e, sqlx::Result<StoredEntry>> {
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {HEAD_COLUMNS}, {item} AS item FROM entries e WHERE e.tenant_id = $1 AND e.session_id = $2 ORDER BY e.seq"
     )))
     .bind(tenant)
     .bind(session_id)
+    .try_map(|row| stored(&row))
+    .fetch(executor)
+}
+
+/// An entry as a node of the tree.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct NodeRow {
+    pub id: Uuid,
+    pub parent_id: Option<Uuid>,
+    pub kind: String,
+    pub role: Option<String>,
+    pub tokens: i32,
+    pub label: Option<String>,
+}
+
+/// The nodes of a path's segments, in path order.
+pub async fn nodes(executor: impl PgExecutor<'_>, tenant: Uuid, segments: &[Segment]) -> sqlx::Result<Vec<NodeRow>> {
+    if segments.is_empty() {
+        return Ok(Vec::new());
+    }
+    sqlx::query_as(
+        "SELECT e.id, e.parent_id, e.kind, e.role, e.tokens, e.label
+         FROM unnest($2::uuid[], $3::int[], $4::bigint[], $5::bigint[]) s(session_id, branch, low, high)
+         JOIN entries e ON e.tenant_id = $1 AND e.session_id = s.session_id AND e.branch = s.branch
+            AND e.depth BETWEEN s.low AND s.high
+         ORDER BY e.depth",
+    )
+    .bind(tenant)
+    .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
+    .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
+    .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
+    .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
     .fetch_all(executor)
-    .await?;
-    rows.iter().map(stored).collect()
+    .await
+}
+
+/// Every node of the session itself, by `seq`.
+pub async fn nodes_by_seq(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<NodeRow>> {
+    sqlx::query_as(
+        "SELECT id, parent_id, kind, role, tokens, label FROM entries
+         WHERE tenant_id = $1 AND session_id = $2 ORDER BY seq",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .fetch_all(executor)
+    .await
 }
 
 /// Where an entry of one of these sessions sits. `seq` is the one that the id carries.

@@ -101,7 +101,8 @@ pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: U
 /// The sessions with a branch that grows from an entry of this one.
 pub async fn forks(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
-        "SELECT DISTINCT session_id FROM branches WHERE tenant_id = $1 AND parent_session = $2 AND session_id <> $2",
+        "SELECT DISTINCT session_id FROM branches
+         WHERE tenant_id = $1 AND parent_session = $2 AND parent_session <> session_id",
     )
     .bind(tenant)
     .bind(session_id)

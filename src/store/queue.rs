@@ -23,15 +23,18 @@ pub enum Kind {
     Compact,
     /// Counts a session's tokens again under another estimator.
     Recount,
+    /// Summarises the branch that a session is about to leave.
+    Depart,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 2] = [Kind::Compact, Kind::Recount];
+    pub const ALL: [Kind; 3] = [Kind::Compact, Kind::Recount, Kind::Depart];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Compact => "compact",
             Kind::Recount => "recount",
+            Kind::Depart => "depart",
         }
     }
 }

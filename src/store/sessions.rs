@@ -208,16 +208,19 @@ pub async fn delete(
     if hidden.rows_affected() == 0 {
         return Ok(false);
     }
+    // Only sessions that this one's history comes from can be freed by its end.
+    let line = super::path::sessions(connection, tenant, id).await?;
     super::events::erase(&mut *connection, tenant, id).await?;
     // Each round may free the parent of what it removed.
     loop {
         let removed = sqlx::query(
             "DELETE FROM sessions gone
-             WHERE tenant_id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (
+             WHERE tenant_id = $1 AND id = ANY($2) AND deleted_at IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM branches b
-                WHERE b.tenant_id = $1 AND b.parent_session = gone.id AND b.session_id <> gone.id)",
+                WHERE b.tenant_id = $1 AND b.parent_session = gone.id AND b.parent_session <> b.session_id)",
         )
         .bind(tenant)
+        .bind(&line)
         .execute(&mut *connection)
         .await?;
         if removed.rows_affected() == 0 {

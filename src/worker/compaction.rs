@@ -45,8 +45,8 @@ pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
     Ok(Committed::Replan)
 }
 
-/// The compaction needs nothing any more; neither does the job.
-async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
+/// Nothing is needed any more; nor is the job.
+pub(super) async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     let mut transaction = jobs.service.pool().begin().await?;
     let completed = queue::complete(&mut transaction, job.tenant, job.proof()).await?;
     transaction.commit().await?;

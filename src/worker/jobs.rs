@@ -6,7 +6,7 @@ use crate::service::error::ServiceError;
 use crate::service::state::{Service, Tenant};
 use crate::store::queue::{Job, Kind};
 
-use super::{Handler, Outcome, compaction};
+use super::{Handler, Outcome, compaction, departure};
 
 /// The service's own jobs. A new kind of job gets a variant of [`Kind`] and an arm here.
 pub struct Jobs {
@@ -18,6 +18,7 @@ impl Handler for Jobs {
     async fn run(&self, job: &Job) -> Outcome {
         let ended = match job.kind {
             Kind::Compact => compaction::run(self, job).await,
+            Kind::Depart => departure::run(self, job).await,
             Kind::Recount => self.service.recount(Tenant(job.tenant), job.session_id, job.proof()).await,
         };
         match ended {

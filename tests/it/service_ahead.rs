@@ -3,7 +3,7 @@
 use contextd::domain::compaction::{FillState, Reason};
 use contextd::service::append::{Append, Appended, OverflowReason};
 use contextd::service::compactions::{CompactRequest, Compaction, Status, Trigger};
-use contextd::service::history::Navigate;
+use contextd::service::navigation::Navigate;
 use contextd::service::sessions::SessionPatch;
 use contextd::service::state::{Options, Service};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ async fn a_candidate_of_a_branch_that_was_left_is_dropped() {
     let (stage, kept) = prepared(window()).await;
     let first = stage.service.entries(stage.tenant, stage.session, Default::default(), page()).await.unwrap();
     let target = first.items.iter().find(|entry| entry.role == Some("assistant")).unwrap().id;
-    let navigate = Navigate { target_id: Some(target) };
+    let navigate = Navigate { target_id: Some(target), ..Navigate::default() };
     stage.service.navigate(stage.tenant, stage.session, navigate).await.unwrap();
     assert_superseded(&read(&stage, &kept).await);
     let again = talk_until_something_happens(&stage).await.compaction.unwrap();

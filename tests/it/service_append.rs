@@ -4,7 +4,7 @@ use contextd::domain::format::Format;
 use contextd::service::append::Append;
 use contextd::service::compactions::CompactRequest;
 use contextd::service::error::ServiceError;
-use contextd::service::history::Navigate;
+use contextd::service::navigation::Navigate;
 use contextd::service::state::{Options, Service};
 use serde_json::json;
 
@@ -36,7 +36,11 @@ async fn an_append_of_nothing_moves_nothing() {
     assert_eq!(stage.try_append(nothing.clone()).await.unwrap().leaf_id, first.leaf_id);
     stage.append(vec![assistant("d")]).await;
 
-    stage.service.navigate(stage.tenant, stage.session, Navigate { target_id: Some(middle) }).await.unwrap();
+    stage
+        .service
+        .navigate(stage.tenant, stage.session, Navigate { target_id: Some(middle), ..Navigate::default() })
+        .await
+        .unwrap();
     stage.try_append(nothing).await.unwrap();
     let branched = stage.append(vec![user("e")]).await;
     let entry = stage.service.entry(stage.tenant, stage.session, branched.entries[0].id).await.unwrap();

@@ -4,7 +4,7 @@ use contextd::domain::compaction::Reason;
 use contextd::domain::settings::Strategy;
 use contextd::service::compactions::{CompactRequest, Status};
 use contextd::service::error::ServiceError;
-use contextd::service::history::Navigate;
+use contextd::service::navigation::Navigate;
 use contextd::store::queue;
 use serde_json::json;
 use uuid::Uuid;
@@ -106,7 +106,11 @@ async fn compactions_are_taken_back_one_after_the_other() {
     assert_eq!(context[..untouched.len()], untouched);
     assert_eq!(context.len(), untouched.len() + 3);
 
-    stage.service.navigate(stage.tenant, stage.session, Navigate { target_id: compacted }).await.unwrap();
+    stage
+        .service
+        .navigate(stage.tenant, stage.session, Navigate { target_id: compacted, ..Navigate::default() })
+        .await
+        .unwrap();
     revert(second.id).await.expect("on this path it is in force");
     assert_eq!(stage.context().await, between);
 }

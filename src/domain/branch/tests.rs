@@ -31,3 +31,11 @@ fn an_older_summary_is_squeezed_in_below_nine_tenths() {
     let compaction = plan_summary(&path("u10 k50 a10"), 40);
     assert_eq!(compaction.messages, [1, 2]);
 }
+
+#[test]
+fn results_in_a_users_message_are_skipped_like_others() {
+    let mut entries = path("u10 a10:c1 v90:c1 v90:c2 a10");
+    entries[3].shape.mixed = true;
+    let plan = plan_summary(&entries, 0);
+    assert_eq!((plan.messages, plan.tokens), (vec![0, 1, 3, 4], 10 + 10 + 89 + 10));
+}

@@ -1,5 +1,6 @@
 //! The entries of a pi session file (JSONL, versions 1 to 3).
 
+pub mod export;
 mod link;
 mod message;
 mod run;
@@ -80,6 +81,15 @@ pub fn compaction_record(value: &Value) -> Option<CompactionRecord> {
         from_hook: from_hook(value),
         ..CompactionRecord::default()
     })
+}
+
+/// What a `label` entry says: the id of the entry that it names, and the name; `None` clears. `None` for any other.
+pub fn label(value: &Value) -> Option<(String, Option<String>)> {
+    if value.get("type")?.as_str()? != "label" {
+        return None;
+    }
+    let name = value.get("label").and_then(Value::as_str).filter(|name| !name.is_empty());
+    Some((value.get("targetId")?.as_str()?.to_owned(), name.map(|name| name.replace('\0', "\u{fffd}"))))
 }
 
 /// The `details` of a `compaction` or `branch_summary` entry, which pi passes on unless a hook made it.

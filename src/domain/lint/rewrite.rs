@@ -70,7 +70,7 @@ fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
 /// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
 fn code(note: &Note) -> Option<&'static str> {
     Some(match note.code {
-        "item_repaired" | "error_flag_dropped" => return None,
+        "item_repaired" | "error_flag_dropped" | "parent_changed" => return None,
         "orphan_result_dropped" => "orphan_result",
         "duplicate_result_dropped" => "duplicate_result",
         "synthetic_result" => "call_without_result",

@@ -31,6 +31,9 @@ pub fn serialise(messages: &[Message]) -> String {
     text
 }
 
+/// Stands for a result without content.
+const NOT_SHOWN: &str = "(no output shown)";
+
 /// Takes out of a message what no summariser reads: the bytes of media, and what providers keep for a replay.
 pub fn strip(message: &mut Message) {
     message.opaque = None;
@@ -157,7 +160,7 @@ fn show_call(call: &ToolCall) -> String {
 
 fn show_result(result: &ToolResult) -> String {
     let texts: Vec<String> = result.content.iter().filter_map(shown).collect();
-    let text = cut(&texts.join("\n"));
+    let text = if result.content.is_empty() { NOT_SHOWN.to_owned() } else { cut(&texts.join("\n")) };
     let mark = if result.is_error { " (error)" } else { "" };
     format!("[Tool result]{mark}: {}", neutralise(&text))
 }

@@ -30,6 +30,8 @@ pub struct ReadItem {
     pub is_header: bool,
     /// The context size that the provider reported with it.
     pub usage: Option<u64>,
+    /// A pi label: the source id of the entry that it is for, and its text; none clears.
+    pub label: Option<(String, Option<String>)>,
     /// What an imported compaction says; its first kept entry is still a source id.
     pub record: Option<CompactionRecord>,
 }
@@ -92,6 +94,7 @@ fn read_one(item: Item, raw: &str, estimator: Estimator) -> ReadItem {
         parent: Parent::Previous,
         is_header: false,
         usage,
+        label: None,
         record: None,
         raw: raw.to_owned(),
         counted,
@@ -119,6 +122,7 @@ fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
             Some(None) => Parent::Root,
             Some(Some(id)) => Parent::Source(id),
         };
+        item.label = pi::label(value);
         if item.item.kind == EntryType::Compaction {
             item.record = pi::compaction_record(value);
             if let (Some(record), Some(first_kept)) = (&mut item.record, link.first_kept) {

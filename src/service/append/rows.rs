@@ -30,7 +30,15 @@ pub struct Planned {
     pub row: HeadRow,
     pub state: SessionState,
     pub warnings: Vec<Warning>,
+    pub labels: Vec<NewLabel>,
     pub now: DateTime<Utc>,
+}
+
+/// A label that an appended item gives to another entry, or takes from it.
+pub struct NewLabel {
+    pub session_id: Uuid,
+    pub seq: i64,
+    pub label: Option<String>,
 }
 
 /// A place to append behind.
@@ -75,6 +83,7 @@ impl<'a> Planner<'a> {
                 row: head.row.clone(),
                 state: head.state.clone(),
                 warnings: Vec::new(),
+                labels: Vec::new(),
                 now: clock::now(),
             },
             tips,
@@ -87,7 +96,10 @@ impl<'a> Planner<'a> {
     /// Plans items that follow the leaf one by one; `None` where they need the general case.
     pub fn linear(self, items: &[ReadItem]) -> Option<Planned> {
         let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
-        let plain = |item: &ReadItem| item.parent == Parent::Previous && item.item.kind != EntryType::Compaction;
+        let plain = |item: &ReadItem| {
+            let stands_alone = !matches!(item.item.kind, EntryType::Compaction | EntryType::Label);
+            item.parent == Parent::Previous && stands_alone
+        };
         if !at_leaf || !self.head.state.leaf_is_tip || !items.iter().all(plain) {
             return None;
         }
@@ -133,10 +145,20 @@ impl<'a> Planner<'a> {
             if item.is_header {
                 file_root = Some(cursor);
             }
+            self.note_label(item, &known);
         }
         // Nothing to append moves nothing, wherever it was to go.
         self.settle(if items.is_empty() { self.leaf() } else { cursor });
         Ok(self.planned)
+    }
+
+    fn note_label(&mut self, item: &ReadItem, known: &HashMap<String, Cursor>) {
+        let Some((target, label)) = &item.label else { return };
+        let place = self.here.get(target).or_else(|| known.get(target));
+        if let Some((place, id)) = place.and_then(|place| Some((place, place.id?))) {
+            let (session_id, seq) = (place.session_id, clock::seq_of(id));
+            self.planned.labels.push(NewLabel { session_id, seq, label: label.clone() });
+        }
     }
 
     /// Places of stored entries that these items name; a source id that is stored already is refused.
@@ -151,6 +173,7 @@ impl<'a> Planner<'a> {
             Parent::Source(id) => Some(id.clone()),
             _ => None,
         }));
+        wanted.extend(items.iter().filter_map(|item| item.label.as_ref()).map(|(target, _)| target.clone()));
         let linked = items.iter().any(|item| item.parent != Parent::Previous);
         if !linked || wanted.is_empty() {
             return Ok(HashMap::new());

@@ -7,8 +7,9 @@ use uuid::Uuid;
 use super::ask::{About, cancels};
 use crate::domain::hook::Event;
 use crate::domain::hook::answer::{self, Given, Verdict};
+use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
-use crate::service::history::{Navigate, Navigated};
+use crate::service::navigation::{Departure, Navigate, Navigated};
 use crate::service::state::{Service, Tenant};
 use crate::service::view;
 
@@ -37,7 +38,20 @@ impl Service {
             view::place(&mut connection, tenant, session_id, target).await?;
         }
         drop(connection);
-        let data = json!({"preparation": {"target_id": navigate.target_id, "old_leaf_id": old_leaf_id}});
+        let departure = Departure::of(navigate, old_leaf_id);
+        let plan = match navigate.summarize {
+            true => self.plan_departure(tenant, session_id, clock::new_id(), departure).await?,
+            false => None,
+        };
+        let data = json!({"preparation": {
+            "target_id": navigate.target_id,
+            "old_leaf_id": old_leaf_id,
+            "summarize": navigate.summarize,
+            "common_ancestor_id": plan.as_ref().and_then(|plan| plan.ancestor_id),
+            "entry_ids": plan.as_ref().map(|plan| plan.entry_ids.as_slice()).unwrap_or_default(),
+            "instructions": navigate.instructions,
+            "replace_instructions": navigate.replace_instructions,
+        }});
         let about = About { tenant, session_id, compaction_id: None };
         let mut given = None;
         for hook in hooks.of(Event::BeforeNavigate) {

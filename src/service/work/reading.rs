@@ -21,6 +21,7 @@ use crate::domain::summary::transcript::strip;
 use crate::domain::view::ViewItem;
 use crate::service::error::Result;
 use crate::service::history::message_of;
+use crate::service::navigation::own_file_lists;
 use crate::service::plan::seeded_files;
 use crate::service::tool_calls::join;
 use crate::store::entries::StoredEntry;
@@ -165,6 +166,7 @@ impl Reading {
             return Ok(());
         }
         self.records.add(&message, FileTable::new(&material.settings.file_tools));
+        own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
         if material.asks() && !(in_history && material.afresh()) {
             mask::apply(&mut message, &cut);
             strip(&mut message);

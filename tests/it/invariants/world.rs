@@ -12,7 +12,8 @@ use contextd::service::append::Append;
 use contextd::service::compactions::{Committed, CompactRequest, Compaction, Status};
 use contextd::service::context::{Context, Rebuild};
 use contextd::service::error::ServiceError;
-use contextd::service::history::{EntryQuery, EntryView, Navigate};
+use contextd::service::history::{EntryQuery, EntryView};
+use contextd::service::navigation::Navigate;
 use contextd::service::sessions::{NewSession, SessionPatch};
 use contextd::service::state::{Options, PageRequest, Service, Tenant};
 use contextd::service::work::{Begin, SummaryOutcome, Work};
@@ -351,7 +352,8 @@ impl World {
     }
 
     async fn navigate(&mut self, target_id: Option<Uuid>) {
-        let navigated = self.service.navigate(self.tenant, self.id(), Navigate { target_id }).await.unwrap();
+        let navigated =
+            self.service.navigate(self.tenant, self.id(), Navigate { target_id, ..Navigate::default() }).await.unwrap();
         let model = self.model_mut();
         let parent = target_id.and_then(|id| model.nodes[&id].parent);
         let expected = if navigated.editor_text.is_some() { parent } else { target_id };

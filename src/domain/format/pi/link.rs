@@ -27,7 +27,8 @@ pub struct LinkError {
 }
 
 /// Links a batch. With a header that names no version (or 1) the entries are one chain; else they say their
-/// places themselves. A batch without a header continues a file of the newest version.
+/// places themselves. A batch without a header continues a file of the newest version; with one it is a whole file,
+/// and an entry under a parent that the file does not hold is a root, as pi reads it.
 ///
 /// # Errors
 /// Two items of one id.
@@ -38,6 +39,13 @@ pub fn link(items: &[Value]) -> Result<Vec<PiLink>, LinkError> {
         Some(header) if version(header) < 2 => chain(items, header),
         _ => items.iter().map(own_place).collect(),
     };
+    let mut links = links;
+    if header.is_some() {
+        let ids: HashSet<String> = links.iter().filter_map(|place| place.source_id.clone()).collect();
+        for place in &mut links {
+            place.parent = place.parent.take().map(|parent| parent.filter(|parent| ids.contains(parent)));
+        }
+    }
     for (index, place) in links.iter().enumerate() {
         if let Some(id) = place.source_id.as_deref().filter(|id| !seen.insert(*id)) {
             return Err(LinkError { index, error: error("/id", &format!("the id {id:?} occurs twice")) });

@@ -1,0 +1,59 @@
+//! Sessions as files.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::AppState;
+use super::context::FORMATS;
+use super::problem::Result;
+use super::query::{FromQuery, Ids, Params, Query};
+use crate::domain::format::Format;
+use crate::service::export::Export;
+use crate::service::state::Tenant;
+
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(export_session))
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the parameters; `FromQuery` reads them")]
+struct ExportSession {
+    /// `pi` gives a session file with every branch, any other format the items of one path.
+    format: Format,
+    /// Another leaf than the session's.
+    leaf_id: Option<Uuid>,
+}
+
+impl FromQuery for Export {
+    fn read(params: &mut Params) -> Option<Self> {
+        let leaf_id = params.value("leaf_id", "an id");
+        let Some(word) = params.text("format") else {
+            params.fault("format", format!("is needed: {FORMATS}"));
+            return None;
+        };
+        let format = Format::parse(&word);
+        if format.is_none() {
+            params.fault("format", format!("must be {FORMATS}"));
+        }
+        Some(Export { format: format?, leaf_id })
+    }
+}
+
+/// Writes a session as JSON Lines.
+#[utoipa::path(get, path = "/v1/sessions/{sid}/export", tag = "sessions", params(("sid" = Uuid, Path), ExportSession),
+    responses((status = 200, body = String, content_type = "application/x-ndjson")))]
+async fn export_session(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(sid): Ids<Uuid>,
+    Query(export): Query<Export>,
+) -> Result<impl IntoResponse> {
+    let text = state.service.export(tenant, sid, export).await?;
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text))
+}

@@ -1,0 +1,159 @@
+//! From the call that leaves a branch to the summary of it: asked of a worker, waited for, and written by rules
+//! where it does not come in time.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{Departure, DepartureWork, Draft, Left, Navigate, json_text};
+use crate::domain::compaction::Fallback;
+use crate::domain::hook::answer::Given;
+use crate::domain::settings::OnUpstreamFailure;
+use crate::domain::summary::{Allowance, builtin};
+use crate::domain::verify;
+use crate::service::clock;
+use crate::service::error::{Result, ServiceError};
+use crate::service::state::{Service, Tenant};
+use crate::service::work::SummaryOutcome;
+use crate::store::departures;
+use crate::store::queue::{self, Kind, NewJob};
+
+const POLL_FROM: Duration = Duration::from_millis(5);
+const POLL_TO: Duration = Duration::from_millis(100);
+
+impl Service {
+    /// Has the branch summarised that a move to the target would leave.
+    pub(super) async fn leave(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        navigate: &Navigate,
+        given: Option<&Given>,
+        deadline: Instant,
+    ) -> Result<Left> {
+        let leaf_id = self.session_row(tenant, session_id).await?.head.leaf_id;
+        let departure = Departure::of(navigate, leaf_id);
+        if departure.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &departure).await? {
+            return Ok(Left { leaf_id, drafted: None });
+        }
+        if let Some(given) = given
+            && let Some(draft) = self.take_given(tenant, session_id, &departure, given).await?
+        {
+            return Ok(Left { leaf_id, drafted: Some((clock::new_id(), draft)) });
+        }
+        let id = self.ask_worker(tenant, session_id, &departure).await?;
+        let draft = match self.wait_for_draft(tenant, session_id, id, deadline).await? {
+            Some(draft) => draft,
+            None => self.write_without_model(tenant, session_id, id, departure).await?,
+        };
+        Ok(Left { leaf_id, drafted: Some((id, draft)) })
+    }
+
+    /// A hook's summary, where it stands up to what a model's has to.
+    async fn take_given(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        departure: &Departure,
+        given: &Given,
+    ) -> Result<Option<Draft>> {
+        let Some(work) = self.plan_departure(tenant, session_id, clock::new_id(), departure.clone()).await? else {
+            return Ok(None);
+        };
+        let estimator = work.settings.estimator;
+        if let Err(fault) = verify::check_summary(&given.summary, None, work.replaced_tokens, estimator) {
+            tracing::warn!(tenant = %tenant.0, %session_id, %fault, "the summary of a hook is not taken");
+            return Ok(None);
+        }
+        let outcome = SummaryOutcome { history: Some(given.summary.clone()), ..SummaryOutcome::default() };
+        let details = given.details.clone().and_then(|details| serde_json::from_value(details).ok());
+        let mut draft = work.draft(outcome);
+        draft.from_hook = true;
+        draft.details = details.unwrap_or(draft.details);
+        Ok(Some(draft))
+    }
+
+    async fn ask_worker(&self, tenant: Tenant, session_id: Uuid, departure: &Departure) -> Result<Uuid> {
+        let mut transaction = self.pool().begin().await?;
+        if queue::live(&mut *transaction, tenant.0).await? >= self.options().max_queued_jobs {
+            return Err(ServiceError::QueueFull { retry_after: 5 });
+        }
+        let id = clock::new_id();
+        departures::ask(&mut *transaction, tenant.0, session_id, id, &json_text(departure)?, clock::now()).await?;
+        let job = NewJob {
+            id: clock::new_id(),
+            session_id,
+            kind: Kind::Depart,
+            compaction_id: None,
+            delay: Duration::ZERO,
+            max_attempts: self.options().max_attempts,
+        };
+        queue::enqueue(&mut transaction, tenant.0, &job).await?;
+        transaction.commit().await?;
+        Ok(id)
+    }
+
+    /// `None`: it did not come in time.
+    async fn wait_for_draft(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        id: Uuid,
+        deadline: Instant,
+    ) -> Result<Option<Draft>> {
+        let mut pause = POLL_FROM;
+        loop {
+            let row = departures::get(self.pool(), tenant.0, session_id).await?;
+            let row = row.filter(|row| row.id == id).ok_or_else(|| {
+                let detail = "a newer navigation of this session has taken the place of this one".to_owned();
+                ServiceError::Conflict { code: "navigation_superseded", detail }
+            })?;
+            if let Some(draft) = row.draft {
+                return Ok(Some(serde_json::from_str(&draft).context("a stored draft")?));
+            }
+            if let Some(error) = row.error {
+                return Err(failed(&error));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
+            pause = (pause * 2).min(POLL_TO);
+        }
+    }
+
+    /// The built-in summariser's, where the session allows it to stand in.
+    async fn write_without_model(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        id: Uuid,
+        departure: Departure,
+    ) -> Result<Draft> {
+        let Some(work) = self.plan_departure(tenant, session_id, id, departure).await? else {
+            return Err(ServiceError::NotFound("session"));
+        };
+        if work.settings.on_upstream_failure == OnUpstreamFailure::Fail {
+            return Err(failed("the summary was not ready in time"));
+        }
+        Ok(tokio::task::spawn_blocking(move || by_rules(&work)).await.context("a summary")?)
+    }
+}
+
+fn by_rules(work: &DepartureWork) -> Draft {
+    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
+    let mut outcome = SummaryOutcome { fallback, builtin: true, ..SummaryOutcome::default() };
+    for task in &work.tasks {
+        let share = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).share(task.part, 1);
+        let mut task = task.clone();
+        task.max_output_tokens = task.max_output_tokens.min(share);
+        outcome.history = Some(builtin::summarise(&task));
+    }
+    work.draft(outcome)
+}
+
+fn failed(detail: &str) -> ServiceError {
+    ServiceError::Conflict { code: "summary_failed", detail: format!("the branch was not summarised: {detail}") }
+}

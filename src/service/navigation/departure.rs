@@ -1,0 +1,367 @@
+//! The work of a departure: which entries a branch summary tells, and the summary around what the model wrote.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Navigate, json_text};
+use crate::domain::branch::{self, BranchPlan};
+use crate::domain::compaction::{Fallback, FileLists, UpstreamReport};
+use crate::domain::entry::EntryType;
+use crate::domain::files::{FileOps, FileTable, OpenFile};
+use crate::domain::format::{Format, pi};
+use crate::domain::identifiers::{self, Wanted};
+use crate::domain::json;
+use crate::domain::ledger::{Ledger, Recorder};
+use crate::domain::message::{Block, Message, Role};
+use crate::domain::settings::Settings;
+use crate::domain::summary::transcript::strip;
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, framing};
+use crate::service::compactions::Committed;
+use crate::service::error::Result;
+use crate::service::history::message_of;
+use crate::service::state::{Service, Tenant};
+use crate::service::stretches;
+use crate::service::view::{self, Loaded, Read};
+use crate::service::work::SummaryOutcome;
+use crate::store::departures;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Leaf};
+use crate::store::queue::{self, Completed, LeaseProof};
+
+/// The most that a branch summary may take, in tokens, and what it may take however short the branch is.
+const LONGEST: u32 = 4_096;
+const SHORTEST: u64 = 1_024;
+
+/// A move that leaves a branch: from where, to where, and what of it is to be told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Departure {
+    pub leaf_id: Option<Uuid>,
+    pub target_id: Option<Uuid>,
+    pub instructions: Option<String>,
+    pub replace_instructions: bool,
+}
+
+impl Departure {
+    pub fn of(navigate: &Navigate, leaf_id: Option<Uuid>) -> Departure {
+        Departure {
+            leaf_id,
+            target_id: navigate.target_id,
+            instructions: navigate.instructions.clone(),
+            replace_instructions: navigate.replace_instructions,
+        }
+    }
+}
+
+/// Everything that a worker needs to summarise a branch without the database.
+pub struct DepartureWork {
+    pub tenant: Tenant,
+    pub session_id: Uuid,
+    pub id: Uuid,
+    pub departure: Departure,
+    pub settings: Arc<Settings>,
+    /// Where the old path and the target's part; `None`: at the root.
+    pub ancestor_id: Option<Uuid>,
+    /// The entries that are told, oldest first.
+    pub entry_ids: Vec<Uuid>,
+    pub tasks: Vec<SummaryTask>,
+    pub upstream: Option<String>,
+    /// Size of what the summary tells.
+    pub replaced_tokens: u64,
+    files: FileLists,
+    ledger: Ledger,
+    identifiers: Vec<Wanted>,
+}
+
+/// A branch summary as it will stand at the target.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Draft {
+    pub text: String,
+    pub details: FileLists,
+    /// The summary came from a hook, so its file lists are not passed on.
+    pub from_hook: bool,
+    pub messages: u32,
+    pub upstream: UpstreamReport,
+    pub fallback: Fallback,
+}
+
+/// A departure on the heads of both paths.
+struct Planned {
+    old: Loaded,
+    ancestor: Option<usize>,
+    /// The first entry that is left, an index into `old`.
+    first: usize,
+    /// Indexes from `first` on.
+    plan: BranchPlan,
+}
+
+impl Service {
+    /// What is asked of the worker for this session. `None`: nothing, or not any more.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn begin_departure(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<DepartureWork>> {
+        let Some(row) = departures::get(self.pool(), tenant.0, session_id).await? else { return Ok(None) };
+        if row.draft.is_some() || row.error.is_some() {
+            return Ok(None);
+        }
+        let departure = serde_json::from_str(&row.request).context("a stored departure")?;
+        self.plan_departure(tenant, session_id, row.id, departure).await
+    }
+
+    /// Gives the summary, or why there is none, to the call that waits for it.
+    pub async fn end_departure(
+        &self,
+        work: &DepartureWork,
+        draft: std::result::Result<&Draft, String>,
+        lease: LeaseProof,
+    ) -> Result<Committed> {
+        let mut transaction = self.pool().begin().await?;
+        let (tenant, session_id) = (work.tenant.0, work.session_id);
+        if queue::complete(&mut transaction, tenant, lease).await? == Completed::LeaseLost {
+            return Ok(Committed::LeaseLost);
+        }
+        let draft = match draft {
+            Ok(draft) => Ok(json_text(draft)?),
+            Err(error) => Err(error.replace('\0', "")),
+        };
+        let answer = draft.as_deref().map_err(String::as_str);
+        departures::answer(&mut *transaction, tenant, session_id, work.id, answer).await?;
+        transaction.commit().await?;
+        Ok(Committed::Done)
+    }
+
+    pub(super) async fn has_something_to_tell(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        departure: &Departure,
+    ) -> Result<bool> {
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        Ok(!planned(&mut connection, tenant, session_id, departure, &head.settings).await?.plan.messages.is_empty())
+    }
+
+    /// `None`: the session or one of its leaves is gone, or there is nothing to tell.
+    pub(crate) async fn plan_departure(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        id: Uuid,
+        departure: Departure,
+    ) -> Result<Option<DepartureWork>> {
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let planned = planned(&mut connection, tenant, session_id, &departure, &head.settings).await?;
+        if planned.plan.messages.is_empty() {
+            return Ok(None);
+        }
+        let reading = Reading::new(&planned, head.settings.clone());
+        let leaf = leaf_of(&mut connection, tenant, session_id, departure.leaf_id).await?;
+        let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
+        let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
+        let reading = stretches::fold(&mut connection, tenant, &left, reading, Reading::take).await?;
+        drop(connection);
+        Ok(Some(work(tenant, session_id, id, departure, &planned, reading)))
+    }
+}
+
+async fn planned(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    departure: &Departure,
+    settings: &Settings,
+) -> Result<Planned> {
+    let old = path_to(connection, tenant, session_id, departure.leaf_id).await?;
+    let target = path_to(connection, tenant, session_id, departure.target_id).await?;
+    let parting = branch::departure(&old.heads, &target.heads);
+    let first = old.heads.len() - parting.entries.len();
+    let plan = branch::plan_summary(old.heads.get(first..).unwrap_or_default(), u64::from(settings.usable()));
+    Ok(Planned { ancestor: parting.ancestor, first, plan, old })
+}
+
+async fn path_to(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Option<Uuid>) -> Result<Loaded> {
+    let leaf = leaf_of(connection, tenant, session_id, id).await?;
+    view::load_path(connection, tenant, leaf, false, Read::Heads).await
+}
+
+async fn leaf_of(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Option<Uuid>) -> Result<Leaf> {
+    let Some(id) = id else { return Ok(Leaf { session_id, branch: 0, depth: -1 }) };
+    let place = view::place(connection, tenant, session_id, id).await?;
+    Ok(Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth })
+}
+
+/// The entries of the branch on their way past.
+struct Reading {
+    first_depth: i64,
+    told: HashSet<usize>,
+    visited: HashSet<usize>,
+    passed_on: HashSet<usize>,
+    settings: Arc<Settings>,
+    messages: Vec<Message>,
+    /// Ids of the calls that are told.
+    called: HashSet<String>,
+    calls: Recorder,
+    identifiers: identifiers::Span,
+    files: FileOps,
+    open_file: OpenFile,
+}
+
+impl Reading {
+    fn new(planned: &Planned, settings: Arc<Settings>) -> Reading {
+        let BranchPlan { messages, visited, summaries, .. } = &planned.plan;
+        Reading {
+            first_depth: planned.old.heads.get(planned.first).map_or(0, |head| head.depth),
+            told: messages.iter().copied().collect(),
+            visited: visited.iter().copied().collect(),
+            passed_on: summaries.iter().copied().collect(),
+            settings,
+            messages: Vec::new(),
+            called: HashSet::new(),
+            calls: Recorder::default(),
+            identifiers: identifiers::Span::default(),
+            files: FileOps::default(),
+            open_file: OpenFile::default(),
+        }
+    }
+
+    /// Takes in the next entry, in path order.
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let Ok(index) = usize::try_from(stored.entry.head.depth - self.first_depth) else { return Ok(()) };
+        if self.passed_on.contains(&index) {
+            passed_on(stored).iter().for_each(|lists| self.files.seed(lists));
+        }
+        let Some(mut message) = told_by(stored)? else { return Ok(()) };
+        // Whatever is told in words, the ledger names every call: going back in a conversation undoes none.
+        self.calls.add(&message);
+        if self.visited.contains(&index) {
+            self.files.note(&message, FileTable::new(&self.settings.file_tools), &mut self.open_file);
+        }
+        let is_told = self.told.contains(&index);
+        self.called.extend(message.tool_calls().filter(|_| is_told).map(|call| call.id.clone()));
+        self.keep(&mut message, is_told);
+        if !message.content.is_empty() {
+            self.identifiers.add(&message);
+            strip(&mut message);
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+
+    /// Of an entry that is not told only whether its results were errors: else the calls would seem unanswered.
+    fn keep(&self, message: &mut Message, is_told: bool) {
+        message.content.retain_mut(|block| match block {
+            Block::ToolResult(result) => {
+                result.content = Vec::new();
+                self.called.contains(&result.tool_call_id)
+            }
+            _ => is_told,
+        });
+    }
+}
+
+/// What an entry says to a summariser; a compaction says its summary.
+fn told_by(stored: &StoredEntry) -> Result<Option<Message>> {
+    if stored.entry.head.kind != EntryType::Compaction {
+        return message_of(stored);
+    }
+    let record = stored.record.as_deref();
+    let summary = record.and_then(|record| record.summary_body.as_ref().or(record.summary.as_ref()));
+    let says = summary.filter(|summary| !summary.is_empty());
+    Ok(says.map(|summary| Message::text(Role::CompactionSummary, summary.as_str())))
+}
+
+/// The file lists of a branch summary of the service's own, for a compaction that replaces it. Of pi's, a compaction
+/// takes none, as in pi.
+pub(crate) fn own_file_lists(stored: &StoredEntry) -> Option<FileLists> {
+    let is_own = stored.entry.head.kind == EntryType::BranchSummary && stored.entry.source_format == Format::Native;
+    is_own.then(|| passed_on(stored)).flatten()
+}
+
+/// The file lists of an earlier branch summary, unless a hook made it.
+fn passed_on(stored: &StoredEntry) -> Option<FileLists> {
+    let item = json::parse_lenient(&stored.entry.item).ok()?;
+    if stored.entry.source_format == Format::Pi {
+        return (!pi::from_hook(&item)).then(|| pi::file_lists(&item));
+    }
+    let from_hook = item.get("from_hook").and_then(serde_json::Value::as_bool).unwrap_or(false);
+    serde_json::from_value(item.get("details")?.clone()).ok().filter(|_| !from_hook)
+}
+
+fn work(
+    tenant: Tenant,
+    session_id: Uuid,
+    id: Uuid,
+    departure: Departure,
+    planned: &Planned,
+    reading: Reading,
+) -> DepartureWork {
+    let settings = reading.settings;
+    let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
+    let replaced_tokens = planned.plan.tokens.max(SHORTEST);
+    let allowance = Allowance::new(replaced_tokens, settings.reserve_tokens);
+    let mut ledger = Ledger::default();
+    ledger.extend(reading.calls);
+    DepartureWork {
+        tenant,
+        session_id,
+        id,
+        ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
+        entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
+        tasks: vec![task(&departure, &settings, reading.messages)],
+        upstream: settings.upstream.clone(),
+        replaced_tokens,
+        files: reading.files.lists(),
+        ledger,
+        identifiers: identifiers::carry(&[], reading.identifiers.wanted(), allowance.identifiers),
+        departure,
+        settings,
+    }
+}
+
+fn task(departure: &Departure, settings: &Settings, messages: Vec<Message>) -> SummaryTask {
+    let own = departure.instructions.clone().filter(|text| !text.trim().is_empty());
+    let (prompt, instructions) = match own {
+        Some(text) if departure.replace_instructions => (Some(text), None),
+        own => (settings.prompt.clone(), own.or_else(|| settings.instructions.clone())),
+    };
+    let bound = LONGEST.min(settings.reserve_tokens).max(1);
+    SummaryTask {
+        part: SummaryPart::Branch,
+        template: settings.template,
+        prompt,
+        previous: None,
+        messages: messages.into(),
+        focus_topic: settings.focus_topic.clone(),
+        instructions,
+        shown: None,
+        max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+    }
+}
+
+impl DepartureWork {
+    /// The summary with all that code adds: lost identifiers, file lists, the ledger of calls, framing.
+    pub fn draft(&self, outcome: SummaryOutcome) -> Draft {
+        let body = outcome.history.as_deref().unwrap_or_default();
+        let allowance = Allowance::new(self.replaced_tokens, self.settings.reserve_tokens);
+        let ledger = self.ledger.render(allowance.appendix);
+        let files = self.files.within(allowance.appendix);
+        let frame = |lost: Option<&str>| framing::frame_branch(&self.settings, body, lost, &files, &ledger);
+        let bare = frame(None);
+        let (missing, _) = identifiers::check(&bare, &self.identifiers);
+        let restored = identifiers::restore(&missing, allowance.identifiers);
+        Draft {
+            text: restored.map_or(bare, |restored| frame(Some(&restored.block))),
+            details: self.files.clone(),
+            from_hook: false,
+            messages: u32::try_from(self.entry_ids.len()).unwrap_or(u32::MAX),
+            upstream: outcome.upstream,
+            fallback: outcome.fallback,
+        }
+    }
+}

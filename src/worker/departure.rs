@@ -1,0 +1,41 @@
+//! The departure job: a branch that is about to be left is summarised. The call that asked waits for the draft.
+
+use super::compaction::end;
+use super::jobs::Jobs;
+use super::summarise::{Request, summarise};
+use crate::domain::settings::Strategy;
+use crate::service::compactions::Committed;
+use crate::service::error::{Result, ServiceError};
+use crate::service::navigation::{DepartureWork, Draft};
+use crate::service::state::Tenant;
+use crate::store::queue::Job;
+
+/// Writes the summary that the session's newest departure asks for.
+///
+/// # Errors
+/// The database's; the queue tries again.
+pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
+    let work = match jobs.service.begin_departure(Tenant(job.tenant), job.session_id).await {
+        Ok(Some(work)) => work,
+        Ok(None) | Err(ServiceError::NotFound(_)) => return end(jobs, job).await,
+        Err(error) => return Err(error),
+    };
+    let drafted = draft(jobs, &work).await;
+    jobs.service.end_departure(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
+}
+
+async fn draft(jobs: &Jobs, work: &DepartureWork) -> std::result::Result<Draft, String> {
+    let request = Request {
+        tasks: &work.tasks,
+        settings: &work.settings,
+        builtin: work.settings.strategy == Strategy::Summarize,
+        upstream: work.upstream.as_deref(),
+        replaced_tokens: work.replaced_tokens,
+        prefix: None,
+    };
+    let outcome = summarise(&jobs.upstreams, &request).await.map_err(|failure| failure.to_string())?;
+    let span = tracing::Span::current();
+    span.record("upstream", outcome.upstream.name.as_deref());
+    span.record("fallback", outcome.fallback.reason.as_deref());
+    Ok(work.draft(outcome))
+}
