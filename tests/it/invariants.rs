@@ -9,6 +9,7 @@ mod checks;
 mod chunks;
 mod generate;
 mod items;
+mod known;
 mod world;
 
 use std::cell::{Cell, RefCell};
