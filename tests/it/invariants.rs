@@ -10,6 +10,7 @@ mod chunks;
 mod generate;
 mod items;
 mod known;
+mod races;
 mod world;
 
 use std::cell::{Cell, RefCell};

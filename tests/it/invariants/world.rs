@@ -4,19 +4,16 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use contextd::domain::compaction::Reason;
 use contextd::domain::format::Format;
-use contextd::domain::summary::SummaryPart;
 use contextd::llm::Upstreams;
 use contextd::service::append::Append;
-use contextd::service::compactions::{Committed, CompactRequest, Compaction, Status};
+use contextd::service::compactions::{CompactRequest, Compaction, Status};
 use contextd::service::context::{Context, Rebuild};
 use contextd::service::error::ServiceError;
 use contextd::service::history::{EntryQuery, EntryView};
 use contextd::service::navigation::Navigate;
 use contextd::service::sessions::{NewSession, SessionPatch};
 use contextd::service::state::{Options, PageRequest, Service, Tenant};
-use contextd::service::work::{Begin, SummaryOutcome, Work};
 use contextd::store::queue::{self, Job};
 use contextd::worker::{Handler, Jobs, Outcome};
 use serde_json::value::{RawValue, to_raw_value};
@@ -24,7 +21,7 @@ use serde_json::{Map, Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::generate::{Appending, Case, Change, HUGE, Operation, Race};
+use super::generate::{Appending, Case, Change, HUGE, Operation};
 use super::items::render;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -82,7 +79,7 @@ impl Model {
         path
     }
 
-    fn any(&self, place: u16) -> Option<Uuid> {
+    pub fn any(&self, place: u16) -> Option<Uuid> {
         if self.order.is_empty() { None } else { Some(self.order[usize::from(place) % self.order.len()]) }
     }
 }
@@ -153,7 +150,7 @@ impl World {
     }
 
     /// Has a context that is larger than the window compacted, as handing it out would.
-    async fn relieve(&mut self) -> bool {
+    pub async fn relieve(&mut self) -> bool {
         let Some(relieved) = self.service.relieve(self.tenant, self.id()).await.unwrap() else { return false };
         let ended = self.service.compaction(self.tenant, relieved.compaction.id).await.unwrap();
         let result = ended.result.unwrap();
@@ -165,7 +162,7 @@ impl World {
     }
 
     /// Asks for a compaction. One that was prepared ahead is there at once.
-    async fn ask(&mut self, request: CompactRequest) -> Status {
+    pub async fn ask(&mut self, request: CompactRequest) -> Status {
         let asked = self.service.compact(self.tenant, self.id(), request, MANUAL_WAIT).await.unwrap();
         if asked.status == Status::Succeeded {
             self.compactions_done += 1;
@@ -221,7 +218,7 @@ impl World {
         }
     }
 
-    async fn append(&mut self, appending: &Appending) -> Effect {
+    pub async fn append(&mut self, appending: &Appending) -> Effect {
         let items = render(appending.format, &appending.turns, appending.pretty, &mut self.counter);
         let raw: Vec<String> = items.iter().map(|item| item.get().to_owned()).collect();
         let parent_id = appending.under.and_then(|place| self.model().any(place));
@@ -281,16 +278,11 @@ impl World {
         if compacted { Effect::Other } else { effect }
     }
 
-    async fn has_ended(&self, compaction: Uuid) -> bool {
-        let found = self.service.compaction(self.tenant, compaction).await.unwrap();
-        !matches!(found.status, Status::Queued | Status::Running)
-    }
-
-    async fn claim(&self) -> Option<Job> {
+    pub async fn claim(&self) -> Option<Job> {
         queue::claim(self.service.pool(), 1, LEASE, Uuid::nil()).await.unwrap().pop()
     }
 
-    async fn check_ended(&mut self, ended: &Compaction, before: u64, view: &Context) {
+    pub async fn check_ended(&mut self, ended: &Compaction, before: u64, view: &Context) {
         assert!(matches!(ended.status, Status::Succeeded | Status::Skipped), "{ended:?}");
         let result = ended.result.as_ref().unwrap();
         assert!(result.tokens_after <= result.tokens_before, "a compaction grew the context: {result:?}");
@@ -355,7 +347,7 @@ impl World {
         model.leaf = Some(id);
     }
 
-    async fn navigate(&mut self, target_id: Option<Uuid>) {
+    pub async fn navigate(&mut self, target_id: Option<Uuid>) {
         let navigated =
             self.service.navigate(self.tenant, self.id(), Navigate { target_id, ..Navigate::default() }).await.unwrap();
         let model = self.model_mut();
@@ -415,89 +407,6 @@ impl World {
             Err(ServiceError::Conflict { .. }) => {}
             Err(error) => panic!("{error:?}"),
         }
-    }
-
-    async fn begin(&mut self) -> Option<(Job, Box<Work>)> {
-        if self.ask(CompactRequest { force: true, ..CompactRequest::default() }).await == Status::Succeeded {
-            return None;
-        }
-        let job = self.claim().await.unwrap();
-        match self.service.begin_compaction(self.tenant, job.compaction_id.unwrap()).await.unwrap() {
-            Begin::Work(work) => Some((job, work)),
-            Begin::Ended => {
-                assert_eq!(self.jobs.run(&job).await, Outcome::Done);
-                None
-            }
-        }
-    }
-
-    /// A summary of what the work asks for.
-    fn summary(work: &Work) -> SummaryOutcome {
-        let has = |part| work.summary_tasks.iter().any(|task| task.part == part).then(|| "- did things".to_owned());
-        SummaryOutcome {
-            history: has(SummaryPart::History),
-            turn_prefix: has(SummaryPart::TurnPrefix),
-            ..SummaryOutcome::default()
-        }
-    }
-
-    async fn race(&mut self, race: Race, meanwhile: &Appending) {
-        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
-        let Some((job, work)) = self.begin().await else { return };
-        let (service, outcome) = (self.service.clone(), World::summary(&work));
-        let commit = async |job: &Job| service.commit_compaction(&work, outcome.clone(), job.proof()).await.unwrap();
-        match race {
-            Race::Append => {
-                self.append(&Appending { under: None, ..meanwhile.clone() }).await;
-                self.relieve().await;
-                if self.has_ended(work.compaction_id).await {
-                    return assert_eq!(commit(&job).await, Committed::LeaseLost);
-                }
-                let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
-                let view = self.context(Format::Native, None).await;
-                assert_eq!(commit(&job).await, Committed::Done);
-                let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
-                self.check_ended(&ended, before, &view).await;
-            }
-            Race::BegunTwice => {
-                let view = self.context(Format::Native, None).await;
-                assert_eq!(commit(&job).await, Committed::Done);
-                let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
-                self.check_ended(&ended, before.tokens, &view).await;
-                assert_eq!(commit(&job).await, Committed::LeaseLost);
-            }
-            Race::Cancelled => {
-                service.cancel_compaction(self.tenant, work.compaction_id).await.unwrap();
-                self.ask(CompactRequest { force: true, ..CompactRequest::default() }).await;
-                self.work_off(Effect::Other).await;
-                assert_eq!(commit(&job).await, Committed::LeaseLost);
-            }
-            Race::Navigate(place) => {
-                let begun_at = self.model().leaf;
-                let target = self.model().any(place);
-                self.navigate(target).await;
-                self.relieve().await;
-                if self.has_ended(work.compaction_id).await {
-                    return assert_eq!(commit(&job).await, Committed::LeaseLost);
-                }
-                let model = self.model();
-                if !model.path(model.leaf).contains(&begun_at.unwrap()) {
-                    assert_eq!(commit(&job).await, Committed::Replan);
-                    let skipped = service.skip_compaction(&work, Reason::Superseded, job.proof()).await.unwrap();
-                    assert_eq!(skipped, Committed::Done);
-                } else {
-                    let view = self.context(Format::Native, None).await;
-                    let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
-                    if commit(&job).await == Committed::Replan {
-                        service.skip_compaction(&work, Reason::Superseded, job.proof()).await.unwrap();
-                    } else {
-                        let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
-                        self.check_ended(&ended, before, &view).await;
-                    }
-                }
-            }
-        }
-        self.work_off(Effect::Other).await;
     }
 }
 

@@ -1,0 +1,103 @@
+//! What happens between a compaction's begin and its commit.
+
+use contextd::domain::compaction::Reason;
+use contextd::domain::format::Format;
+use contextd::domain::summary::SummaryPart;
+use contextd::service::compactions::{Committed, CompactRequest, Status};
+use contextd::service::work::{Begin, SummaryOutcome, Work};
+use contextd::store::queue::Job;
+use contextd::worker::{Handler, Outcome};
+use uuid::Uuid;
+
+use super::generate::{Appending, Race};
+use super::world::{Effect, World};
+
+impl World {
+    async fn begin(&mut self) -> Option<(Job, Box<Work>)> {
+        if self.ask(CompactRequest { force: true, ..CompactRequest::default() }).await == Status::Succeeded {
+            return None;
+        }
+        let job = self.claim().await.unwrap();
+        match self.service.begin_compaction(self.tenant, job.compaction_id.unwrap()).await.unwrap() {
+            Begin::Work(work) => Some((job, work)),
+            Begin::Ended => {
+                assert_eq!(self.jobs.run(&job).await, Outcome::Done);
+                None
+            }
+        }
+    }
+
+    async fn has_ended(&self, compaction: Uuid) -> bool {
+        let found = self.service.compaction(self.tenant, compaction).await.unwrap();
+        !matches!(found.status, Status::Queued | Status::Running)
+    }
+
+    /// A summary of what the work asks for.
+    fn summary(work: &Work) -> SummaryOutcome {
+        let has = |part| work.summary_tasks.iter().any(|task| task.part == part).then(|| "- did things".to_owned());
+        SummaryOutcome {
+            history: has(SummaryPart::History),
+            turn_prefix: has(SummaryPart::TurnPrefix),
+            ..SummaryOutcome::default()
+        }
+    }
+
+    pub async fn race(&mut self, race: Race, meanwhile: &Appending) {
+        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let Some((job, work)) = self.begin().await else { return };
+        let (service, outcome) = (self.service.clone(), World::summary(&work));
+        let commit = async |job: &Job| service.commit_compaction(&work, outcome.clone(), job.proof()).await.unwrap();
+        match race {
+            Race::Append => {
+                self.append(&Appending { under: None, ..meanwhile.clone() }).await;
+                self.relieve().await;
+                if self.has_ended(work.compaction_id).await {
+                    return assert_eq!(commit(&job).await, Committed::LeaseLost);
+                }
+                let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
+                let view = self.context(Format::Native, None).await;
+                assert_eq!(commit(&job).await, Committed::Done);
+                let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
+                self.check_ended(&ended, before, &view).await;
+            }
+            Race::BegunTwice => {
+                let view = self.context(Format::Native, None).await;
+                assert_eq!(commit(&job).await, Committed::Done);
+                let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
+                self.check_ended(&ended, before.tokens, &view).await;
+                assert_eq!(commit(&job).await, Committed::LeaseLost);
+            }
+            Race::Cancelled => {
+                service.cancel_compaction(self.tenant, work.compaction_id).await.unwrap();
+                self.ask(CompactRequest { force: true, ..CompactRequest::default() }).await;
+                self.work_off(Effect::Other).await;
+                assert_eq!(commit(&job).await, Committed::LeaseLost);
+            }
+            Race::Navigate(place) => {
+                let begun_at = self.model().leaf;
+                let target = self.model().any(place);
+                self.navigate(target).await;
+                self.relieve().await;
+                if self.has_ended(work.compaction_id).await {
+                    return assert_eq!(commit(&job).await, Committed::LeaseLost);
+                }
+                let model = self.model();
+                if !model.path(model.leaf).contains(&begun_at.unwrap()) {
+                    assert_eq!(commit(&job).await, Committed::Replan);
+                    let skipped = service.skip_compaction(&work, Reason::Superseded, job.proof()).await.unwrap();
+                    assert_eq!(skipped, Committed::Done);
+                } else {
+                    let view = self.context(Format::Native, None).await;
+                    let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
+                    if commit(&job).await == Committed::Replan {
+                        service.skip_compaction(&work, Reason::Superseded, job.proof()).await.unwrap();
+                    } else {
+                        let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
+                        self.check_ended(&ended, before, &view).await;
+                    }
+                }
+            }
+        }
+        self.work_off(Effect::Other).await;
+    }
+}
