@@ -241,7 +241,7 @@ impl Service {
     ) -> Result<Appended> {
         let session_id = head.session_id;
         let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
-        let version = head.row.version;
+        let (version, leaf_before) = (head.row.version, head.row.leaf_id);
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
         let snapshot_before = head.snapshot();
         head.row = planned.row;
@@ -263,10 +263,13 @@ impl Service {
         }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
-        let auto_retry_at = before.auto_retry_at;
+        let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
+        // Another branch may well be made to fit.
+        let goes_on = loaded.heads.iter().any(|entry| Some(entry.id) == leaf_before);
+        head.state.unrelieved = unrelieved.filter(|_| goes_on);
         if head.state.end_wait() {
             queue::hurry(connection, tenant.0, session_id).await?;
         }

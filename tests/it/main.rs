@@ -53,6 +53,7 @@ mod serve;
 mod service_ahead;
 mod service_append;
 mod service_compactions;
+mod service_relief;
 mod service_strategies;
 mod service_support;
 mod stateless;

@@ -20,7 +20,7 @@ use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::state::{Service, Tenant};
 use crate::service::work::{Begin, SummaryOutcome, Work};
-use crate::store::{compactions, sessions};
+use crate::store::{compactions, queue, sessions};
 
 /// `fallback.reason` of such a compaction.
 const REASON: &str = "window_full";
@@ -57,8 +57,11 @@ impl Service {
                         tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
                     self.commit_compaction(&work, outcome, Holder::Seized).await?
                 }
-                Begin::Ended if mine => Committed::Done,
-                Begin::Ended => Committed::LeaseLost,
+                Begin::Ended => {
+                    // Its job would find nothing to do.
+                    queue::cancel(self.pool(), tenant.0, session_id, task.id).await?;
+                    if mine { Committed::Done } else { Committed::LeaseLost }
+                }
             };
             // Whoever was at work on it may have ended it meanwhile, in whatever way: look again.
             if committed == Committed::Done {

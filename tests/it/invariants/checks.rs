@@ -8,6 +8,7 @@ use contextd::service::context::{Context, Rebuild};
 use contextd::service::history::{EntryQuery, EntryView};
 use contextd::service::plan::{PlannedMessage, PrepareRequest};
 use contextd::service::state::{Options, PageRequest, Service};
+use contextd::store::queue;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -16,6 +17,8 @@ use super::world::{Effect, World, same_prefix, texts};
 
 impl World {
     pub async fn check(&mut self, effect: Effect, step: usize) {
+        let left = queue::jobs(self.service.pool(), self.tenant.0, None, None, 9).await.unwrap();
+        assert!(left.is_empty(), "a job is left over: {left:?}");
         let entries = self.check_entries().await;
         let mut contexts = HashMap::new();
         for format in Format::ALL {

@@ -81,7 +81,7 @@ pub enum Change {
     Unpin,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Turn {
     pub system: bool,
     pub user: Option<String>,
