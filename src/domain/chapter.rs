@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use close::{Closing, close};
 pub use fold::{Fold, ShownFold, Slot, arrange};
 pub use folder::{event_names, own_depths};
-pub use number::{number, prefix};
+pub use number::{number, numbered, prefix, unnumber};
 pub use prompt::{asks_for_chapters, prompt, tool};
 pub use slug::Slugs;
 pub use tasks::{Asked, Overlap, Refusal, Shown, Span, TaskState, check, clip, spans, starts_task};
@@ -94,6 +94,13 @@ impl Chapter {
     pub fn summary(&self) -> String {
         format!("# {}\n\n{}\n", self.name, self.message)
     }
+}
+
+/// Whether a text looks like [`Chapter::text`], with a number before it or without. Whether it is one, only the chapters
+/// themselves can tell.
+pub fn may_be_shown(text: &str) -> bool {
+    let rest = numbered(text).map_or(text, |(_, rest)| rest).trim_start();
+    rest.starts_with("Chapter \"") || rest.starts_with("/chapters/")
 }
 
 #[cfg(test)]

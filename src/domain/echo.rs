@@ -6,18 +6,22 @@
 
 mod align;
 mod atoms;
+mod chapters;
 mod own;
 mod retold;
 
 use super::message::Message;
 
 pub use align::align;
+pub use chapters::{Shown, Standing};
 pub use own::{Originals, is_own, same_text, whole_again};
 
 /// One stored entry that the posted transcript is expected to say, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub said: Said,
+    /// A user's message, which a context may show with a number in front.
+    pub is_task: bool,
 }
 
 /// What an item says.
@@ -37,6 +41,8 @@ pub struct Alignment {
     pub steps: usize,
     /// Of the first item that is not matched: blocks that are stored already. They lead the message and are results.
     pub stored_blocks: usize,
+    /// The last number that a task or a chapter of the matched items carries.
+    pub number: Option<usize>,
 }
 
 #[cfg(test)]

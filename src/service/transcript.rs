@@ -5,6 +5,7 @@
 
 mod basis;
 mod news;
+mod numbers;
 
 use std::sync::Arc;
 
@@ -174,7 +175,7 @@ impl Service {
         put: &Arc<PutTranscript>,
         posted: Posted,
     ) -> Result<News> {
-        if head.row.leaf_id.is_none() && !posted.holds_summary() {
+        if head.row.leaf_id.is_none() && !posted.holds_summary() && !posted.may_hold_chapter() {
             return Ok(News::all(put, &posted));
         }
         let basis = self.basis(connection, tenant, head, &posted).await?;

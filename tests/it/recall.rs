@@ -25,8 +25,7 @@ async fn what_each_strategy_hides_comes_back_whole() {
     let long = LONG.repeat(60);
     let arguments = json!({"path": "a.rs", "text": LONG.repeat(40)}).to_string();
     for strategy in ["mask", "prune", "summarize"] {
-        let settings =
-            json!({"keep_recent_results": 0, "keep_recent_tokens": 1, "min_gain_tokens": 0, "ahead_at": null});
+        let settings = json!({"keep_recent_results": 0, "keep_recent_tokens": 1, "preserve_recent": 1, "min_gain_tokens": 0, "ahead_at": null});
         let session = app.session(json!({"settings": settings})).await;
         let items = json!([
             {"role": "user", "content": "read it"},

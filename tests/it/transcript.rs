@@ -1,6 +1,7 @@
 //! Posting whole transcripts: raw or rebuilt, growing, edited, at the same time.
 
 mod agent;
+mod chapters;
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};

@@ -1,12 +1,15 @@
 //! The smallest things that a transcript says, whoever wrote it down.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::chapters::{Quoted, Shown};
 use super::own::lines;
 use super::{Said, own, retold};
 use crate::domain::format::outgoing;
+use crate::domain::json;
 use crate::domain::mask;
 use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
@@ -27,9 +30,13 @@ pub enum Atom<'a> {
     Call(&'a ToolCall),
     Result(&'a ToolResult),
     /// What formats leave out or say otherwise (thinking, media, opaque blocks, metadata): it may be missing on either
-    /// side. Only what stands at the end of a transcript has to be told from what is stored.
-    Weak(String),
+    /// side. Only what stands at the end of a transcript has to be told from what is stored. A digest of it.
+    Weak(Digest),
+    /// A chapter in the place of what it closed; only in what is posted.
+    Chapter(Quoted<'a>),
 }
+
+pub type Digest = [u8; 32];
 
 /// An atom and the block of its message that it is from.
 #[derive(Debug, Clone)]
@@ -41,22 +48,30 @@ pub struct Placed<'a> {
 }
 
 /// What a posted item says.
-pub fn atoms(said: &Said) -> Vec<Placed<'_>> {
-    all(said, |_| Vec::new())
+pub fn atoms<'a>(said: &'a Said, shown: &'a Shown) -> Vec<Placed<'a>> {
+    all(said, |_| Vec::new(), shown)
 }
 
 /// What a stored item says, with the words that formats may have for its blocks.
-pub fn stored_atoms(said: &Said) -> Vec<Placed<'_>> {
-    all(said, retold::texts)
+pub fn stored_atoms<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a>> {
+    all(said, retold::texts, nothing)
 }
 
-fn all(said: &Said, retold: fn(&Block) -> Vec<String>) -> Vec<Placed<'_>> {
+fn all<'a>(said: &'a Said, retold: fn(&Block) -> Vec<String>, shown: &'a Shown) -> Vec<Placed<'a>> {
     let message = match said {
         Said::Message(message) => message,
-        Said::Nothing(item) => return vec![Placed { block: 0, atom: Atom::Weak(item.clone()), optional: true }],
+        Said::Nothing(item) => {
+            let known = json::parse_lenient(item).map_or_else(|_| weak(item), |value| weak(&canonical(&value)));
+            return vec![Placed { block: 0, atom: known, optional: true }];
+        }
     };
     let mut found = Vec::new();
+    let mut chapters = shown.chapter_blocks(message).peekable();
     for (block, content) in message.content.iter().enumerate() {
+        if let Some((_, quoted)) = chapters.next_if(|(place, _)| *place == block) {
+            found.push(Placed { block, atom: Atom::Chapter(quoted), optional: false });
+            continue;
+        }
         let retold = retold(content);
         for text in &retold {
             let (speaker, _) = spoken(message.role, "");
@@ -69,7 +84,7 @@ fn all(said: &Said, retold: fn(&Block) -> Vec<String>) -> Vec<Placed<'_>> {
         });
     }
     if found.is_empty() {
-        let atom = Atom::Weak(format!("nothing said by {}", message.role.as_str()));
+        let atom = Atom::Weak(nothing_said(message.role));
         found.push(Placed { block: 0, atom, optional: true });
     }
     found
@@ -83,19 +98,19 @@ fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Ato
         }
         Block::Thinking { text, opaque } => {
             let text = text.trim();
-            let encrypted = || opaque.as_ref().map(|opaque| opaque.value.to_string()).unwrap_or_default();
-            add(Atom::Weak(if text.is_empty() { encrypted() } else { text.to_owned() }));
+            let encrypted = || opaque.as_ref().map(|opaque| canonical(&opaque.value)).unwrap_or_default();
+            add(if text.is_empty() { weak(&encrypted()) } else { weak(text) });
         }
-        Block::Image { source } | Block::Document { source } => add(Atom::Weak(medium(source))),
+        Block::Image { source } | Block::Document { source } => add(weak(&medium(source))),
         Block::ToolCall(call) if call.kind == CallKind::Server => {
-            add(Atom::Weak(unsaid("call", &call.id, call.opaque.as_ref())))
+            add(weak(&unsaid("call", &call.id, call.opaque.as_ref())))
         }
         Block::ToolCall(call) => add(Atom::Call(call)),
         Block::ToolResult(result) if result.kind == CallKind::Server => {
-            add(Atom::Weak(unsaid("result", &result.tool_call_id, result.opaque.as_ref())));
+            add(weak(&unsaid("result", &result.tool_call_id, result.opaque.as_ref())));
         }
         Block::ToolResult(result) => add(Atom::Result(result)),
-        Block::Raw(opaque) => add(Atom::Weak(opaque.value.to_string())),
+        Block::Raw(opaque) => add(weak(&canonical(&opaque.value))),
     }
 }
 
@@ -117,9 +132,33 @@ fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
         id.is_empty() || !fields.contains(&Some(id))
     };
     match opaque.filter(nameless) {
-        Some(opaque) => format!("{what} {}", opaque.value),
+        Some(opaque) => format!("{what} {}", canonical(&opaque.value)),
         None => format!("{what} {id}"),
     }
+}
+
+fn weak(text: &str) -> Atom<'static> {
+    Atom::Weak(*blake3::hash(text.as_bytes()).as_bytes())
+}
+
+/// Of a message in which nothing stands.
+pub fn nothing_said(role: Role) -> Digest {
+    *blake3::hash(format!("nothing said by {}", role.as_str()).as_bytes()).as_bytes()
+}
+
+/// The value with the keys of its objects in order: clients write them in any.
+fn canonical(value: &Value) -> String {
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+            Value::Object(fields) => {
+                let fields: BTreeMap<&String, Value> = fields.iter().map(|(key, value)| (key, sorted(value))).collect();
+                Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), value)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+    sorted(value).to_string()
 }
 
 fn medium(source: &Media) -> String {

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::format::{self, Format};
 use crate::domain::mask;
+use crate::domain::message::Role;
 use crate::domain::pairing::SYNTHETIC_RESULT;
 
 fn said(format: Format, items: &Value) -> Vec<Said> {
@@ -14,10 +15,10 @@ fn said(format: Format, items: &Value) -> Vec<Said> {
 }
 
 fn aligned(stored: (Format, Value), posted: (Format, Value)) -> (usize, usize, usize) {
-    let steps: Vec<Step> = said(stored.0, &stored.1).into_iter().map(|said| Step { said }).collect();
+    let steps: Vec<Step> = said(stored.0, &stored.1).into_iter().map(|said| Step { said, is_task: false }).collect();
     let own = |said: Said| Some(said).filter(|said| !matches!(said, Said::Message(message) if is_own(message)));
     let posted: Vec<Option<Said>> = said(posted.0, &posted.1).into_iter().map(own).collect();
-    let found = align(&steps, &posted);
+    let found = align(&steps, &posted, &Shown::default());
     (found.matched, found.steps, found.stored_blocks)
 }
 
@@ -156,8 +157,8 @@ fn arguments_shown_by_their_ends_are_the_stored_ones() {
         assert!(mask::arguments::shorten(call, 100, 100));
         call.arguments["n"] = json!(1);
     }
-    let steps = [Step { said: Said::Message(whole.clone()) }];
-    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))]).matched, 1);
+    let steps = [Step { said: Said::Message(whole.clone()), is_task: false }];
+    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))], &Shown::default()).matched, 1);
     struct One(Message);
     impl Originals for One {
         fn call(&self, id: &str) -> Option<crate::domain::message::ToolCall> {
@@ -171,7 +172,12 @@ fn arguments_shown_by_their_ends_are_the_stored_ones() {
     assert_eq!(restored.tool_calls().next().unwrap().arguments, whole.tool_calls().next().unwrap().arguments);
     assert_eq!(whole_again(&whole, &One(whole.clone())), None);
     let other = said(Anthropic, &json!([call(&format!("{script}."))]));
-    assert_eq!(align(&[Step { said: other[0].clone() }], &[Some(Said::Message(shown))]).matched, 0, "another text");
+    assert_eq!(
+        align(&[Step { said: other[0].clone(), is_task: false }], &[Some(Said::Message(shown))], &Shown::default())
+            .matched,
+        0,
+        "another text"
+    );
 }
 
 #[test]
@@ -188,4 +194,85 @@ fn a_result_that_quotes_a_marker_stays_as_it_is() {
         }
     }
     assert_eq!(whole_again(&message, &Any), None);
+}
+
+#[test]
+fn what_providers_ran_themselves_is_known_again() {
+    use Format::OpenaiResponses as Responses;
+    let long: String = (0..90).map(|n| format!("line {n}\n")).collect();
+    let kinds = [
+        json!({"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "a", "input_schema": {"b": 1, "a": 2}}]}),
+        json!({"type": "mcp_call", "name": "ask", "arguments": "{\"q\":1}", "server_label": "s", "output": long}),
+        json!({"type": "mcp_call", "name": "ask", "arguments": "{\"q\":1}", "server_label": "s", "error": long}),
+        json!({"type": "web_search_call", "action": {"type": "search", "query": "x"}, "status": "completed"}),
+        json!({"type": "file_search_call", "queries": ["x"], "results": [{"text": long}]}),
+        json!({"type": "code_interpreter_call", "code": long, "outputs": [{"type": "logs", "logs": long}]}),
+        json!({"type": "image_generation_call", "revised_prompt": "x", "result": "aGk="}),
+        json!({"type": "mcp_approval_request", "name": "ask", "arguments": "{}", "server_label": "s"}),
+        json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": long}]}),
+        json!({"type": "something_else", "value": 1}),
+    ];
+    let blocks = json!([{"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {"code": long}},
+        {"type": "code_execution_tool_result", "tool_use_id": "srv_1", "content":
+            {"type": "code_execution_result", "stdout": long, "stderr": "", "return_code": 0, "content": []}}]);
+    let claude = json!({"role": "assistant", "content": blocks});
+    let mut cases = vec![(Anthropic, vec![user("a"), claude.clone(), claude, user("b")])];
+    for kind in kinds {
+        let mut named = kind.clone();
+        named["id"] = json!("it_1");
+        cases.push((Responses, vec![user("a"), kind.clone(), kind.clone(), user("b"), kind]));
+        cases.push((Responses, vec![user("a"), named.clone(), user("b"), named]));
+    }
+    for (format, items) in cases {
+        for cut in 0..=items.len() {
+            let found = aligned((format, json!(items[..cut])), (format, json!(items)));
+            assert_eq!(found, (cut, cut, 0), "{} of {items:?}", cut);
+        }
+    }
+}
+
+/// Steps of tasks and answers, and what a context of them may show.
+fn numbered(stored: &Value, chapters: &[(&str, Vec<std::ops::Range<usize>>)], posted: &Value) -> (usize, usize) {
+    let is_task = |said: &Said| matches!(said, Said::Message(message) if message.role == Role::User);
+    let steps: Vec<Step> = said(Chat, stored).into_iter().map(|said| Step { is_task: is_task(&said), said }).collect();
+    let standing =
+        |(text, hides): &(&str, Vec<std::ops::Range<usize>>)| Standing { text: text.to_string(), hides: hides.clone() };
+    let shown = Shown::new(chapters.iter().map(standing).collect(), true);
+    let posted: Vec<Option<Said>> = said(Chat, posted).into_iter().map(Some).collect();
+    let found = align(&steps, &posted, &shown);
+    (found.matched, found.steps)
+}
+
+#[test]
+fn numbers_before_tasks_are_not_said() {
+    let answer = json!({"role": "assistant", "content": "[1] yes"});
+    let picture =
+        json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]});
+    let marked = json!({"role": "user", "content": [{"type": "text", "text": "[5]"}, picture["content"][0]]});
+    let stored = json!([user("a"), answer, user("[7] b\nc"), answer, user(""), picture]);
+    let posted = json!([user("[1] a"), answer, user("[3] [7] b\nc"), answer, user("[4] "), marked]);
+    assert_eq!(numbered(&stored, &[], &posted), (6, 6));
+    assert_eq!(numbered(&stored, &[], &stored), (6, 6));
+    let said = |item: Value| numbered(&stored, &[], &json!([user("[2] a"), item]));
+    assert_eq!(said(json!({"role": "assistant", "content": "[2] [1] yes"})), (1, 1), "only before tasks");
+    assert_eq!(said(user("[2]")), (1, 1), "a number alone is new");
+    assert_eq!(numbered(&json!([user("b\na")]), &[], &json!([user("b\n[1] a")])), (0, 0), "only at the beginning");
+    assert_eq!(numbered(&json!([user("a")]), &[], &json!([user("[01] a")])), (0, 0));
+    assert_eq!(numbered(&json!([user("a")]), &[], &json!([user("a"), user("[2]")])), (1, 1), "new");
+}
+
+#[test]
+fn chapters_stand_for_what_they_hide() {
+    let stored = json!([user("a"), user("b"), user("c"), user("d"), user("e"), user("c")]);
+    let (one, both) = ("Chapter \"One\" (/chapters/one/)\n\nDone.", "Chapter \"Both\" (/chapters/both/)\n\nDone.");
+    let chapters = [(one, vec![1..2]), (both, vec![1..3, 4..5])];
+    let seen = |posted: Value| numbered(&stored, &chapters, &posted);
+    let shown = |number: usize, text: &str| user(&format!("[{number}] {text}"));
+    assert_eq!(seen(json!([shown(1, "a"), shown(2, one), shown(3, "c"), user("d")])), (4, 4));
+    assert_eq!(seen(json!([user("a"), user(one), user("c"), user("d"), user("e"), user("c")])), (6, 6));
+    let nested = json!([shown(1, "a"), shown(2, both), user("d"), shown(3, "c"), user("new")]);
+    assert_eq!(seen(nested), (4, 6), "what it hides is not looked for again");
+    assert_eq!(seen(json!([user("a"), user(both), user("d"), user("x")])), (3, 5), "what is hidden is not left behind");
+    assert_eq!(seen(json!([user("a"), user("b"), user(one), user("c")])), (2, 2), "it was said");
+    assert_eq!(seen(json!([user("a"), user("Chapter \"One\" (/chapters/one/)\n\nElse.")])), (1, 1));
 }

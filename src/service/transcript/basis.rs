@@ -8,20 +8,22 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::PutTranscript;
+use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::compaction::CompactionRecord;
-use crate::domain::echo::{Said, is_own, same_text};
+use crate::domain::echo::{Said, Shown, Standing, Step, is_own, same_text};
 use crate::domain::entry::{EntryHead, EntryType};
 use crate::domain::format::{self, Format};
 use crate::domain::json;
-use crate::domain::message::Role;
+use crate::domain::message::{Block, Role};
 use crate::domain::summary::framing;
 use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
 use crate::service::error::{FieldError, Result, ServiceError};
 use crate::service::head::Head;
-use crate::service::history::message_of;
+use crate::service::history::{chapter_of, message_of};
 use crate::service::state::{Service, Tenant};
 use crate::service::view::{self, Loaded, Read, Standpoint};
-use crate::store::entries;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::{self, Leaf, Segment};
 
 /// The posted items as they were understood, by place.
 pub struct Posted {
@@ -38,6 +40,8 @@ pub struct Basis {
     pub after: Vec<usize>,
     /// The posted item that is the summary.
     pub summary: Option<usize>,
+    /// What else contexts of the session show.
+    pub shown: Shown,
 }
 
 impl Posted {
@@ -72,6 +76,16 @@ impl Posted {
 
     pub fn holds_summary(&self) -> bool {
         self.said.iter().any(|said| text(said).is_some_and(|text| framing::is_framed(&text)))
+    }
+
+    /// Whether something in it looks like a chapter of ours.
+    pub fn may_hold_chapter(&self) -> bool {
+        self.said.iter().flatten().any(|said| match said {
+            Said::Message(message) if message.role != Role::Assistant => {
+                message.content.iter().any(|block| matches!(block, Block::Text { text, .. } if may_be_shown(text)))
+            }
+            _ => false,
+        })
     }
 
     /// The last item that is one of these summaries.
@@ -123,37 +137,89 @@ impl Service {
         head: &Head,
         posted: &Posted,
     ) -> Result<Basis> {
+        let numbered = head.settings.chaptering_trigger.is_some();
         let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        if posted.holds_summary() && from.newest.is_some() {
+        // What a chapter hides is on the path alone.
+        let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
+        if posted.holds_summary() && from.newest.is_some() && !whole {
             let loaded = view::load_view(connection, tenant, &from, Read::Items).await?;
-            if let Some(basis) = Basis::of_newest(loaded, posted) {
+            if let Some(mut basis) = Basis::of_newest(loaded, posted) {
+                basis.shown = Shown::new(Vec::new(), numbered);
                 return Ok(basis);
             }
         }
-        let segments = crate::store::path::segments(connection, tenant.0, from.leaf, from.plain).await?;
+        let segments = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
         let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
         let newest = view::newest_of(&stored);
-        let loaded = Loaded::new(stored, newest);
-        let on_path: Vec<&CompactionRecord> =
-            loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
-        if let Some((record, place)) = held(on_path.into_iter().rev(), posted) {
+        let mut basis = on_path(connection, tenant, head, posted, Loaded::new(stored, newest)).await?;
+        let mut chapters = Vec::new();
+        if posted.may_hold_chapter() {
+            chapters = chapters_of(connection, tenant, head, &segments).await?;
+        }
+        basis.shown = Shown::new(chapters.iter().map(|chapter| basis.standing(chapter)).collect(), numbered);
+        Ok(basis)
+    }
+}
+
+/// The basis on a whole path.
+async fn on_path(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+    loaded: Loaded,
+) -> Result<Basis> {
+    let records: Vec<&CompactionRecord> = loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
+    if let Some((record, place)) = held(records.into_iter().rev(), posted) {
+        return Ok(Basis::with(record.clone(), place, loaded));
+    }
+    if let Some(place) = posted.place_of(framing::is_framed) {
+        // The leaf may have left the branch that was compacted.
+        let all = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
+        let records: Vec<&CompactionRecord> = all.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
+        let is_here = |record: &&CompactionRecord| first_kept(&loaded, record).is_some();
+        if let Some((record, place)) = held(records.into_iter().filter(is_here), posted) {
             return Ok(Basis::with(record.clone(), place, loaded));
         }
-        if let Some(place) = posted.place_of(framing::is_framed) {
-            // The leaf may have left the branch that was compacted.
-            let all = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
-            let records: Vec<&CompactionRecord> =
-                all.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
-            let is_here = |record: &&CompactionRecord| loaded.heads.iter().any(|head| is_first_kept(head, record));
-            if let Some((record, place)) = held(records.into_iter().filter(is_here), posted) {
-                return Ok(Basis::with(record.clone(), place, loaded));
-            }
-            let detail = "is a summary that this session's history does not hold; post the raw transcript";
-            return Err(ServiceError::invalid(format!("/items/{place}"), detail));
-        }
-        let after = (0..loaded.stored.len()).filter(|at| loaded.heads[*at].kind != EntryType::Compaction).collect();
-        Ok(Basis { before: Vec::new(), after, summary: None, loaded })
+        let detail = "is a summary that this session's history does not hold; post the raw transcript";
+        return Err(ServiceError::invalid(format!("/items/{place}"), detail));
     }
+    let ours = |at: &usize| matches!(loaded.heads[*at].kind, EntryType::Compaction | EntryType::Chapter);
+    let after = (0..loaded.stored.len()).filter(|at| !ours(at)).collect();
+    Ok(Basis { before: Vec::new(), after, summary: None, shown: Shown::default(), loaded })
+}
+
+/// The chapters that a context of this session may show, with what they hide on this path: those of other branches too,
+/// since a context outlives its branch. What such a one hides counts only where both paths share it.
+async fn chapters_of(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    path: &[Segment],
+) -> Result<Vec<(Chapter, bool)>> {
+    let own = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
+    let shared: Vec<Segment> = path.iter().filter(|segment| segment.session_id != head.session_id).copied().collect();
+    let shared = entries::heads(&mut *connection, tenant.0, &shared).await?;
+    let is_chapter = |stored: &&StoredEntry| stored.entry.head.kind == EntryType::Chapter;
+    let wanted: Vec<Segment> = own.iter().chain(&shared).filter(is_chapter).map(place_of).collect();
+    let mut chapters = Vec::new();
+    for stored in entries::whole(&mut *connection, tenant.0, &wanted).await? {
+        let chapter = chapter_of(&stored)?;
+        let place = place_of(&stored);
+        let leaf = Leaf { session_id: place.session_id, branch: place.branch, depth: place.to };
+        let is_here = path::holds(path, place.session_id, place.branch, place.to) || {
+            let its = path::segments(connection, tenant.0, leaf, false).await?;
+            let last = its.iter().find(|segment| (segment.from..=segment.to).contains(&chapter.fold.to));
+            last.is_some_and(|last| path::holds(path, last.session_id, last.branch, chapter.fold.to))
+        };
+        chapters.push((chapter, is_here));
+    }
+    Ok(chapters)
+}
+
+fn place_of(stored: &StoredEntry) -> Segment {
+    let depth = stored.entry.head.depth;
+    Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth }
 }
 
 /// The first of these compactions whose summary is posted, and where. Any may be the one that the client's context was
@@ -168,39 +234,53 @@ fn held<'r>(
     })
 }
 
-fn is_first_kept(head: &EntryHead, record: &CompactionRecord) -> bool {
-    Uuid::parse_str(&record.first_kept_entry_id).is_ok_and(|id| id == head.id)
+/// Where the entry is that a compaction keeps first; for a chapter, where that is shown.
+fn first_kept(loaded: &Loaded, record: &CompactionRecord) -> Option<usize> {
+    let id = Uuid::parse_str(&record.first_kept_entry_id).ok();
+    if let Some(fold) = record.chapters.iter().find(|fold| Some(fold.chapter) == id) {
+        return loaded.at_depth(fold.place);
+    }
+    let is_first = |head: &EntryHead| Some(head.id) == id;
+    loaded.heads.iter().position(is_first)
 }
 
 impl Basis {
     fn of_newest(loaded: Loaded, posted: &Posted) -> Option<Basis> {
         let (_, place) = held(loaded.record().into_iter(), posted)?;
         let (before, after) = halves(&loaded.view());
-        Some(Basis { before, after, summary: Some(place), loaded })
+        Some(Basis { before, after, summary: Some(place), shown: Shown::default(), loaded })
     }
 
-    /// What a context says that was built with this compaction, whatever came since. An imported compaction names its
-    /// first kept entry by the id that it came with.
     fn with(record: CompactionRecord, place: usize, loaded: Loaded) -> Basis {
         let by_source =
             |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
         let places = 0..loaded.heads.len();
-        let first_kept = places
-            .clone()
-            .find(|at| is_first_kept(&loaded.heads[*at], &record))
-            .or_else(|| places.clone().rev().find(by_source));
+        let first_kept = first_kept(&loaded, &record).or_else(|| places.clone().rev().find(by_source));
         let own = loaded.stored.iter().rposition(|stored| stored.record.as_deref() == Some(&record));
         let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
         let view = plan_view(&loaded.heads, Some(NewestCompaction { index, record: &record, first_kept }));
         let (before, after) = halves(&view);
-        Basis { before, after, summary: Some(place), loaded }
+        Basis { before, after, summary: Some(place), shown: Shown::default(), loaded }
     }
 
     /// What the stored entry says.
-    pub fn said(&self, at: usize) -> Result<Said> {
+    pub fn step(&self, at: usize) -> Result<Step> {
+        let head = &self.loaded.heads[at];
+        Ok(Step { said: self.said(at)?, is_task: starts_task(head) })
+    }
+
+    fn said(&self, at: usize) -> Result<Said> {
         let stored = &self.loaded.stored[at];
         let message = if stored.entry.head.is_visible() { message_of(stored)? } else { None };
         Ok(message.map_or_else(|| Said::Nothing(stored.entry.item.clone()), Said::Message))
+    }
+
+    /// A chapter, with the steps behind the summary that it hides.
+    fn standing(&self, (chapter, is_here): &(Chapter, bool)) -> Standing {
+        let from = |depth: i64| self.after.partition_point(|at| self.loaded.heads[*at].depth < depth);
+        let hidden = if *is_here { chapter.fold.hidden() } else { Vec::new() };
+        let ranges = hidden.into_iter().map(|(first, last)| from(first)..from(last + 1));
+        Standing { text: chapter.text(), hides: ranges.filter(|range| !range.is_empty()).collect() }
     }
 }
 

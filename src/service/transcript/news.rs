@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::PutTranscript;
 use super::basis::{Basis, Posted, is_ours};
-use crate::domain::echo::{self, Originals, Said, Step, same_text};
+use super::numbers::Numbers;
+use crate::domain::echo::{self, Originals, Said, Shown, Step, same_text};
 use crate::domain::format::write::Piece;
 use crate::domain::format::{self, Format};
 use crate::domain::json;
@@ -50,15 +51,17 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
     let from = basis.summary.map_or(0, |summary| summary + 1);
     check_before(basis, &said[..from])?;
     let steps = steps(basis, &basis.after)?;
-    let alignment = echo::align(&steps, &said[from..]);
+    let alignment = echo::align(&steps, &said[from..], &basis.shown);
     let departs_at = basis.after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
     let originals = Stored::of(basis);
+    let mut numbers = Numbers::of(&steps, &alignment, &basis.shown);
     let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
         let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
+        let (said, raw) = numbers.taken_off(put.format, said, raw)?;
         let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
-        match mended(said, stored_blocks, &originals) {
-            None => news.items.push(raw.clone()),
+        match mended(&said, stored_blocks, &originals, &basis.shown) {
+            None => news.items.push(raw),
             Some(message) if message.content.is_empty() => continue,
             Some(message) => match written(put.format, message)? {
                 Some(item) => news.items.push(item),
@@ -101,20 +104,21 @@ fn is_system(message: &Message) -> bool {
 /// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
 fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
     let steps = steps(basis, &basis.before)?;
-    let spoken = |said: &Option<Said>| !matches!(said, Some(Said::Message(message)) if is_system(message));
-    let wanted: Vec<Option<Said>> = said.iter().map(|said| said.clone().filter(|_| spoken(said))).collect();
+    let spoken =
+        |said: &Said| !matches!(said, Said::Message(message) if is_system(message)) && !basis.shown.is_chapter(said);
+    let wanted: Vec<Option<Said>> = said.iter().map(|said| said.clone().filter(spoken)).collect();
     for start in 0..=steps.len() {
-        if echo::align(&steps[start..], &wanted).matched == wanted.len() {
+        if echo::align(&steps[start..], &wanted, &basis.shown).matched == wanted.len() {
             return Ok(());
         }
     }
-    let place = echo::align(&steps, &wanted).matched;
+    let place = echo::align(&steps, &wanted, &basis.shown).matched;
     let detail = "departs from the stored history before the summary; post the raw transcript to edit it";
     Err(ServiceError::invalid(format!("/items/{place}"), detail))
 }
 
 fn steps(basis: &Basis, places: &[usize]) -> Result<Vec<Step>> {
-    places.iter().map(|at| Ok(Step { said: basis.said(*at)? })).collect()
+    places.iter().map(|at| basis.step(*at)).collect()
 }
 
 /// Where the stored calls and results are, by id.
@@ -150,10 +154,11 @@ impl Originals for Stored<'_> {
 }
 
 /// What is to be stored of a message, where that is not all of it as it came.
-fn mended(said: &Said, stored_blocks: usize, originals: &Stored<'_>) -> Option<Message> {
+fn mended(said: &Said, stored_blocks: usize, originals: &Stored<'_>, shown: &Shown) -> Option<Message> {
     let Said::Message(message) = said else { return None };
     if stored_blocks == 0 {
-        return echo::whole_again(message, originals);
+        let Some(rest) = shown.without_chapters(message) else { return echo::whole_again(message, originals) };
+        return Some(echo::whole_again(&rest, originals).unwrap_or(rest));
     }
     let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
     let holds_results = content.iter().any(|block| matches!(block, crate::domain::message::Block::ToolResult(_)));

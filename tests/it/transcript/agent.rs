@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::drill_support::{all, compact, context, kept_items, messages, turns};
 
 /// The messages of one turn in a format.
-fn turn(format: &str, n: usize) -> Vec<Value> {
+pub fn turn(format: &str, n: usize) -> Vec<Value> {
     let chat = turns(n..n + 1, 60);
     let (asked, output, answer) = (&chat[0]["content"], &chat[2]["content"], &chat[3]["content"]);
     let id = format!("call_{n}");
@@ -60,7 +60,7 @@ fn turn(format: &str, n: usize) -> Vec<Value> {
     }
 }
 
-fn settings() -> Value {
+pub fn settings() -> Value {
     json!({"enabled": false, "context_window": 20_000, "reserve_tokens": 2_000, "keep_recent_tokens": 500,
         "keep_recent_results": 1})
 }
