@@ -265,7 +265,7 @@ fn numbers_before_tasks_are_not_said() {
 fn chapters_stand_for_what_they_hide() {
     let stored = json!([user("a"), user("b"), user("c"), user("d"), user("e"), user("c")]);
     let (one, both) = ("Chapter \"One\" (/chapters/one/)\n\nDone.", "Chapter \"Both\" (/chapters/both/)\n\nDone.");
-    let chapters = [(one, vec![1..2]), (both, vec![1..3, 4..5])];
+    let chapters = [(one, std::iter::once(1..2).collect()), (both, [1..3, 4..5].into_iter().collect::<Vec<_>>())];
     let seen = |posted: Value| numbered(&stored, &chapters, &posted);
     let shown = |number: usize, text: &str| user(&format!("[{number}] {text}"));
     assert_eq!(seen(json!([shown(1, "a"), shown(2, one), shown(3, "c"), user("d")])), (4, 4));
