@@ -54,7 +54,13 @@ pub fn atoms<'a>(said: &'a Said, shown: &'a Shown) -> Vec<Placed<'a>> {
 
 /// What a stored item says, with the words that formats may have for its blocks.
 pub fn stored_atoms<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a>> {
-    all(said, retold::texts, nothing)
+    let mut found = all(said, retold::texts, nothing);
+    if let (Said::Message(message), true) = (said, found.iter().all(|placed| placed.optional)) {
+        // Formats without a place for any of it may have an empty message.
+        let atom = Atom::Weak(nothing_said(message.role));
+        found.push(Placed { block: message.content.len(), atom, optional: true });
+    }
+    found
 }
 
 fn all<'a>(said: &'a Said, retold: fn(&Block) -> Vec<String>, shown: &'a Shown) -> Vec<Placed<'a>> {
@@ -143,7 +149,12 @@ fn weak(text: &str) -> Atom<'static> {
 
 /// Of a message in which nothing stands.
 pub fn nothing_said(role: Role) -> Digest {
-    *blake3::hash(format!("nothing said by {}", role.as_str()).as_bytes()).as_bytes()
+    let speaker = match spoken(role, "").0 {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+    };
+    *blake3::hash(format!("nothing said by {speaker}").as_bytes()).as_bytes()
 }
 
 /// The value with the keys of its objects in order: clients write them in any.

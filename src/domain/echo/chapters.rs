@@ -51,6 +51,10 @@ impl Shown {
         find(rest).map(|chapters| Quoted { number, chapters })
     }
 
+    pub fn has_chapters(&self) -> bool {
+        !self.chapters.is_empty()
+    }
+
     pub fn hides(&self, chapter: usize) -> &[Range<usize>] {
         self.chapters.get(chapter).map(|standing| standing.hides.as_slice()).unwrap_or_default()
     }

@@ -40,9 +40,15 @@ pub struct Basis {
     pub after: Vec<usize>,
     /// The posted item that is the summary.
     pub summary: Option<usize>,
-    /// What else contexts of the session show.
-    pub shown: Shown,
+    /// Other choices of `after`: the contexts of compactions that left messages out and put no summary in their place.
+    pub others: Vec<Vec<usize>>,
+    /// Chapters that a context may show, and whether they are of this path.
+    chapters: Vec<(Chapter, bool)>,
+    numbered: bool,
 }
+
+/// How many of those compactions are tried, the newest first.
+const MOST_OTHERS: usize = 8;
 
 impl Posted {
     pub async fn read(put: &Arc<PutTranscript>) -> Result<Posted> {
@@ -144,7 +150,7 @@ impl Service {
         if posted.holds_summary() && from.newest.is_some() && !whole {
             let loaded = view::load_view(connection, tenant, &from, Read::Items).await?;
             if let Some(mut basis) = Basis::of_newest(loaded, posted) {
-                basis.shown = Shown::new(Vec::new(), numbered);
+                basis.numbered = numbered;
                 return Ok(basis);
             }
         }
@@ -152,11 +158,10 @@ impl Service {
         let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
         let newest = view::newest_of(&stored);
         let mut basis = on_path(connection, tenant, head, posted, Loaded::new(stored, newest)).await?;
-        let mut chapters = Vec::new();
+        basis.numbered = numbered;
         if posted.may_hold_chapter() {
-            chapters = chapters_of(connection, tenant, head, &segments).await?;
+            basis.chapters = chapters_of(connection, tenant, head, &segments).await?;
         }
-        basis.shown = Shown::new(chapters.iter().map(|chapter| basis.standing(chapter)).collect(), numbered);
         Ok(basis)
     }
 }
@@ -186,7 +191,10 @@ async fn on_path(
     }
     let ours = |at: &usize| matches!(loaded.heads[*at].kind, EntryType::Compaction | EntryType::Chapter);
     let after = (0..loaded.stored.len()).filter(|at| !ours(at)).collect();
-    Ok(Basis { before: Vec::new(), after, summary: None, shown: Shown::default(), loaded })
+    let cuts = loaded.stored.iter().rev().filter_map(|stored| stored.record.as_deref());
+    let cuts = cuts.filter(|record| record.summary.is_none()).filter_map(|record| cut(&loaded, record));
+    let others = cuts.take(MOST_OTHERS).collect();
+    Ok(Basis { others, ..Basis::new(loaded, Vec::new(), after, None) })
 }
 
 /// The chapters that a context of this session may show, with what they hide on this path: those of other branches too,
@@ -244,11 +252,23 @@ fn first_kept(loaded: &Loaded, record: &CompactionRecord) -> Option<usize> {
     loaded.heads.iter().position(is_first)
 }
 
+/// What a context shows that was built with this compaction, whatever came since; `None`: all.
+fn cut(loaded: &Loaded, record: &CompactionRecord) -> Option<Vec<usize>> {
+    let first_kept = first_kept(loaded, record).filter(|first| *first > 0)?;
+    let newest = NewestCompaction { index: loaded.heads.len(), record, first_kept: Some(first_kept) };
+    let (before, after) = halves(&plan_view(&loaded.heads, Some(newest)));
+    Some(before.into_iter().chain(after).collect())
+}
+
 impl Basis {
+    fn new(loaded: Loaded, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> Basis {
+        Basis { loaded, before, after, summary, others: Vec::new(), chapters: Vec::new(), numbered: false }
+    }
+
     fn of_newest(loaded: Loaded, posted: &Posted) -> Option<Basis> {
         let (_, place) = held(loaded.record().into_iter(), posted)?;
         let (before, after) = halves(&loaded.view());
-        Some(Basis { before, after, summary: Some(place), shown: Shown::default(), loaded })
+        Some(Basis::new(loaded, before, after, Some(place)))
     }
 
     fn with(record: CompactionRecord, place: usize, loaded: Loaded) -> Basis {
@@ -260,7 +280,7 @@ impl Basis {
         let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
         let view = plan_view(&loaded.heads, Some(NewestCompaction { index, record: &record, first_kept }));
         let (before, after) = halves(&view);
-        Basis { before, after, summary: Some(place), shown: Shown::default(), loaded }
+        Basis::new(loaded, before, after, Some(place))
     }
 
     /// What the stored entry says.
@@ -275,12 +295,15 @@ impl Basis {
         Ok(message.map_or_else(|| Said::Nothing(stored.entry.item.clone()), Said::Message))
     }
 
-    /// A chapter, with the steps behind the summary that it hides.
-    fn standing(&self, (chapter, is_here): &(Chapter, bool)) -> Standing {
-        let from = |depth: i64| self.after.partition_point(|at| self.loaded.heads[*at].depth < depth);
-        let hidden = if *is_here { chapter.fold.hidden() } else { Vec::new() };
-        let ranges = hidden.into_iter().map(|(first, last)| from(first)..from(last + 1));
-        Standing { text: chapter.text(), hides: ranges.filter(|range| !range.is_empty()).collect() }
+    /// What else contexts show; chapters stand for steps of `after`.
+    pub fn shown(&self, after: &[usize]) -> Shown {
+        let from = |depth: i64| after.partition_point(|at| self.loaded.heads[*at].depth < depth);
+        let standing = |(chapter, is_here): &(Chapter, bool)| {
+            let hidden = if *is_here { chapter.fold.hidden() } else { Vec::new() };
+            let ranges = hidden.into_iter().map(|(first, last)| from(first)..from(last + 1));
+            Standing { text: chapter.text(), hides: ranges.filter(|range| !range.is_empty()).collect() }
+        };
+        Shown::new(self.chapters.iter().map(standing).collect(), self.numbered)
     }
 }
 

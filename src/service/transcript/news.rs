@@ -10,13 +10,16 @@ use uuid::Uuid;
 use super::PutTranscript;
 use super::basis::{Basis, Posted, is_ours};
 use super::numbers::Numbers;
-use crate::domain::echo::{self, Originals, Said, Shown, Step, same_text};
+use crate::domain::echo::{self, Alignment, Originals, Said, Shown, Step, same_text};
 use crate::domain::format::write::Piece;
 use crate::domain::format::{self, Format};
 use crate::domain::json;
 use crate::domain::message::{Message, Role, ToolCall, ToolResult};
 use crate::service::error::{Result, ServiceError};
 use crate::service::history::message_of;
+
+/// How many messages a client may leave out at the head of a context.
+const MOST_LEFT_OUT: usize = 8;
 
 /// What to append, and behind which entry.
 pub struct News {
@@ -49,18 +52,21 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
         posted.said.iter().map(|said| said.clone().filter(|said| !is_ours(said))).collect();
     pass_over_system(&mut said, system);
     let from = basis.summary.map_or(0, |summary| summary + 1);
+    // One that was imported has no frame of ours.
+    if let Some(slot) = basis.summary.and_then(|summary| said.get_mut(summary)) {
+        *slot = None;
+    }
     check_before(basis, &said[..from])?;
-    let steps = steps(basis, &basis.after)?;
-    let alignment = echo::align(&steps, &said[from..], &basis.shown);
-    let departs_at = basis.after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
+    let Fitting { after, steps, shown, alignment } = fitting(basis, &said[from..])?;
+    let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
     let originals = Stored::of(basis);
-    let mut numbers = Numbers::of(&steps, &alignment, &basis.shown);
+    let mut numbers = Numbers::of(&steps, &alignment, &shown);
     let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
         let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
         let (said, raw) = numbers.taken_off(put.format, said, raw)?;
         let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
-        match mended(&said, stored_blocks, &originals, &basis.shown) {
+        match mended(&said, stored_blocks, &originals, &shown) {
             None => news.items.push(raw),
             Some(message) if message.content.is_empty() => continue,
             Some(message) => match written(put.format, message)? {
@@ -71,6 +77,35 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
         news.places.push(place);
     }
     Ok(news)
+}
+
+/// What the posted transcript is compared with in the end.
+struct Fitting<'b> {
+    after: &'b [usize],
+    steps: Vec<Step>,
+    shown: Shown,
+    alignment: Alignment,
+}
+
+/// The whole history, or the context that the posted transcript says more of.
+fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
+    let fit = |after: &'b [usize]| -> Result<Fitting<'b>> {
+        let (steps, shown) = (steps(basis, after)?, basis.shown(after));
+        let alignment = echo::align(&steps, said, &shown);
+        Ok(Fitting { after, steps, shown, alignment })
+    };
+    let mut best = fit(&basis.after)?;
+    for after in &basis.others {
+        let ends = |fitting: &Fitting<'_>| fitting.alignment.steps == fitting.steps.len();
+        if ends(&best) {
+            break;
+        }
+        let other = fit(after)?;
+        if ends(&other) || other.alignment.matched > best.alignment.matched {
+            best = other;
+        }
+    }
+    Ok(best)
 }
 
 /// Leading system messages that repeat the session's own system prompt: clients put it there to send it.
@@ -102,17 +137,21 @@ fn is_system(message: &Message) -> bool {
 }
 
 /// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
+/// Clients put system messages of their own there, and leave out the first of ours.
 fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
+    let shown = basis.shown(&[]);
     let steps = steps(basis, &basis.before)?;
-    let spoken =
-        |said: &Said| !matches!(said, Said::Message(message) if is_system(message)) && !basis.shown.is_chapter(said);
-    let wanted: Vec<Option<Said>> = said.iter().map(|said| said.clone().filter(spoken)).collect();
-    for start in 0..=steps.len() {
-        if echo::align(&steps[start..], &wanted, &basis.shown).matched == wanted.len() {
-            return Ok(());
-        }
+    let own = |said: &Option<Said>| said.clone().filter(|said| !shown.is_chapter(said));
+    let whole: Vec<Option<Said>> = said.iter().map(own).collect();
+    let is_spoken = |said: &Said| !matches!(said, Said::Message(message) if is_system(message));
+    let spoken: Vec<Option<Said>> = whole.iter().map(|said| said.clone().filter(is_spoken)).collect();
+    let says = |start: usize, said: &[Option<Said>]| {
+        echo::align(steps.get(start..).unwrap_or_default(), said, &shown).matched == said.len()
+    };
+    if says(0, &whole) || (0..=steps.len().min(MOST_LEFT_OUT)).any(|start| says(start, &spoken)) {
+        return Ok(());
     }
-    let place = echo::align(&steps, &wanted, &basis.shown).matched;
+    let place = echo::align(&steps, &spoken, &shown).matched;
     let detail = "departs from the stored history before the summary; post the raw transcript to edit it";
     Err(ServiceError::invalid(format!("/items/{place}"), detail))
 }

@@ -21,7 +21,8 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn of(steps: &[Step], alignment: &Alignment, shown: &Shown) -> Numbers {
-        let departs = alignment.steps < steps.len() || steps.is_empty();
+        // Before the first entry a context of ours can only be one of another branch.
+        let departs = alignment.steps < steps.len() || (steps.is_empty() && shown.has_chapters());
         let tasks = |steps: &[Step]| steps.iter().filter(|step| step.is_task).count();
         let said = steps.get(..alignment.steps).unwrap_or_default();
         // The tasks before would have shown theirs.
@@ -44,7 +45,11 @@ impl Numbers {
         }
         let Some((number, item)) = unnumber(format, raw.get()) else { return Ok(as_it_is()) };
         let own_words = departed.is_some_and(|text| numbered(&text).is_some_and(|(own, _)| own == number));
-        if number <= self.last || number > self.most || own_words {
+        if own_words {
+            // It is the raw history.
+            self.most = 0;
+        }
+        if number <= self.last || number > self.most {
             return Ok(as_it_is());
         }
         self.last = number;

@@ -84,7 +84,7 @@ impl<'a> Client<'a> {
 
 async fn works_in(format: &str) {
     let app = App::shared();
-    let mut client = Client::of(app, format, 9).await;
+    let mut client = Client::of(app, format, 24).await;
     client.goes_on("numbered").await;
     close(app, &client.session, &[(2, 3, "First"), (5, 5, "Second")]).await;
     client.goes_on("chapters").await;
@@ -92,13 +92,32 @@ async fn works_in(format: &str) {
     client.goes_on("nested").await;
     let done = compact(app, &client.session, json!({"strategy": "mask", "force": true})).await;
     client.goes_on(done["status"].as_str().unwrap()).await;
-    let done = compact(app, &client.session, json!({"strategy": "llm_summarize", "force": true})).await;
+    let tokens = app.get(&format!("{}/snapshot", client.session)).await.expect(200)["tokens"].as_u64().unwrap();
+    let cut = json!({"strategy": "truncate", "force": true, "settings": {"target_tokens": tokens / 2}});
+    let done = compact(app, &client.session, cut).await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    client.goes_on("left out").await;
+    app.post(&format!("/v1/compactions/{}/revert", done["id"].as_str().unwrap()), json!({})).await.expect(200);
+    client.goes_on("taken back").await;
+    let done = compact(
+        app,
+        &client.session,
+        json!({"strategy": "llm_summarize", "force": true, "summary": "- looked at modules"}),
+    )
+    .await;
     assert_eq!(done["status"], "succeeded", "{done}");
     client.goes_on("summary").await;
     client.goes_on("more").await;
     close(app, &client.session, &[(2, 2, "Later")]).await;
-    client.goes_on("a chapter behind the summary").await;
-    let done = compact(app, &client.session, json!({"strategy": "llm_summarize", "force": true})).await;
+    for _ in 0..6 {
+        client.goes_on("a chapter behind the summary").await;
+    }
+    let done = compact(
+        app,
+        &client.session,
+        json!({"strategy": "llm_summarize", "force": true, "summary": "- looked at modules"}),
+    )
+    .await;
     assert_eq!(done["status"], "succeeded", "{done}");
     client.goes_on("another summary").await;
 }
