@@ -240,5 +240,13 @@ fn same_value(posted: &Value, stored: &Value) -> bool {
 
 /// Whether a posted result says what the stored one does, or stands for it.
 pub fn is_result(posted: &ToolResult, stored: &ToolResult) -> bool {
-    own::stands_for(posted, &stored.tool_call_id) || own::same_text(&posted.plain_text(), &stored.plain_text())
+    own::stands_for(posted, &stored.tool_call_id)
+        || own::same_text(&posted.plain_text(), &stored.plain_text())
+        || is_emptied(posted)
+}
+
+/// An item without a place for words: shown shorter, it lists nothing.
+fn is_emptied(posted: &ToolResult) -> bool {
+    let value = posted.opaque.as_ref().map(|opaque| &opaque.value);
+    value.is_some_and(|value| value["type"] == "tool_search_output" && value["tools"] == Value::Array(Vec::new()))
 }
