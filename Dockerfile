@@ -15,7 +15,7 @@ COPY --from=build /usr/local/bin/contextd /usr/local/bin/contextd
 COPY LICENSE /usr/share/doc/contextd/LICENSE
 USER contextd
 WORKDIR /var/lib/contextd
-ENV CONTEXTD_LISTEN=0.0.0.0:8080 CONTEXTD_LOG_FORMAT=json
+ENV CONTEXTD_LISTEN=0.0.0.0:8080 CONTEXTD_LOG_FORMAT=json MIMALLOC_PURGE_DELAY=3 MIMALLOC_ARENA_EAGER_COMMIT=0
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["curl", "-fsS", "http://127.0.0.1:8080/healthz"]
 STOPSIGNAL SIGTERM

@@ -30,6 +30,8 @@ impl Server {
         command.args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir.path());
         let log = std::fs::File::create(data_dir.path().join("contextd.log"))?;
         command.env_remove("DATABASE_URL").stdout(Stdio::piped()).stderr(log);
+        // As `dev/run` and the container set it.
+        command.env("MIMALLOC_PURGE_DELAY", "3").env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn()?;
         let output = child.stdout.take().ok_or("no standard output")?;

@@ -279,7 +279,7 @@ impl Service {
                 return self.compaction(tenant, id).await;
             }
             tokio::time::sleep_until(deadline.min(tokio::time::Instant::now() + pause)).await;
-            pause = (pause * 2).min(POLL_TO);
+            pause = (pause * 5 / 4).min(POLL_TO);
         }
     }
 
