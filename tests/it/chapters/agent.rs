@@ -28,10 +28,11 @@ async fn an_agent_closes_chapters_through_80_turns_and_reads_back_what_it_closed
     let items: Vec<&Value> = turns.iter().flatten().collect();
     let closed = agent.check_folders().await;
     agent.check_ledger(&items).await;
+    let word = agent.check_search().await;
     let unclosed: u64 = agent.unclosed().await;
     println!(
         "{TURNS} turns, {} items: asked {} times, {} foldings, largest context {} tokens, whole {unclosed} tokens, \
-         {closed} originals read back from folders",
+         {closed} originals read back from folders, {word:?} found by search",
         items.len(),
         agent.asked,
         agent.folded,
@@ -57,6 +58,12 @@ fn turns_of(recordings: Vec<Recording>) -> Vec<Vec<Value>> {
     }
     assert_eq!(turns.len(), TURNS);
     turns
+}
+
+/// The text of a message's content.
+fn said(content: &Value) -> String {
+    let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join(" ")
 }
 
 fn begins(item: &Value) -> bool {
@@ -117,6 +124,25 @@ impl Agent<'_> {
         let context = context(self.app, &self.session, "anthropic").await;
         assert_eq!(violations("anthropic", messages(&context), true), [""; 0]);
         context
+    }
+
+    /// Finds a word by search that stands in one entry alone, which is shown no more.
+    async fn check_search(&self) -> String {
+        let entries = all(self.app, &format!("{}/entries", self.session)).await;
+        let texts: Vec<String> = entries.iter().map(|entry| entry["item"].to_string().to_lowercase()).collect();
+        let shown = self.context().await["messages"].to_string().to_lowercase();
+        let stands_once = |word: &str| texts.iter().filter(|text| text.contains(word)).count() == 1;
+        let mut words = entries.iter().filter(|entry| entry["type"] == "message").flat_map(|entry| {
+            let said = said(&entry["item"]["content"]);
+            let words = said.split(|letter: char| !letter.is_ascii_alphanumeric());
+            let words = words.filter(|word| word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_lowercase()));
+            words.map(|word| (entry["id"].clone(), word.to_owned())).collect::<Vec<_>>()
+        });
+        let (id, word) = words.find(|(_, word)| !shown.contains(word.as_str()) && stands_once(word)).expect("a word");
+        let found = self.app.get(&format!("{}/search?q={word}", self.session)).await.expect(200);
+        let found: Vec<&Value> = found["items"].as_array().unwrap().iter().map(|item| &item["entry_id"]).collect();
+        assert_eq!(found, [&id], "{word}");
+        word
     }
 
     /// Reads every event of every chapter and finds it as it was appended; the nested ones too.
