@@ -1,5 +1,19 @@
-//! A new migration alone changes no Rust file; this makes cargo build it in all the same.
+//! Makes cargo build a new migration in, which changes no Rust file, and tells the tests whether the recordings outside
+//! of the repository are there.
+
+use std::env;
+use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-changed=migrations");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=CONTEXTD_SHARED");
+    println!("cargo::rustc-check-cfg=cfg(shared)");
+    let beside =
+        || Path::new(&env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../shared").into_os_string();
+    let shared = env::var_os("CONTEXTD_SHARED").unwrap_or_else(beside);
+    println!("cargo::rustc-env=CONTEXTD_SHARED_AT={}", Path::new(&shared).display());
+    if Path::new(&shared).join("corpus").is_dir() {
+        println!("cargo::rustc-cfg=shared");
+    }
 }

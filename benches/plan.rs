@@ -4,13 +4,14 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use contextd::domain::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind};
-use contextd::domain::entry::{EntryHead, EntryType};
-use contextd::domain::message::Role;
-use contextd::domain::prepare::prepare;
+use contextd::domain::compaction::prepare::prepare;
+use contextd::domain::context::view::{NewestCompaction, context_tokens, plan_view};
+use contextd::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind};
+use contextd::domain::model::entry::EntryHead;
+use contextd::domain::model::entry_type::EntryType;
+use contextd::domain::model::message::Role;
+use contextd::domain::model::shape::{CallRef, ResultRef, Shape, ShapeKind};
 use contextd::domain::settings::resolve;
-use contextd::domain::shape::{CallRef, ResultRef, Shape, ShapeKind};
-use contextd::domain::view::{NewestCompaction, context_tokens, plan_view};
 use peak_alloc::PeakAlloc;
 use serde_json::Map;
 use uuid::Uuid;

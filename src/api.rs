@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod bounds;
 mod chapters;
 mod check;
 mod compactions;
@@ -13,52 +14,36 @@ mod events;
 mod export;
 mod hooks;
 mod idempotency;
+mod large;
 mod lint;
+mod local;
 mod mcp;
 mod metrics;
 mod observe;
 mod problem;
 mod query;
+mod request_id;
 mod search;
 mod service_face;
 mod sessions;
+mod state;
 mod stateless;
+mod streamed;
 mod tool_calls;
 mod transcript;
 mod tree;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use metrics_exporter_prometheus::PrometheusHandle;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
-pub use metrics::install as install_metrics;
 use problem::Problem;
 
-use crate::service::compactions::Summariser;
-use crate::service::state::{Service, Tenant};
-
-/// What handlers share. Cheap to clone.
-#[derive(Clone)]
-pub struct AppState {
-    pub service: Service,
-    /// No key is needed: every request works as `dev_tenant`.
-    pub dev: bool,
-    pub dev_tenant: Option<Tenant>,
-    /// False while starting and while draining.
-    pub ready: Arc<AtomicBool>,
-    /// Writes the summaries of compactions that run inside a request.
-    pub summariser: Arc<dyn Summariser>,
-    /// Largest body, in bytes.
-    pub max_body: usize,
-    /// From [`install_metrics`].
-    pub metrics: PrometheusHandle,
-}
+pub use bounds::{Bounds, crowded};
+pub use metrics::install as install_metrics;
+pub use state::AppState;
 
 /// The whole HTTP service.
 pub fn router(state: AppState) -> Router {
@@ -68,26 +53,32 @@ pub fn router(state: AppState) -> Router {
         .route_layer(from_fn_with_state(state.clone(), auth::authenticate));
     let mcp = mcp::routes(&state).route_layer(from_fn_with_state(state.clone(), auth::authenticate));
     let (router, api) = described().merge(service_face::routes()).merge(tenants).split_for_parts();
-    router
+    let router = router
         .merge(mcp)
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", docs::complete(api)))
+        .merge(SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", docs::complete(api)))
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
             let detail = "the route does not take this method; the Allow header lists those it takes";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
-        })
-        .layer(from_fn(observe::observe))
-        .with_state(state)
+        });
+    around(router, state)
 }
 
 /// Health, readiness and metrics alone: what a process that only works in the background answers.
 pub fn service_router(state: AppState) -> Router {
     let (router, _) = described().merge(service_face::routes()).split_for_parts();
-    router.fallback(|| async { Problem::not_found("route") }).layer(from_fn(observe::observe)).with_state(state)
+    around(router.fallback(|| async { Problem::not_found("route") }), state)
+}
+
+/// What every route is behind.
+fn around(router: Router<AppState>, state: AppState) -> Router {
+    let router = router.layer(from_fn_with_state((state.bounds.clone(), state.service.clone()), bounds::bound));
+    let router = if state.dev { router.layer(from_fn(local::local_only)) } else { router };
+    router.layer(from_fn(observe::observe)).with_state(state)
 }
 
 /// The OpenAPI document of [`router`].
-pub fn openapi() -> utoipa::openapi::OpenApi {
+pub fn openapi() -> serde_json::Value {
     docs::complete(described().merge(service_face::routes()).merge(resources()).into_openapi())
 }
 

@@ -1,12 +1,12 @@
 //! The command line.
 
+mod output;
 mod transcripts;
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use uuid::Uuid;
 
@@ -14,6 +14,11 @@ use crate::config::{Config, Overrides, Role};
 use crate::lifecycle::{self, Database};
 use crate::service::state::Service;
 use crate::telemetry;
+use output::print;
+use transcripts::{Export, Import};
+
+/// What closing the database may take after a command.
+const CLOSE_WITHIN: Duration = Duration::from_secs(30);
 
 /// Manages the context of LLM agents.
 #[derive(Debug, Parser)]
@@ -82,30 +87,6 @@ enum Keys {
     Revoke { id: Uuid },
 }
 
-#[derive(Debug, Args)]
-struct Import {
-    /// `-` reads standard input.
-    file: PathBuf,
-    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
-    #[arg(long)]
-    format: String,
-    #[arg(long, default_value = "default")]
-    tenant: String,
-}
-
-#[derive(Debug, Args)]
-struct Export {
-    session: Uuid,
-    /// The path of this entry in place of the session's leaf.
-    #[arg(long, value_name = "ENTRY")]
-    leaf: Option<Uuid>,
-    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
-    #[arg(long)]
-    format: String,
-    #[arg(long, default_value = "default")]
-    tenant: String,
-}
-
 /// Runs the command that `cli` names, with logs on standard error.
 ///
 /// # Errors
@@ -132,10 +113,10 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
         Command::Migrate => {
             let database = Database::open(&config).await?;
             let outcome = database.migrate().await;
-            database.close().await;
+            database.close(CLOSE_WITHIN).await;
             outcome
         }
-        Command::Openapi => print(&(crate::api::openapi().to_pretty_json()? + "\n")),
+        Command::Openapi => print(&(serde_json::to_string_pretty(&crate::api::openapi())? + "\n")),
         Command::Keys(command) => with_service(&config, async |service| keys(&service, command).await).await,
         Command::Import(import) => {
             with_service(&config, async |service| transcripts::import(&service, import).await).await
@@ -156,7 +137,7 @@ async fn with_service(config: &Config, command: impl AsyncFnOnce(Service) -> any
         command(lifecycle::service(config, &database)).await
     }
     .await;
-    database.close().await;
+    database.close(CLOSE_WITHIN).await;
     outcome
 }
 
@@ -173,10 +154,6 @@ async fn keys(service: &Service, command: Keys) -> anyhow::Result<()> {
         }
         Keys::Revoke { id } => Ok(service.revoke_key(id).await?),
     }
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("writing to standard output")
 }
 
 /// An address with its port; `localhost` is the loopback address.

@@ -2,6 +2,7 @@
 //! and a rebuilt context that is valid for its provider. `docs/ARCHITECTURE.md` is the map.
 
 pub mod api;
+pub mod background;
 pub mod cli;
 pub mod config;
 pub mod domain;
@@ -12,3 +13,7 @@ pub mod service;
 pub mod store;
 pub mod telemetry;
 pub mod worker;
+
+#[cfg(test)]
+#[path = "../tests/support/shared.rs"]
+mod shared;

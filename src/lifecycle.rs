@@ -2,63 +2,84 @@
 
 mod database;
 pub mod embedded_postgres;
+mod files;
+mod listener;
 mod upstreams;
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 pub use database::Database;
 
-use crate::api::{self, AppState};
+use crate::api::{self, AppState, Bounds};
 use crate::config::Config;
 use crate::llm::Upstreams;
 use crate::service::state::{HookOptions, Options, Service};
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
-/// What giving unfinished jobs back may take after the drain.
-const RELEASE_MARGIN: Duration = Duration::from_secs(6);
+/// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
+/// what is left is for closing the database.
+const GIVE_UP_AT: f64 = 0.6;
+const CUT_AT: f64 = 0.75;
 /// Idempotency keys are kept this long, and looked through this often.
 const KEEP_KEYS: Duration = Duration::from_secs(24 * 3600);
 const PURGE_EVERY: Duration = Duration::from_secs(3600);
+const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// Messages to hooks at a time; nearly all of that is waiting.
 const DELIVERIES: usize = 16;
 
-/// Runs the service until SIGTERM or SIGINT, then drains: not ready, finish what runs within `shutdown_ms`, stop the database.
+/// Runs the service until SIGTERM or SIGINT, then drains: not ready, finish what runs, stop the database, all of it
+/// within `shutdown_ms`.
 ///
 /// # Errors
 /// Whatever keeps the service from starting; a failure of the listener.
 pub async fn serve(config: Config) -> anyhow::Result<()> {
     let stop = stop_signal()?;
+    let files = files::raise_limit();
     let database = tokio::select! {
         database = Database::open(&config) => database?,
         () = stop.cancelled() => return Ok(()),
     };
-    let outcome = run(&config, &database, stop).await;
-    database.close().await;
+    let end = ending(&config, &stop);
+    let outcome = run(&config, &database, stop, files).await;
+    let left = end.get().map_or(config.shutdown(), |end| end.saturating_duration_since(Instant::now()));
+    database.close(left).await;
     outcome
 }
 
-async fn run(config: &Config, database: &Database, stop: CancellationToken) -> anyhow::Result<()> {
-    if config.dev || database.is_embedded() {
-        database.migrate().await?;
-    } else {
-        database.require_current_schema().await?;
+/// When the process is to be at its end, once a stop was asked for.
+fn ending(config: &Config, stop: &CancellationToken) -> Arc<OnceLock<Instant>> {
+    let end = Arc::new(OnceLock::new());
+    let (known, stop, shutdown) = (Arc::clone(&end), stop.clone(), config.shutdown());
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        let _ = known.set(Instant::now() + shutdown);
+    });
+    end
+}
+
+async fn run(config: &Config, database: &Database, stop: CancellationToken, files: usize) -> anyhow::Result<()> {
+    tokio::select! {
+        prepared = prepare(config, database) => prepared?,
+        () = stop.cancelled() => return Ok(()),
     }
-    database.take_jobs_back().await?;
     let service = service(config, database);
     let ready = Arc::new(AtomicBool::new(false));
     let upstreams = upstreams::upstreams(&config.upstreams)?;
     let state = app_state(config, &service, &upstreams, &ready).await?;
+    let bounds = Arc::clone(&state.bounds);
     let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
-    let background = Background::start(config, &service, upstreams, &stop);
+    let mut background = Background::start(config, &service, upstreams, &stop);
+    background.tasks.spawn(database.watch(&service).run(stop.clone()));
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
     if config.dev {
@@ -66,21 +87,50 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken) -> a
     }
     announce(&format!("listening on http://{address}"))?;
     ready.store(true, Ordering::Release);
-    let server = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let mut server = std::pin::pin!(server.into_future());
-    tokio::select! {
-        outcome = &mut server => return outcome.context("the listener failed"),
-        () = stop.cancelled() => tracing::info!("stopping: finishing what runs"),
-    }
+    let abandon = CancellationToken::new();
+    let places = config.server.max_connections.min(files.saturating_sub(config.database.max_connections as usize));
+    let server = listener::serve(listener, router, times(config), places, stop.clone(), abandon.clone());
+    let server = tokio::spawn(server);
+    stop.cancelled().await;
+    tracing::info!("stopping: finishing what runs");
     ready.store(false, Ordering::Release);
-    let drained = async { tokio::join!(server, background.finished()) };
-    match tokio::time::timeout(Duration::from_millis(config.shutdown_ms) + RELEASE_MARGIN, drained).await {
-        Ok((outcome, ())) => outcome.context("the listener failed"),
-        Err(_) => {
-            tracing::warn!(shutdown_ms = config.shutdown_ms, "some requests did not end in time");
-            Ok(())
-        }
+    drain(config.shutdown(), async { tokio::join!(server, background.finished()) }, &bounds.stopped, &abandon).await;
+    Ok(())
+}
+
+/// Brings the schema up to date where nobody else does.
+async fn prepare(config: &Config, database: &Database) -> anyhow::Result<()> {
+    if config.dev || database.is_embedded() {
+        database.migrate().await?;
+    } else {
+        database.require_current_schema().await?;
     }
+    database.take_jobs_back().await
+}
+
+/// Waits for what runs, as long as there is time: then requests are answered that they were given up, and at last
+/// connections are cut.
+async fn drain<T>(
+    shutdown: Duration,
+    running: impl Future<Output = T>,
+    give_up: &CancellationToken,
+    cut: &CancellationToken,
+) {
+    let began = Instant::now();
+    let mut running = std::pin::pin!(running);
+    if timeout_at(began + shutdown.mul_f64(GIVE_UP_AT), &mut running).await.is_ok() {
+        return;
+    }
+    tracing::warn!(shutdown_ms = shutdown.as_millis() as u64, "some requests or jobs did not end in time");
+    give_up.cancel();
+    if timeout_at(began + shutdown.mul_f64(CUT_AT), &mut running).await.is_err() {
+        cut.cancel();
+    }
+}
+
+fn times(config: &Config) -> listener::Times {
+    let server = &config.server;
+    listener::Times { header: server.header_timeout(), idle: server.idle_timeout(), write: server.write_timeout() }
 }
 
 /// The service's use cases as this configuration wants them.
@@ -90,6 +140,7 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         max_items: config.limits.max_items,
         max_depth: config.limits.max_depth,
         max_streams: config.events.max_streams,
+        upstreams: Some(config.upstreams.iter().map(|section| section.name.clone()).collect()),
         prices: upstreams::prices(&config.upstreams),
         hooks: HookOptions {
             allow_private_networks: config.hooks.allow_private_networks,
@@ -115,8 +166,15 @@ async fn app_state(
         ready: Arc::clone(ready),
         summariser: Arc::new(upstreams.clone()),
         max_body: config.limits.max_body_bytes,
+        bounds: Arc::new(bounds(config)),
         metrics: api::install_metrics().context("metrics")?,
     })
+}
+
+fn bounds(config: &Config) -> Bounds {
+    let (server, max_body) = (&config.server, config.limits.max_body_bytes);
+    let (buffered, of_tenant) = (server.buffered(max_body), server.buffered_per_tenant(max_body));
+    Bounds::new(server.request_timeout(), server.body_timeout(), buffered, of_tenant)
 }
 
 /// The worker and the housekeeping of this process.
@@ -132,7 +190,7 @@ impl Background {
                 concurrency: config.worker.concurrency as usize,
                 lease: config.lease(),
                 poll: Duration::from_millis(config.worker.poll_ms),
-                shutdown: Duration::from_millis(config.shutdown_ms),
+                shutdown: config.shutdown().mul_f64(GIVE_UP_AT),
                 ..WorkerOptions::default()
             };
             let jobs = Jobs { service: service.clone(), upstreams };
@@ -141,6 +199,7 @@ impl Background {
             tasks.spawn(worker::deliver(service.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
             tasks.spawn(keep_house(service.clone(), keep_events, stop.clone()));
+            tasks.spawn(tidy(service.clone(), stop.clone()));
         }
         if config.role.serves_api() {
             tasks.spawn(service.clone().follow_events(stop.clone()));
@@ -159,9 +218,25 @@ fn delivery_options(config: &Config) -> DeliveryOptions {
         poll: Duration::from_millis(config.worker.poll_ms),
         retry_base: Duration::from_millis(config.hooks.retry_base_ms),
         retry_max: Duration::from_millis(config.hooks.retry_max_ms),
-        shutdown: Duration::from_millis(config.shutdown_ms),
+        shutdown: config.shutdown().mul_f64(GIVE_UP_AT),
         keep: Duration::from_secs(u64::from(config.hooks.keep_days) * 24 * 3600),
         purge: PURGE_EVERY,
+    }
+}
+
+/// Goes on with erasures that a crash, an outage or the end of a process cut short, and ends recounts that died.
+async fn tidy(service: Service, stop: CancellationToken) {
+    loop {
+        let rest = async {
+            if let Err(error) = service.erase_rest().await {
+                tracing::warn!(%error, "erased sessions were not emptied");
+            }
+            if let Err(error) = service.end_dead_recounts().await {
+                tracing::warn!(%error, "recounts that died were not ended");
+            }
+            tokio::time::sleep(TIDY_EVERY).await;
+        };
+        tokio::select! { () = stop.cancelled() => return, () = rest => {} }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Upstreams that write summaries: one file per wire format, and the built-in summariser beside them.
 
+mod answer;
 mod anthropic;
+mod body;
 mod breaker;
 mod budget;
 mod config;
@@ -11,43 +13,41 @@ pub mod metrics;
 mod openai;
 mod openai_responses;
 mod pace;
+mod question;
+mod reasoning;
 mod registry;
 mod retry;
 mod tally;
+mod usage;
 mod wire;
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::domain::model::message::Stop;
+use crate::domain::model::usage::ReportedUsage;
+use crate::domain::summary::prefix::{self, SessionPrefix};
+use crate::domain::summary::{SummaryTask, builtin, prompt};
+use crate::domain::tokens::overflow::is_silent_overflow;
+use answer::Answer;
+use breaker::Breaker;
+use http::HttpUpstream;
+use pace::Pace;
+use question::{Before, Question};
+use retry::RetryPolicy;
+use tally::plausible;
+use wire::Wire;
+
 pub use budget::OutputBudget;
 pub use config::{MaxTokensField, ModelOptions, SetupError, UpstreamConfig, UpstreamKind};
 pub use error::UpstreamError;
 pub use registry::{BUILTIN, Upstreams};
 pub use tally::{Spent, Tally};
-
-use crate::domain::message::Stop;
-use crate::domain::overflow::is_silent_overflow;
-use crate::domain::summary::prefix::{self, SessionPrefix};
-use crate::domain::summary::{SummaryTask, builtin, prompt};
-use crate::domain::usage::ReportedUsage;
-use breaker::Breaker;
-use http::HttpUpstream;
-use pace::Pace;
-use retry::RetryPolicy;
-use tally::plausible;
-use wire::{Answer, Before, Question, Wire};
+pub use usage::TokenUsage;
 
 /// What `requests_per_minute` counts over.
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Tokens of one answer. `input` is the whole prompt, `cached` the part of it that a cache served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TokenUsage {
-    pub input: u64,
-    pub output: u64,
-    pub cached: u64,
-}
 
 /// What an upstream answered. Whether it is a summary (not empty, cut off or refused) is for the caller to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,12 +7,21 @@ use contextd::cli::{self, Cli};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let cli = Cli::parse();
     // The HTTP clients come without a TLS provider of their own. It fails only when one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match cli::run(cli).await {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("contextd: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(cli::run(cli));
+    // Whatever still works on another thread was given up: nobody waits for it.
+    runtime.shutdown_background();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("contextd: {error:#}");

@@ -3,7 +3,9 @@
 pub mod compactions;
 pub mod departures;
 pub mod entries;
+pub mod erasure;
 pub mod events;
+pub mod fault;
 pub mod gauges;
 pub mod hooks;
 pub mod idempotency;
@@ -11,9 +13,11 @@ pub mod keys;
 pub mod listen;
 pub mod path;
 pub mod queue;
+pub mod read;
 pub mod rebuilds;
 pub mod search;
 pub mod sessions;
+mod text_key;
 pub mod tool_calls;
 
 /// Makes a transaction see one state of the database throughout. To be called first in it.

@@ -1,6 +1,7 @@
 //! Logs and traces: lines on standard error, spans to an OTLP collector when one is configured.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use anyhow::Context;
 use opentelemetry::trace::TracerProvider;
@@ -12,6 +13,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::{Log, LogFormat};
 
+/// A collector that takes longer loses the last spans: nobody waits for it to stop.
+const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
 const SERVICE: &str = "contextd";
 const OTLP_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
@@ -46,8 +49,9 @@ impl Telemetry {
     pub async fn shutdown(self) {
         let Some(provider) = self.provider else { return };
         // The exporter's HTTP client blocks, which an async thread must not.
-        let outcome = tokio::task::spawn_blocking(move || provider.shutdown()).await;
-        if !matches!(outcome, Ok(Ok(()))) {
+        let sent = tokio::task::spawn_blocking(move || provider.shutdown());
+        let outcome = tokio::time::timeout(SHUTDOWN_WITHIN, sent).await;
+        if !matches!(outcome, Ok(Ok(Ok(())))) {
             tracing::warn!(?outcome, "the last spans were not exported");
         }
     }

@@ -4,9 +4,12 @@
 //! a job runs, and none is held while a model works.
 
 mod compaction;
+mod context;
 mod deliveries;
 mod departure;
+mod handler;
 mod jobs;
+mod kinds;
 mod pause;
 mod reaper;
 mod runner;
@@ -14,9 +17,7 @@ mod stateless;
 mod summarise;
 mod wake;
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sqlx::PgPool;
 use tokio::sync::Notify;
@@ -26,74 +27,17 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::queue::{self, Job};
-pub use deliveries::{DeliveryOptions, deliver};
-pub use jobs::Jobs;
+use context::{Context, RELEASE_WITHIN};
 use pause::{Outage, jittered};
 
-/// For giving unfinished jobs back at the end of a shutdown.
-const RELEASE_WITHIN: Duration = Duration::from_secs(5);
-
-/// Does the work of one job. Dropping the future must be safe at any point: the work is then done again.
-pub trait Handler: Send + Sync + 'static {
-    fn run(&self, job: &Job) -> impl Future<Output = Outcome> + Send;
-}
-
-/// How a handler left its job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Finished, in the transaction that wrote the result.
-    Done,
-    /// The lease was lost; nothing was written.
-    LeaseLost,
-    /// Nothing was written; try again later. The sentence is shown to clients.
-    Retry(String),
-}
-
-/// How a worker works.
-#[derive(Debug, Clone)]
-pub struct WorkerOptions {
-    /// Jobs at a time.
-    pub concurrency: usize,
-    /// A job whose worker is silent for this long goes to another.
-    pub lease: Duration,
-    /// Between two looks at an idle queue, give or take a quarter.
-    pub poll: Duration,
-    /// Between two searches for ended leases.
-    pub reap: Duration,
-    /// The pause after a first failed attempt; it doubles with each, up to `retry_max`.
-    pub retry_base: Duration,
-    pub retry_max: Duration,
-    /// What jobs get to finish in on shutdown.
-    pub shutdown: Duration,
-}
-
-impl Default for WorkerOptions {
-    fn default() -> Self {
-        WorkerOptions {
-            concurrency: 4,
-            lease: Duration::from_secs(150),
-            poll: Duration::from_secs(1),
-            reap: Duration::from_secs(10),
-            retry_base: Duration::from_secs(2),
-            retry_max: Duration::from_secs(300),
-            shutdown: Duration::from_secs(25),
-        }
-    }
-}
+pub use context::WorkerOptions;
+pub use deliveries::{DeliveryOptions, deliver};
+pub use handler::{Handler, Outcome};
+pub use jobs::Jobs;
 
 /// Runs the jobs of a database, beside any number of other workers.
 pub struct Worker<H> {
     context: Arc<Context<H>>,
-}
-
-/// What the claim loop shares with its jobs and helpers.
-struct Context<H> {
-    pool: PgPool,
-    handler: H,
-    options: WorkerOptions,
-    wake: Notify,
-    /// Set when the time for finishing on shutdown is up.
-    abandon: CancellationToken,
 }
 
 impl<H: Handler> Worker<H> {

@@ -14,6 +14,8 @@ const READ_BYTES: usize = 64 * 1024;
 pub struct Client {
     address: SocketAddr,
     stream: TcpStream,
+    /// An API key, where one is needed.
+    key: Option<String>,
     /// The answer being read; its start is the head.
     buffer: Vec<u8>,
 }
@@ -22,16 +24,32 @@ impl Client {
     pub async fn connect(address: SocketAddr) -> Outcome<Client> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Client { address, stream, buffer: Vec::new() })
+        Ok(Client { address, stream, key: None, buffer: Vec::new() })
+    }
+
+    pub fn with_key(mut self, key: &str) -> Client {
+        self.key = Some(key.to_owned());
+        self
     }
 
     /// The bytes of a POST, to be sent as often as wanted.
     pub fn request(&self, path: &str, body: &str) -> Vec<u8> {
-        let (address, length) = (self.address, body.len());
-        format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        )
-        .into_bytes()
+        Client::bytes(self.address, "POST", path, self.key.as_deref(), body)
+    }
+
+    /// The same of a PUT.
+    pub fn put_request(&self, path: &str, body: &str) -> Vec<u8> {
+        Client::bytes(self.address, "PUT", path, self.key.as_deref(), body)
+    }
+
+    /// The bytes of any request.
+    pub fn bytes(address: SocketAddr, method: &str, path: &str, key: Option<&str>, body: &str) -> Vec<u8> {
+        let key = key.map_or_else(String::new, |key| format!("authorization: Bearer {key}\r\n"));
+        let about = match method {
+            "GET" => String::new(),
+            _ => format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()),
+        };
+        format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{key}{about}\r\n{body}").into_bytes()
     }
 
     /// Sends a prepared request and reads the whole answer.
@@ -68,8 +86,14 @@ impl Client {
     }
 
     pub async fn get(&mut self, path: &str) -> Outcome<Value> {
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
-        Ok(serde_json::from_slice(self.send(request.as_bytes()).await?)?)
+        let request = Client::bytes(self.address, "GET", path, self.key.as_deref(), "");
+        Ok(serde_json::from_slice(self.send(&request).await?)?)
+    }
+
+    /// Whether a GET goes well.
+    pub async fn get_status(&mut self, path: &str) -> Outcome<()> {
+        let request = Client::bytes(self.address, "GET", path, self.key.as_deref(), "");
+        self.send(&request).await.map(|_| ())
     }
 
     /// Makes a session and gives its path. Nothing compacts in it by itself.

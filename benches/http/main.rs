@@ -1,17 +1,20 @@
 //! The service over HTTP beside raw PostgreSQL on the same server, in alternating rounds.
 //!
 //! `cargo bench --bench http` prints the table that `docs/PERFORMANCE.md` shows; times are reported, never asserted.
-//! `CONTEXTD_BENCH_QUICK=1` makes short rounds; `CONTEXTD_BENCH_ONLY=append,rebuild,auto,long,slow` picks scenarios.
+//! `CONTEXTD_BENCH_QUICK=1` makes short rounds; `CONTEXTD_BENCH_ONLY=append,rebuild,auto,long,slow,isolation` picks scenarios,
+//! `reads` too: with `CONTEXTD_BENCH_ENTRIES=12000,100000,200000` on sessions of these sizes.
 
 mod append;
 mod auto;
 mod client;
 mod cpu;
+mod isolation;
 mod long;
 #[expect(clippy::expect_used, clippy::panic, reason = "test support")]
 #[path = "../../tests/support/played_upstream.rs"]
 mod played_upstream;
 mod raw;
+mod reads;
 mod rebuild;
 mod report;
 mod server;
@@ -49,6 +52,8 @@ fn wanted(scenario: &str) -> bool {
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
+    // Fails where there is one already, and any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let effort = Effort::from_env();
     let mut report = Report::default();
     let server = Server::start(&[]).await?;
@@ -71,8 +76,14 @@ async fn main() -> Outcome<()> {
     let (now, peak) = server.memory_mb()?;
     report.figure("memory of contextd after all this", format!("{now:.0} MB, at its peak {peak:.0} MB"), "< 150 MB");
     server.stop().await?;
+    if wanted("reads") {
+        reads::measure(&mut report).await?;
+    }
     if wanted("slow") {
         slow::measure(effort, &mut report).await?;
+    }
+    if wanted("isolation") {
+        isolation::measure(&mut report).await?;
     }
     report.print();
     Ok(())

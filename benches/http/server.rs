@@ -25,9 +25,18 @@ pub struct Server {
 impl Server {
     /// Starts it with these environment variables, in a folder on a real disk: `fsync` must cost what it costs.
     pub async fn start(environment: &[(&str, String)]) -> Outcome<Server> {
+        Server::launch(&["--dev"], environment).await
+    }
+
+    /// The same, where every request needs a key.
+    pub async fn start_with_keys(environment: &[(&str, String)]) -> Outcome<Server> {
+        Server::launch(&[], environment).await
+    }
+
+    async fn launch(arguments: &[&str], environment: &[(&str, String)]) -> Outcome<Server> {
         let data_dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
-        command.args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir.path());
+        command.arg("serve").args(arguments).args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir.path());
         let log = std::fs::File::create(data_dir.path().join("contextd.log"))?;
         command.env_remove("DATABASE_URL").stdout(Stdio::piped()).stderr(log);
         // As `dev/run` and the container set it.
@@ -46,6 +55,17 @@ impl Server {
 
     pub async fn client(&self) -> Outcome<Client> {
         Client::connect(self.address).await
+    }
+
+    /// A key of a tenant of its own.
+    pub fn make_key(&self, tenant: &str) -> Outcome<String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+        command.args(["keys", "create", "--tenant", tenant, "--data-dir"]).arg(self.data_dir.path());
+        let output = command.env_remove("DATABASE_URL").stderr(Stdio::null()).output()?;
+        if !output.status.success() {
+            return Err("no key was made".into());
+        }
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 
     /// How to reach its PostgreSQL: the server's own lock file says where its socket is.
@@ -73,6 +93,11 @@ impl Server {
             Ok(value.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
         };
         Ok((megabytes("VmRSS:")?, megabytes("VmHWM:")?))
+    }
+
+    /// Lets the peak of its memory begin anew.
+    pub fn forget_peak(&self) -> Outcome<()> {
+        Ok(std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")?)
     }
 
     /// Asks it to stop and waits until it has.

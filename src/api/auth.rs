@@ -6,13 +6,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::AppState;
+use super::bounds;
 use super::problem::{Problem, Result};
-use crate::service::state::Tenant;
+use super::state::AppState;
+use crate::service::tenant::Tenant;
 
 /// Lets a request through with its [`Tenant`], which handlers take as an argument.
 pub async fn authenticate(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response> {
     let tenant = tenant_of(&state, request.headers()).await?;
+    bounds::belongs_to(tenant);
     request.extensions_mut().insert(tenant);
     let mut response = next.run(request).await;
     response.extensions_mut().insert(tenant);

@@ -8,10 +8,12 @@ use futures::StreamExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
-use super::AppState;
+use super::bounds::{self, BodyTime};
 use super::problem::{Problem, Result};
-use crate::domain::json;
+use super::state::AppState;
+use crate::domain::model::json;
 use crate::service::error::FieldError;
+use crate::service::offload::offload;
 
 /// A body's own object and the list in it, around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;
@@ -20,38 +22,56 @@ const DRAIN_FACTOR: usize = 2;
 /// Longest explanation of a parse error: serde quotes what it found.
 const MAX_DETAIL_CHARS: usize = 300;
 
-/// A JSON body of type `T`. An empty body stands for `{}`.
+/// A JSON body of type `T`. An empty body stands for `{}`, unless it says to be something else than JSON.
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<AppState> for Body<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let bytes = read(body, state.max_body).await?;
-        if bytes.is_empty() {
+        let size = bytes.len();
+        if bytes.is_empty() && !parts.headers.contains_key(header::CONTENT_TYPE) {
             return parse("{}").map(Body);
         }
         require_json(&parts.headers)?;
-        let text = utf8(&bytes)?;
-        check_depth(&bytes, state.service.options().max_depth)?;
-        parse(text).map(Body)
+        if bytes.is_empty() {
+            return parse("{}").map(Body);
+        }
+        let max_depth = state.service.options().max_depth;
+        let job = move || {
+            let text = utf8(&bytes)?;
+            check_depth(&bytes, max_depth)?;
+            parse(text).map(Body)
+        };
+        offload(size, job).await?
     }
 }
 
-/// Reads a whole body of at most `limit` bytes, whether or not it says its length.
+/// Reads a whole body of at most `limit` bytes, whether or not it says its length. What is refused is read on, and
+/// thrown away, so that the client gets to see the answer.
 pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
     let mut frames = body.into_data_stream();
     let mut first = Bytes::new();
     let mut joined: Vec<u8> = Vec::new();
     let mut size = 0usize;
-    while let Some(frame) = frames.next().await {
+    let mut refused: Option<Problem> = None;
+    let time = BodyTime::start();
+    while let Some(frame) = time.within(size, frames.next()).await? {
         let frame = frame.map_err(|_| bad_request("body_unreadable", "the body ended before its time"))?;
         size = size.saturating_add(frame.len());
         if size > limit.saturating_mul(DRAIN_FACTOR) {
             break;
-        } else if size > limit {
-            joined = Vec::new();
+        }
+        if size > limit {
+            refused = Some(too_large(limit));
+        } else if refused.is_none() {
+            refused = bounds::hold(size).err();
+        }
+        if refused.is_some() {
+            (first, joined) = (Bytes::new(), Vec::new());
+            bounds::let_go();
         } else if size == frame.len() {
             first = frame;
         } else {
@@ -61,25 +81,33 @@ pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
             joined.extend_from_slice(&frame);
         }
     }
-    if size > limit {
-        let detail = format!("the body is larger than {limit} bytes");
-        return Err(
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail).figure("limit", json!(limit))
-        );
+    match refused {
+        Some(problem) => Err(problem),
+        None if joined.is_empty() => Ok(first),
+        None => Ok(Bytes::from(joined)),
     }
-    Ok(if joined.is_empty() { first } else { Bytes::from(joined) })
+}
+
+fn too_large(limit: usize) -> Problem {
+    let detail = format!("the body is larger than {limit} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail).figure("limit", json!(limit))
 }
 
 /// A browser sends `text/plain` across sites without asking, so anything but JSON is refused.
 fn require_json(headers: &HeaderMap) -> Result<()> {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = essence(headers);
     let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
     if is_json {
         return Ok(());
     }
     let detail = "the body must be sent as application/json";
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+}
+
+/// The content type without its parameters.
+pub fn essence(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -10,13 +10,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
 use super::check::{Faults, MAX_NAME_CHARS, MAX_PROSE_CHARS};
 use super::problem::{Problem, Result};
 use super::query::Ids;
+use super::state::AppState;
 use crate::service::chapters::{ChapterList, ChapterTaskView, ChaptersWritten, FolderEntry, NewChapter, Task, VfsNode};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -48,6 +48,22 @@ impl Faults {
         }
     }
 
+    /// What goes with a context: `system` is a text or a list of blocks, `tools` a list of definitions.
+    pub fn documents(&mut self, system: Option<&RawValue>, tools: Option<&RawValue>) {
+        self.json("/system", system, &['"', '['], "a string or a list of blocks");
+        self.json("/tools", tools, &['['], "a list of tool definitions");
+        self.objects("/system", system);
+        self.objects("/tools", tools);
+    }
+
+    /// The members of a list must be objects. What is no list is not looked at.
+    fn objects(&mut self, pointer: &str, value: Option<&RawValue>) {
+        let list = value.and_then(|value| serde_json::from_str::<Vec<&RawValue>>(value.get()).ok());
+        for (at, _) in list.iter().flatten().enumerate().filter(|(_, member)| !member.get().starts_with('{')) {
+            self.add(format!("{pointer}/{at}"), "must be an object");
+        }
+    }
+
     /// Refuses the request if there was a fault.
     pub fn finish(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(Problem::invalid(self.0)) }

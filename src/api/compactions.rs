@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -12,17 +13,21 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
 use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
-use crate::domain::settings::Strategy;
+use super::state::AppState;
+use super::{bounds, large};
+use crate::domain::model::strategy::Strategy;
 use crate::service::compactions::{CompactRequest, Compaction, Status};
+use crate::service::page::{Page, PageRequest};
 use crate::service::plan::{PrepareRequest, Prepared};
-use crate::service::state::{Page, PageRequest, Tenant};
+use crate::service::tenant::Tenant;
 
 const MAX_WAIT_SECONDS: f64 = 120.0;
+/// Taken for the size of an answer with messages.
+const WITH_MESSAGES: usize = 256 << 10;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -116,13 +121,15 @@ async fn prepare_compaction(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Body(body): Body<PrepareCompaction>,
-) -> Result<Json<Prepared>> {
+) -> Result<Response> {
+    // How much the messages are is not known before they are written.
+    let bytes = if body.include_messages { WITH_MESSAGES } else { 0 };
     let request = PrepareRequest {
         leaf_id: body.leaf_id,
         settings: body.settings.unwrap_or_default(),
         include_messages: body.include_messages,
     };
-    Ok(Json(state.service.prepare(tenant, sid, request).await?))
+    large::json(StatusCode::OK, bytes, state.service.prepare(tenant, sid, request).await?).await
 }
 
 /// Asks for a compaction. 200 once it has ended within `wait`, 202 while it has not.
@@ -136,6 +143,7 @@ async fn compact_session(
 ) -> Result<(StatusCode, Json<Compaction>)> {
     body.check()?;
     let wait = body.wait.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    bounds::allow(wait.unwrap_or_default());
     let request = CompactRequest {
         strategy: body.strategy,
         focus_topic: body.focus_topic,

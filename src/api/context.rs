@@ -1,21 +1,23 @@
 //! The context, ready to be sent to a provider.
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
 use super::check::Faults;
+use super::large;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
-use crate::domain::format::Format;
+use super::state::AppState;
+use crate::domain::model::format::Format;
 use crate::service::context::{Context, Rebuild};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 
 /// Any more is no bound.
 const MAX_TOKENS: u64 = u32::MAX as u64;
@@ -73,12 +75,13 @@ async fn rebuild_context(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Body(body): Body<RebuildContext>,
-) -> Result<Json<Context>> {
+) -> Result<Response> {
     let mut faults = Faults::default();
     faults.range("/max_tokens", body.max_tokens, 1..=MAX_TOKENS);
     faults.finish()?;
     let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
-    Ok(Json(state.service.rebuild(tenant, sid, rebuild).await?))
+    let context = state.service.rebuild(tenant, sid, rebuild).await?;
+    large::json(StatusCode::OK, context.bytes(), context).await
 }
 
 /// The same by GET.
@@ -89,6 +92,7 @@ async fn get_context(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Query(rebuild): Query<Rebuild>,
-) -> Result<Json<Context>> {
-    Ok(Json(state.service.rebuild(tenant, sid, rebuild).await?))
+) -> Result<Response> {
+    let context = state.service.rebuild(tenant, sid, rebuild).await?;
+    large::json(StatusCode::OK, context.bytes(), context).await
 }

@@ -9,14 +9,15 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::AppState;
 use super::body::Body;
 use super::check::Faults;
 use super::problem::{Problem, Result};
-use crate::domain::format::{self, Format};
-use crate::domain::message::{Message, Role};
+use super::state::AppState;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
-use crate::domain::tokens;
+use crate::domain::{format, tokens};
+use crate::service::offload::{offload, size};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(count_tokens))
@@ -53,14 +54,7 @@ async fn count_tokens(State(state): State<AppState>, Body(body): Body<CountToken
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
-    // A body full of text keeps a core busy for a second: not one that answers requests.
-    let counted = tokio::task::spawn_blocking(move || count(&body)).await;
-    counted
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, "counting failed");
-            Err(Problem::internal())
-        })
-        .map(Json)
+    offload(size(&body.items), move || count(&body)).await?.map(Json)
 }
 
 fn count(body: &CountTokens) -> Result<Count> {
@@ -69,12 +63,19 @@ fn count(body: &CountTokens) -> Result<Count> {
     if body.tools.as_ref().is_some_and(|tools| !tools.is_array()) {
         faults.add("/tools", "must be a list of tool definitions");
     }
+    for (name, list) in [("system", &body.system), ("tools", &body.tools)] {
+        let members = list.iter().filter_map(Value::as_array).flatten().enumerate();
+        for (at, _) in members.filter(|(_, member)| !member.is_object()) {
+            faults.add(format!("/{name}/{at}"), "must be an object");
+        }
+    }
     let system = system_text(body.system.as_ref(), &mut faults);
     let mut per_item = Vec::with_capacity(body.items.len());
     for (index, raw) in body.items.iter().enumerate() {
-        match format::read(body.format, raw.get()) {
+        match format::accept(body.format, raw.get()) {
             Ok(item) => {
-                per_item.push(item.message.map_or(0, |message| tokens::count_message(estimator, &message).total))
+                let counted = |message| tokens::count_item(estimator, body.format, raw.get(), &message).total;
+                per_item.push(item.message.map_or(0, counted));
             }
             Err(error) => faults.add(format!("/items/{index}{}", error.pointer), error.detail),
         }

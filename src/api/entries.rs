@@ -1,8 +1,8 @@
 //! Entries: append, list, read.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,12 +15,14 @@ use super::body::Body;
 use super::check::{Faults, double_option};
 use super::problem::{Problem, Result};
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
-use super::{AppState, metrics};
-use crate::domain::format::Format;
+use super::state::AppState;
+use super::{large, metrics};
+use crate::domain::model::format::Format;
 use crate::service::append::{Append, Appended};
-use crate::service::context::{Context, Rebuild};
+use crate::service::context::{Answered, Context};
 use crate::service::history::{EntryQuery, EntryView};
-use crate::service::state::{Page, PageRequest, Tenant};
+use crate::service::page::{Page, PageRequest};
+use crate::service::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(append_entries, list_entries)).routes(routes!(get_entry))
@@ -86,7 +88,7 @@ async fn append_entries(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Body(body): Body<AppendEntries>,
-) -> Result<(StatusCode, Json<AppendAnswer>)> {
+) -> Result<Response> {
     let limit = state.service.options().max_items;
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
@@ -97,15 +99,14 @@ async fn append_entries(
     metrics::appended(appended.entries.len());
     let context = match return_context {
         Some(format) => {
-            if let Some(relieved) = state.service.relieve_after(tenant, sid, &appended).await? {
-                appended.compaction = Some(relieved.compaction);
-                (appended.snapshot, appended.leaf_id) = (relieved.snapshot, relieved.leaf_id);
-            }
-            Some(state.service.rebuild(tenant, sid, Rebuild { format, leaf_id: None, max_tokens: None }).await?)
+            let Appended { leaf_id, snapshot, compaction, .. } = &mut appended;
+            let answer = Answered { leaf_id, snapshot, compaction };
+            Some(state.service.context_beside(tenant, sid, format, answer).await?)
         }
         None => None,
     };
-    Ok((StatusCode::CREATED, Json(AppendAnswer { appended, context })))
+    let bytes = context.as_ref().map_or(0, Context::bytes);
+    large::json(StatusCode::CREATED, bytes, AppendAnswer { appended, context }).await
 }
 
 fn checked(body: AppendEntries) -> Result<Append> {
@@ -135,8 +136,10 @@ async fn list_entries(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Query((query, page)): Query<(EntryQuery, PageRequest)>,
-) -> Result<Json<Page<EntryView>>> {
-    Ok(Json(state.service.entries(tenant, sid, query, page).await?))
+) -> Result<Response> {
+    let page = state.service.entries(tenant, sid, query, page).await?;
+    let bytes = page.items.iter().map(EntryView::bytes).sum();
+    large::json(StatusCode::OK, bytes, page).await
 }
 
 /// Reads one entry, whole, however often it was compacted away.
@@ -146,6 +149,7 @@ async fn get_entry(
     State(state): State<AppState>,
     tenant: Tenant,
     Ids((sid, eid)): Ids<(Uuid, Uuid)>,
-) -> Result<Json<EntryView>> {
-    Ok(Json(state.service.entry(tenant, sid, eid).await?))
+) -> Result<Response> {
+    let entry = state.service.entry(tenant, sid, eid).await?;
+    large::json(StatusCode::OK, entry.bytes(), entry).await
 }

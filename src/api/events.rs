@@ -13,12 +13,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::check::Faults;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
+use super::state::AppState;
 use crate::service::events::{Event, EventStream};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EXPECTED: &str = "the id of an event";

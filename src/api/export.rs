@@ -1,5 +1,7 @@
 //! Sessions as files.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -8,13 +10,18 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
+use super::bounds;
 use super::context::FORMATS;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
-use crate::domain::format::Format;
+use super::state::AppState;
+use super::streamed::streamed;
+use crate::domain::model::format::Format;
 use crate::service::export::Export;
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
+
+/// More than a usual call, for what reads a session whole.
+const LONG: Duration = Duration::from_secs(300);
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(export_session))
@@ -54,6 +61,7 @@ async fn export_session(
     Ids(sid): Ids<Uuid>,
     Query(export): Query<Export>,
 ) -> Result<impl IntoResponse> {
-    let text = state.service.export(tenant, sid, export).await?;
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text))
+    bounds::allow(LONG);
+    let pieces = state.service.export(tenant, sid, export).await?;
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], streamed(pieces).await?))
 }

@@ -9,14 +9,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
 use super::check::Faults;
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
+use super::state::AppState;
 use crate::domain::hook::{Event, OnError, signature};
 use crate::service::hooks::{Delivery, Hook, HookPatch, NewHook};
-use crate::service::state::{Page, PageRequest, Tenant};
+use crate::service::page::{Page, PageRequest};
+use crate::service::tenant::Tenant;
 
 const MAX_URL_CHARS: usize = 2_048;
 const MAX_SECRET_CHARS: usize = 512;

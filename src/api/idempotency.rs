@@ -7,13 +7,16 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use uuid::Uuid;
 
-use super::AppState;
 use super::body;
 use super::check::Faults;
 use super::problem::{Problem, Result};
+use super::state::AppState;
+use crate::service::error::ServiceError;
 use crate::service::idempotency::{Answer, Keyed, Known, under};
-use crate::service::state::Tenant;
+use crate::service::offload::offload;
+use crate::service::tenant::Tenant;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -48,14 +51,25 @@ fn key(headers: &HeaderMap) -> Result<Option<String>> {
 async fn under_key(tenant: Tenant, key: String, request: Request, max_body: usize) -> Result<(Arc<Keyed>, Request)> {
     let (parts, http_body) = request.into_parts();
     let bytes = body::read(http_body, max_body).await?;
-    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
-    let mut hasher = blake3::Hasher::new();
-    // No method and no target holds a NUL, so the three parts can't be taken for one another.
-    for part in [parts.method.as_str().as_bytes(), b"\0", target.as_bytes(), b"\0", &bytes] {
-        hasher.update(part);
-    }
-    let keyed = Arc::new(Keyed::new(tenant, key, *hasher.finalize().as_bytes()));
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
+    let (method, body) = (parts.method.clone(), bytes.clone());
+    let hash = move || {
+        let mut hasher = blake3::Hasher::new();
+        // No method and no target holds a NUL, so the three parts can't be taken for one another.
+        for part in [method.as_str().as_bytes(), b"\0", target.as_bytes(), b"\0", &body] {
+            hasher.update(part);
+        }
+        *hasher.finalize().as_bytes()
+    };
+    let hash = offload(bytes.len(), hash).await?;
+    let keyed = Arc::new(Keyed::new(tenant, key, hash, session_of(parts.uri.path())));
     Ok((keyed, Request::from_parts(parts, HttpBody::from(bytes))))
+}
+
+/// The session that a path names.
+fn session_of(path: &str) -> Option<Uuid> {
+    let rest = path.strip_prefix("/v1/sessions/")?;
+    Uuid::parse_str(rest.split('/').next()?).ok()
 }
 
 async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
@@ -82,8 +96,9 @@ fn replayed(answer: Answer) -> Response {
 /// answer is the true one (the leaf has moved because of *this* append).
 async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<Response> {
     let status = response.status();
+    // Where the database can't be asked, the refusal says more than that.
     if !status.is_success()
-        && let Some(known) = known(state, keyed).await?
+        && let Ok(Some(known)) = known(state, keyed).await
     {
         return Ok(known);
     }
@@ -93,11 +108,17 @@ async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<R
     let (parts, http_body) = response.into_parts();
     let Ok(bytes) = to_bytes(http_body, usize::MAX).await else { return Err(Problem::internal()) };
     let answer = Answer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
-    if let Err(error) = state.service.keep_answer(keyed, &answer).await {
+    let kept = state.service.keep_answer(keyed, &answer).await;
+    // Of a session that is not there, or no longer, nothing is kept.
+    if let Err(error) = kept.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {
         // The effect, if there was one, has its sealed answer already.
         tracing::warn!(%error, "an answer could not be kept under its idempotency key");
     }
     Ok(Response::from_parts(parts, HttpBody::from(bytes)))
+}
+
+fn is_gone(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::NotFound(_))
 }
 
 /// Whether the same request would be answered the same way again. A fault of ours and a full queue pass, and a

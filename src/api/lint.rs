@@ -1,19 +1,22 @@
 //! Checking a transcript without a session.
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::AppState;
 use super::body::Body;
 use super::check::{Faults, STATELESS_ITEMS};
+use super::large;
 use super::problem::{Problem, Result};
-use crate::domain::format::Format;
+use super::state::AppState;
 use crate::domain::lint::{self, Change, Violation};
+use crate::domain::model::format::Format;
+use crate::service::offload::{offload, size};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(lint_items))
@@ -43,18 +46,14 @@ struct Linted {
 /// Checks a transcript, and mends a copy of it. Nothing is stored.
 #[utoipa::path(post, path = "/v1/lint", tag = "context", request_body = LintItems,
     responses((status = 200, body = Linted)))]
-async fn lint_items(State(state): State<AppState>, Body(body): Body<LintItems>) -> Result<Json<Linted>> {
+async fn lint_items(State(state): State<AppState>, Body(body): Body<LintItems>) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.service.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
-    let linted = tokio::task::spawn_blocking(move || linted(&body)).await;
-    linted
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, "linting failed");
-            Err(Problem::internal())
-        })
-        .map(Json)
+    let bytes = size(&body.items);
+    let linted = offload(bytes, move || linted(&body)).await??;
+    large::json(StatusCode::OK, bytes, linted).await
 }
 
 fn linted(body: &LintItems) -> Result<Linted> {

@@ -5,10 +5,14 @@
 mod answer;
 mod chapters;
 mod resources;
+mod tool;
 mod tools;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
@@ -19,8 +23,11 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::AppState;
-use crate::service::state::{Service, Tenant};
+use super::body;
+use super::problem::Problem;
+use super::state::AppState;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 
 const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
     is compacted: `search` finds it, `read_entry` and `read_tool_result` show it whole. Every tool takes the session_id \
@@ -28,18 +35,24 @@ const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that yo
 
 /// `POST /mcp`. Goes behind authentication.
 pub fn routes(state: &AppState) -> Router<AppState> {
-    let mut config = StreamableHttpServerConfig::default()
+    // The router looks at the host, for every route alike.
+    let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(state.max_body);
-    // A page whose host name was rebound to this machine has no key. Without keys the host must be this machine's own.
-    if !state.dev {
-        config = config.disable_allowed_hosts();
-    }
+        .with_max_request_body_bytes(state.max_body)
+        .disable_allowed_hosts();
     let service = state.service.clone();
     let handler = move || Ok(Mcp { service: service.clone() });
     Router::new()
         .route_service("/mcp", StreamableHttpService::new(handler, NeverSessionManager::default().into(), config))
+        .route_layer(from_fn_with_state(state.clone(), read_body))
+}
+
+/// Reads the body as all others are read: in time, and counted.
+async fn read_body(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(body, state.max_body).await?;
+    Ok(next.run(Request::from_parts(parts, bytes.into())).await)
 }
 
 /// Answers one request.

@@ -12,22 +12,13 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use tracing::Instrument;
 
-use super::metrics;
 use super::problem::Problem;
+use super::{metrics, request_id};
 use crate::service::clock;
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_CHARS: usize = 128;
-
-tokio::task_local! {
-    static CURRENT: String;
-}
-
-/// The id of the request being answered.
-pub fn request_id() -> Option<String> {
-    CURRENT.try_with(Clone::clone).ok()
-}
 
 /// The outermost middleware.
 pub async fn observe(request: Request, next: Next) -> Response {
@@ -39,7 +30,7 @@ pub async fn observe(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", request_id = %id);
     let header = HeaderValue::from_str(&id).ok();
 
-    let answer = CURRENT.scope(id.clone(), catch_panic(next.run(request)));
+    let answer = request_id::within(id.clone(), catch_panic(next.run(request)));
     let mut response = answer.instrument(span).await;
 
     if let Some(header) = header {
@@ -54,7 +45,11 @@ async fn catch_panic(answer: impl Future<Output = Response>) -> Response {
     match AssertUnwindSafe(answer).catch_unwind().await {
         Ok(response) => response,
         Err(panic) => {
-            tracing::error!(request_id = request_id(), panic = panic_message(panic.as_ref()), "a handler panicked");
+            tracing::error!(
+                request_id = request_id::current(),
+                panic = panic_message(panic.as_ref()),
+                "a handler panicked"
+            );
             Problem::internal().into_response()
         }
     }

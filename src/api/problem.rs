@@ -6,10 +6,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::observe;
-use crate::service::error::{FieldError, ServiceError};
+use super::request_id;
+use crate::service::error::{self, Fault, FieldError, ServiceError};
 use crate::service::idempotency::IN_PROGRESS;
 
+/// The database's disk is full.
+pub const STORAGE_FULL: &str = "storage_full";
 /// How long a client should wait when the database is away, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 /// How long until an equal request, at work right now, will have answered.
@@ -30,6 +32,10 @@ struct Parts {
     figures: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
+
+/// The code of an error answer, for the middleware around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Code(pub &'static str);
 
 /// The body of an error answer (RFC 9457). Some codes add figures as members of their own.
 #[derive(Debug, Serialize, ToSchema)]
@@ -147,12 +153,23 @@ impl From<ServiceError> for Problem {
                     .retry_after(retry_after)
             }
             ServiceError::Unavailable(cause) => {
-                tracing::error!(request_id = observe::request_id(), error = %cause, "the database is not reachable");
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the service is not available right now")
+                tracing::error!(request_id = request_id::current(), error = %cause, "the database is not available");
+                let (code, detail) = match error::cause(&cause) {
+                    Fault::Unavailable => ("unavailable", "the service is not available right now"),
+                    Fault::ReadOnly => ("read_only", "the database takes no changes right now"),
+                    Fault::StorageFull => (STORAGE_FULL, "the database has no room left"),
+                };
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+            }
+            ServiceError::OutcomeUnknown(cause) => {
+                tracing::error!(request_id = request_id::current(), error = %cause, "the outcome of a write is not known");
+                let detail = "the database went away in the middle of this write, so it may have landed or not; \
+                    sent again with the same Idempotency-Key it acts once";
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown", detail)
                     .retry_after(UNAVAILABLE_RETRY_SECONDS)
             }
             ServiceError::Internal(cause) => {
-                tracing::error!(request_id = observe::request_id(), error = format!("{cause:#}"), "internal error");
+                tracing::error!(request_id = request_id::current(), error = format!("{cause:#}"), "internal error");
                 Problem::internal()
             }
         }
@@ -172,12 +189,13 @@ impl IntoResponse for Problem {
                 .iter()
                 .map(|error| InvalidField { pointer: &error.pointer, detail: &error.detail })
                 .collect(),
-            request_id: observe::request_id(),
+            request_id: request_id::current(),
             figures: &figures,
         };
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], text).into_response();
         response.headers_mut().extend(headers);
+        response.extensions_mut().insert(Code(code));
         response
     }
 }

@@ -6,13 +6,14 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, Path, Query as AxumQuery};
 use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::body::segment;
 use super::check::Faults;
 use super::problem::{Problem, Result};
-use crate::service::state::PageRequest;
+use crate::service::page::PageRequest;
 
 const DEFAULT_LIMIT: i64 = 50;
 const LIMITS: RangeInclusive<i64> = 1..=200;
@@ -74,6 +75,11 @@ impl Params {
     /// Takes a parameter of a type; `expected` names what it must be.
     pub fn value<T: FromStr>(&mut self, name: &str, expected: &str) -> Option<T> {
         self.parsed(name, expected, |text| text.parse().ok())
+    }
+
+    /// Takes a time. What RFC 3339 can't say, such as a fifth digit of the year, PostgreSQL may not know either.
+    pub fn time(&mut self, name: &str) -> Option<DateTime<Utc>> {
+        self.parsed(name, "a time in RFC 3339", |text| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc()))
     }
 
     pub fn parsed<T>(&mut self, name: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {

@@ -7,11 +7,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
+use super::state::AppState;
+use crate::service::page::PageRequest;
 use crate::service::search::SearchPage;
-use crate::service::state::{PageRequest, Tenant};
+use crate::service::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(search))

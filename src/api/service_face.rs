@@ -12,8 +12,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::problem::{Problem, Result};
-use super::{AppState, metrics};
+use super::metrics;
+use super::problem::{Problem, Result, STORAGE_FULL};
+use super::state::AppState;
 use crate::service::readiness::Readiness;
 
 /// A probe wants its answer sooner than the pool gives up.
@@ -36,7 +37,8 @@ async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Requests can be sent here: the database answers, its schema is this version's, and no shutdown has begun.
+/// Requests can be sent here: the database answers, takes changes and has room for them, its schema is this version's,
+/// and no shutdown has begun.
 #[utoipa::path(get, path = "/readyz", tag = "service", security(), responses((status = 200, body = Health)))]
 async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
     if !state.ready.load(Ordering::Relaxed) {
@@ -47,6 +49,8 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
         Ok(Ok(Readiness::SchemaOutdated)) => {
             Err(not_ready("schema_outdated", "the database schema is older than this version; run: contextd migrate"))
         }
+        Ok(Ok(Readiness::ReadOnly)) => Err(not_ready("read_only", "the database takes no changes")),
+        Ok(Ok(Readiness::StorageFull)) => Err(not_ready(STORAGE_FULL, "the database has no room left on its disk")),
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
             Err(not_ready("unavailable", "the database does not answer"))
@@ -63,10 +67,11 @@ fn not_ready(code: &'static str, detail: &str) -> Problem {
 #[utoipa::path(get, path = "/metrics", tag = "service", operation_id = "metrics", security(),
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn prometheus(State(state): State<AppState>) -> impl IntoResponse {
-    match state.service.gauges().await {
-        Ok(gauges) => metrics::set(&gauges),
-        // The rest is worth the more when the database is away.
-        Err(error) => tracing::warn!(%error, "gauges could not be read"),
+    // The rest is worth the more when the database is away.
+    match tokio::time::timeout(READY_TIMEOUT, state.service.gauges()).await {
+        Ok(Ok(gauges)) => metrics::set(&gauges),
+        Ok(Err(error)) => tracing::warn!(%error, "gauges could not be read"),
+        Err(_) => tracing::warn!("gauges could not be read in time"),
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
 }

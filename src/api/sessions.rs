@@ -11,14 +11,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
 use super::check::{Faults, MAX_NAME_CHARS, MAX_TITLE_CHARS, double_option};
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
-use crate::domain::accounting::Snapshot;
+use super::state::AppState;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::page::{Page, PageRequest};
 use crate::service::sessions::{NewSession, Session, SessionFilter, SessionPatch};
-use crate::service::state::{Page, PageRequest, Tenant};
+use crate::service::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -103,15 +104,10 @@ impl FromQuery for (SessionFilter, PageRequest) {
         let filter = SessionFilter {
             external_id: params.text("external_id"),
             state: params.parsed("state", "green, yellow or red", state),
-            updated_after: params.value("updated_after", "a time in RFC 3339"),
+            updated_after: params.time("updated_after"),
         };
         Some((filter, params.page()))
     }
-}
-
-fn check_documents(faults: &mut Faults, system: Option<&RawValue>, tools: Option<&RawValue>) {
-    faults.json("/system", system, &['"', '['], "a string or a list of blocks");
-    faults.json("/tools", tools, &['['], "a list of tool definitions");
 }
 
 /// Creates a session.
@@ -127,7 +123,7 @@ async fn create_session(
     faults.text("/title", body.title.as_deref(), MAX_TITLE_CHARS);
     faults.text("/model", body.model.as_deref(), MAX_NAME_CHARS);
     faults.json("/metadata", body.metadata.as_deref(), &['{'], "an object");
-    check_documents(&mut faults, body.system.as_deref(), body.tools.as_deref());
+    faults.documents(body.system.as_deref(), body.tools.as_deref());
     faults.finish()?;
     let new = NewSession {
         external_id: body.external_id,
@@ -172,7 +168,7 @@ async fn update_session(
     faults.text("/title", body.title.as_ref().and_then(Option::as_deref), MAX_TITLE_CHARS);
     faults.text("/model", body.model.as_ref().and_then(Option::as_deref), MAX_NAME_CHARS);
     let (system, tools) = (body.system.as_ref(), body.tools.as_ref());
-    check_documents(&mut faults, system.and_then(Option::as_deref), tools.and_then(Option::as_deref));
+    faults.documents(system.and_then(Option::as_deref), tools.and_then(Option::as_deref));
     faults.finish()?;
     let patch = SessionPatch {
         title: body.title,

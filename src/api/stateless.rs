@@ -1,7 +1,10 @@
 //! Compacting without a session.
 
-use axum::Json;
+use std::time::Duration;
+
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -9,14 +12,19 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::AppState;
 use super::body::Body;
 use super::check::{Faults, MAX_TITLE_CHARS, STATELESS_ITEMS};
 use super::problem::{Problem, Result};
-use crate::domain::compaction::CompactionResult;
-use crate::domain::format::Format;
-use crate::domain::settings::Strategy;
+use super::state::AppState;
+use super::{bounds, large};
+use crate::domain::compaction::result::CompactionResult;
+use crate::domain::model::format::Format;
+use crate::domain::model::strategy::Strategy;
 use crate::service::compactions::StatelessRequest;
+use crate::service::offload::size;
+
+/// More than the calls to a model take, each of which has a time of its own.
+const MODEL_TIME: Duration = Duration::from_secs(600);
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(compact_items))
@@ -55,20 +63,22 @@ struct CompactedItems {
 /// Compacts a transcript at once. Nothing is stored.
 #[utoipa::path(post, path = "/v1/compact", tag = "compactions", request_body = CompactItems,
     responses((status = 200, body = CompactedItems)))]
-async fn compact_items(State(state): State<AppState>, Body(body): Body<CompactItems>) -> Result<Json<CompactedItems>> {
+async fn compact_items(State(state): State<AppState>, Body(body): Body<CompactItems>) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.service.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
+    bounds::allow(MODEL_TIME);
     let done = state.service.compact_stateless(checked(body)?, state.summariser.as_ref()).await?;
-    Ok(Json(CompactedItems { messages: done.messages, system: done.system, result: done.result }))
+    let bytes = size(&done.messages);
+    let answer = CompactedItems { messages: done.messages, system: done.system, result: done.result };
+    large::json(StatusCode::OK, bytes, answer).await
 }
 
 fn checked(body: CompactItems) -> Result<StatelessRequest> {
     let mut faults = Faults::default();
     faults.text("/focus_topic", body.focus_topic.as_deref(), MAX_TITLE_CHARS);
-    faults.json("/system", body.system.as_deref(), &['"', '['], "a string or a list of blocks");
-    faults.json("/tools", body.tools.as_deref(), &['['], "a list of tool definitions");
+    faults.documents(body.system.as_deref(), body.tools.as_deref());
     faults.finish()?;
     Ok(StatelessRequest {
         format: body.format,

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes, to_bytes};
@@ -12,7 +13,10 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::service::work::{SummaryOutcome, Work};
+use crate::service::compactions::Summariser;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+use crate::service::work::stages::{SummaryOutcome, Work};
 
 const SID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const MIB: usize = 1 << 20;
@@ -34,6 +38,7 @@ fn state(dev: bool) -> AppState {
         ready: Arc::new(AtomicBool::new(true)),
         summariser: Arc::new(NoSummaries),
         max_body: 32 * MIB,
+        bounds: Arc::new(Bounds::new(Duration::from_secs(60), Duration::from_secs(60), 256 * MIB, 128 * MIB)),
         metrics: install_metrics().unwrap(),
     }
 }

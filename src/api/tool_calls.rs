@@ -6,11 +6,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
-use crate::domain::compaction::FileLists;
-use crate::service::state::{Page, PageRequest, Tenant};
+use super::state::AppState;
+use crate::domain::model::compaction::FileLists;
+use crate::service::page::{Page, PageRequest};
+use crate::service::tenant::Tenant;
 use crate::service::tool_calls::{ToolCallDetail, ToolCallRow};
 
 pub fn routes() -> OpenApiRouter<AppState> {

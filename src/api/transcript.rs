@@ -1,7 +1,8 @@
 //! The whole transcript at once.
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,10 +15,11 @@ use super::body::Body;
 use super::check::{Faults, STATELESS_ITEMS, double_option};
 use super::problem::{Problem, Result};
 use super::query::Ids;
-use super::{AppState, metrics};
-use crate::domain::format::Format;
-use crate::service::context::{Context, Rebuild};
-use crate::service::state::Tenant;
+use super::state::AppState;
+use super::{large, metrics};
+use crate::domain::model::format::Format;
+use crate::service::context::{Answered, Context};
+use crate::service::tenant::Tenant;
 use crate::service::transcript::{Put, PutTranscript};
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -63,21 +65,24 @@ async fn put_transcript(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
     Body(body): Body<WholeTranscript>,
-) -> Result<Json<PutAnswer>> {
+) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.service.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     let return_context = body.return_context;
-    let put = state.service.put_transcript(tenant, sid, checked(body)?).await?;
+    let mut put = state.service.put_transcript(tenant, sid, checked(body)?).await?;
     metrics::appended(put.appended);
     let context = match return_context {
         Some(format) => {
-            Some(state.service.rebuild(tenant, sid, Rebuild { format, leaf_id: None, max_tokens: None }).await?)
+            let Put { leaf_id, snapshot, compaction, .. } = &mut put;
+            let answer = Answered { leaf_id, snapshot, compaction };
+            Some(state.service.context_beside(tenant, sid, format, answer).await?)
         }
         None => None,
     };
-    Ok(Json(PutAnswer { put, context }))
+    let bytes = context.as_ref().map_or(0, Context::bytes);
+    large::json(StatusCode::OK, bytes, PutAnswer { put, context }).await
 }
 
 fn checked(body: WholeTranscript) -> Result<PutTranscript> {
@@ -85,13 +90,8 @@ fn checked(body: WholeTranscript) -> Result<PutTranscript> {
     if body.usage.as_ref().is_some_and(|usage| !usage.is_object()) {
         faults.add("/usage", "must be an object");
     }
-    faults.json(
-        "/system",
-        body.system.iter().flatten().next().map(|raw| &**raw),
-        &['"', '['],
-        "a string or a list of blocks",
-    );
-    faults.json("/tools", body.tools.iter().flatten().next().map(|raw| &**raw), &['['], "a list of tool definitions");
+    let (system, tools) = (body.system.as_ref(), body.tools.as_ref());
+    faults.documents(system.and_then(Option::as_deref), tools.and_then(Option::as_deref));
     faults.finish()?;
     Ok(PutTranscript {
         format: body.format,

@@ -4,20 +4,25 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::AppState;
 use super::body::Body;
+use super::bounds;
 use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
 use super::problem::Result;
 use super::query::Ids;
-use crate::service::history::{EntryView, Tree};
+use super::state::AppState;
+use super::streamed::streamed;
+use crate::service::history::EntryView;
 use crate::service::navigation::{Navigate, Navigated};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
+use crate::service::tree::Tree;
 
 const MAX_WAIT_SECONDS: f64 = 120.0;
 const DEFAULT_WAIT_SECONDS: f64 = 60.0;
@@ -58,8 +63,9 @@ struct NavigateTo {
 /// All entries without their content.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/tree", tag = "entries", params(("sid" = Uuid, Path)),
     responses((status = 200, body = Tree)))]
-async fn get_tree(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Tree>> {
-    Ok(Json(state.service.tree(tenant, sid).await?))
+async fn get_tree(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<impl IntoResponse> {
+    let pieces = state.service.tree(tenant, sid).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], streamed(pieces).await?))
 }
 
 /// Labels an entry, or clears its label.
@@ -101,5 +107,6 @@ async fn navigate(
         replace_instructions: body.replace_instructions,
         wait: Duration::from_secs_f64(body.wait.unwrap_or(DEFAULT_WAIT_SECONDS)),
     };
+    bounds::allow(navigate.wait);
     Ok(Json(state.service.navigate(tenant, sid, navigate).await?))
 }

@@ -1,15 +1,44 @@
 //! Transcripts in and out of files.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use clap::Args;
+use futures::TryStreamExt;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
-use super::{Export, Import};
-use crate::domain::format::Format;
+use super::output::print;
+use crate::domain::model::format::Format;
 use crate::service::append::Append;
 use crate::service::sessions::NewSession;
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// `-` reads standard input.
+    file: PathBuf,
+    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
+    #[arg(long)]
+    format: String,
+    #[arg(long, default_value = "default")]
+    tenant: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    session: Uuid,
+    /// The path of this entry in place of the session's leaf.
+    #[arg(long, value_name = "ENTRY")]
+    leaf: Option<Uuid>,
+    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
+    #[arg(long)]
+    format: String,
+    #[arg(long, default_value = "default")]
+    tenant: String,
+}
 
 /// Makes a session of a file: JSON Lines, or one JSON array. Prints the session's id.
 pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
@@ -34,16 +63,19 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
             bail!("{error}: {error:?}");
         }
     }
-    super::print(&format!("{}\n", session.id))
+    print(&format!("{}\n", session.id))
 }
 
 /// Writes a session to standard output, one item a line.
 pub async fn export(service: &Service, export: Export) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let exported =
-        service.export(tenant, export.session, crate::service::export::Export { format, leaf_id: export.leaf });
-    super::print(&exported.await?)
+    let wanted = crate::service::export::Export { format, leaf_id: export.leaf };
+    let mut pieces = service.export(tenant, export.session, wanted).await?;
+    while let Some(piece) = pieces.try_next().await? {
+        print(&piece)?;
+    }
+    Ok(())
 }
 
 fn format(name: &str) -> anyhow::Result<Format> {

@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
-use super::{Config, ConfigError, UpstreamSection};
+use super::error::ConfigError;
+use super::sections::Config;
+use super::server::Server;
+use super::upstream::UpstreamSection;
 
 /// The upstream that the `CONTEXTD_UPSTREAM_*` variables describe.
 const DEFAULT_UPSTREAM: &str = "default";
@@ -24,7 +27,11 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
     env.parse("CONTEXTD_MAX_BODY_BYTES", &mut config.limits.max_body_bytes)?;
     env.parse("CONTEXTD_MAX_ITEMS", &mut config.limits.max_items)?;
     env.parse("CONTEXTD_MAX_DEPTH", &mut config.limits.max_depth)?;
+    server(&mut config.server, &env)?;
     env.parse("CONTEXTD_DATABASE_MAX_CONNECTIONS", &mut config.database.max_connections)?;
+    env.parse("CONTEXTD_DATABASE_ACQUIRE_TIMEOUT_MS", &mut config.database.acquire_timeout_ms)?;
+    env.parse("CONTEXTD_DATABASE_STATEMENT_TIMEOUT_MS", &mut config.database.statement_timeout_ms)?;
+    env.parse("CONTEXTD_DATABASE_LOCK_TIMEOUT_MS", &mut config.database.lock_timeout_ms)?;
     env.parse("CONTEXTD_WORKER_CONCURRENCY", &mut config.worker.concurrency)?;
     env.option("CONTEXTD_WORKER_LEASE_MS", &mut config.worker.lease_ms)?;
     env.parse("CONTEXTD_WORKER_POLL_MS", &mut config.worker.poll_ms)?;
@@ -38,6 +45,17 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
         config.database.pg_bin = Some(PathBuf::from(folder));
     }
     default_upstream(config, &env)
+}
+
+fn server(server: &mut Server, env: &Env) -> Result<(), ConfigError> {
+    env.parse("CONTEXTD_HEADER_TIMEOUT_MS", &mut server.header_timeout_ms)?;
+    env.parse("CONTEXTD_BODY_TIMEOUT_MS", &mut server.body_timeout_ms)?;
+    env.parse("CONTEXTD_IDLE_TIMEOUT_MS", &mut server.idle_timeout_ms)?;
+    env.parse("CONTEXTD_WRITE_TIMEOUT_MS", &mut server.write_timeout_ms)?;
+    env.parse("CONTEXTD_REQUEST_TIMEOUT_MS", &mut server.request_timeout_ms)?;
+    env.parse("CONTEXTD_MAX_CONNECTIONS", &mut server.max_connections)?;
+    env.option("CONTEXTD_MAX_BUFFERED_BYTES", &mut server.max_buffered_bytes)?;
+    env.option("CONTEXTD_MAX_BUFFERED_BYTES_PER_TENANT", &mut server.max_buffered_bytes_per_tenant)
 }
 
 /// Changes the upstream named `default`, which is made when a variable asks for it.

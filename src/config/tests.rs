@@ -19,6 +19,7 @@ fn refusal(file: &str, env: &[(&str, &str)], overrides: Overrides) -> String {
 fn the_defaults_are_whole() {
     let config = Config::load_with(None, |_| None, Overrides::default()).unwrap();
     assert_eq!(config.limits, Limits { max_body_bytes: 33_554_432, max_items: 1000, max_depth: 64 });
+    assert_eq!((config.server.buffered(33_554_432), config.server.buffered_per_tenant(33_554_432)), (1 << 28, 1 << 27));
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.upstreams.len(), 1);
     assert_eq!(config.upstreams[0].kind, UpstreamKind::Builtin);
@@ -34,6 +35,24 @@ fn file_then_environment_then_command_line() {
     assert_eq!(config.listen.port(), 3);
     assert_eq!((config.limits.max_items, config.limits.max_depth), (7, 6));
     assert_eq!(config.role, Role::Api);
+}
+
+#[test]
+fn times_and_bounds_are_checked() {
+    let env = [("CONTEXTD_HEADER_TIMEOUT_MS", "5"), ("CONTEXTD_MAX_BUFFERED_BYTES", "40000000")];
+    let config = load("[server]\nheader_timeout_ms = 4\nidle_timeout_ms = 6\n", &env, Overrides::default()).unwrap();
+    assert_eq!((config.server.header_timeout_ms, config.server.idle_timeout_ms), (5, 6));
+    assert_eq!(config.server.buffered_per_tenant(33_554_432), 40_000_000);
+    for (file, name) in [
+        ("[server]\nbody_timeout_ms = 0", "server.body_timeout_ms"),
+        ("[server]\nmax_buffered_bytes = 1", "server.max_buffered_bytes"),
+        ("[server]\nmax_buffered_bytes_per_tenant = 1", "server.max_buffered_bytes_per_tenant"),
+        ("[database]\nstatement_timeout_ms = 0", "database.statement_timeout_ms"),
+        ("[database]\nlock_timeout_ms = 4000000000", "database.lock_timeout_ms"),
+        ("shutdown_ms = 0", "shutdown_ms"),
+    ] {
+        assert!(refusal(file, &[], Overrides::default()).starts_with(name), "{file}");
+    }
 }
 
 #[test]

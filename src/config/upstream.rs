@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -189,6 +189,11 @@ impl UpstreamSection {
     }
 }
 
+/// The upstreams that can be named.
+pub(super) fn names(upstreams: &[UpstreamSection]) -> HashSet<&str> {
+    upstreams.iter().map(|upstream| upstream.name.as_str()).chain([BUILTIN]).collect()
+}
+
 /// Each one by itself, unique names, and fallbacks that exist.
 pub(super) fn check(upstreams: &[UpstreamSection]) -> Result<(), ConfigError> {
     let mut names: HashSet<&str> = HashSet::new();
@@ -199,7 +204,7 @@ pub(super) fn check(upstreams: &[UpstreamSection]) -> Result<(), ConfigError> {
             return Err(ConfigError::value(at("name"), "is used twice"));
         }
     }
-    names.insert(BUILTIN);
+    let names = self::names(upstreams);
     for upstream in upstreams {
         let at = || format!("upstreams.{}.fallbacks", upstream.name);
         upstream.check_fallbacks(&names).map_err(|detail| ConfigError::value(at(), detail))?;

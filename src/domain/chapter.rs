@@ -13,16 +13,18 @@ mod tasks;
 
 use serde::{Deserialize, Serialize};
 
+use super::summary::transcript::without_tags;
+use crate::domain::model::json::{JsonError, parse_lenient};
+use crate::domain::model::message::{Message, Role};
+
+pub use crate::domain::model::fold::{Fold, ShownFold};
 pub use close::{Closing, close};
-pub use fold::{Fold, ShownFold, Slot, arrange};
+pub use fold::{Slot, arrange};
 pub use folder::{event_names, own_depths};
 pub use number::{number, numbered, prefix, unnumber};
-pub use prompt::{asks_for_chapters, prompt, tool};
+pub use prompt::{prompt, tool};
 pub use slug::Slugs;
 pub use tasks::{Asked, Overlap, Refusal, Shown, Span, TaskState, check, clip, spans, starts_task};
-
-use super::json::{JsonError, parse_lenient};
-use super::message::{Message, Role};
 
 /// How much of a chapter the context shows. Less than all only where a few words would take more room than the few that
 /// they stand for: the message is in the folder.
@@ -75,7 +77,14 @@ impl Chapter {
     }
 
     /// What the model sees in place of what the chapter hides, as long as it is not nested: name, message and path.
+    ///
+    /// The agent's words can't open or end a summary there.
     pub fn text(&self) -> String {
+        without_tags(&self.text_as_written())
+    }
+
+    /// [`Chapter::text`] with whatever the agent wrote.
+    fn text_as_written(&self) -> String {
         let name = self.name.split_whitespace().collect::<Vec<_>>().join(" ");
         let path = format!("/chapters/{}/", self.slug);
         match self.form {
@@ -83,6 +92,11 @@ impl Chapter {
             Form::Name => format!("Chapter \"{name}\" ({path})"),
             Form::Path => path,
         }
+    }
+
+    /// The texts that contexts have shown in its place: earlier ones had it as the agent wrote it.
+    pub fn texts(&self) -> Vec<String> {
+        vec![self.text(), self.text_as_written()]
     }
 
     /// [`Chapter::text`] as a message. It is the agent's own, but no answer.

@@ -5,35 +5,28 @@
 
 mod anthropic;
 mod diff;
+mod doc;
 mod mend;
 mod openai_chat;
 mod openai_responses;
+mod report;
 mod rewrite;
 mod tree;
 
 use std::collections::HashSet;
 
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
-use super::format::{Format, ItemError};
-use super::json;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::ItemError;
+use doc::Doc;
+use report::Report;
 
 pub use diff::{Change, Op};
+pub use report::Violation;
 
 /// A copy is mended again until nothing changes any more, at most so often.
 const ROUNDS: usize = 4;
-
-/// What is wrong with an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Violation {
-    /// A stable word, e.g. `orphan_result`, `call_without_result`, `empty_content`.
-    pub code: &'static str,
-    /// The item, counted from 0.
-    pub index: usize,
-    pub detail: String,
-}
 
 /// What was found, and the mended copy.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,48 +44,6 @@ pub struct Lint {
 pub struct NoItem {
     pub index: usize,
     pub error: ItemError,
-}
-
-/// An item as text and as what the text says.
-#[derive(Debug, Clone, PartialEq)]
-struct Doc {
-    text: String,
-    value: Value,
-}
-
-impl Doc {
-    fn of(value: Value) -> Doc {
-        Doc { text: value.to_string(), value }
-    }
-
-    fn parse(text: &str) -> Result<Doc, ItemError> {
-        let value = json::parse_lenient(text).map_err(|error| ItemError::new("", error.to_string()))?;
-        if !value.is_object() {
-            return Err(ItemError::new("", "must be an object"));
-        }
-        Ok(Doc { text: text.to_owned(), value })
-    }
-}
-
-/// Violations of one item after the other.
-#[derive(Default)]
-struct Report {
-    found: Vec<Violation>,
-    index: usize,
-}
-
-impl Report {
-    fn add(&mut self, code: &'static str, detail: impl Into<String>) {
-        self.at(self.index, code, detail);
-    }
-
-    fn at(&mut self, index: usize, code: &'static str, detail: impl Into<String>) {
-        self.found.push(Violation { code, index, detail: detail.into() });
-    }
-
-    fn names(&self, index: usize) -> bool {
-        self.found.iter().any(|violation| violation.index == index)
-    }
 }
 
 /// Checks the items of a transcript, given as JSON texts.

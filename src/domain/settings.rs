@@ -1,6 +1,8 @@
 //! The settings of a session: everything that changes what compaction does, resolved from preset, server
 //! defaults and the session's own patch.
 
+mod file_tools;
+pub mod models;
 mod presets;
 mod resolve;
 mod value;
@@ -11,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::domain::model::strategy::Strategy;
+
+pub use file_tools::default_file_tools;
 pub use resolve::{SettingError, merge_patch, resolve};
 
 /// A session's settings, every field resolved. Tokens unless a field says otherwise.
@@ -89,7 +94,6 @@ word_enum!(
     /// How tokens are counted.
     Estimator { O200k, Cl100k, Pi, Praison }
 );
-word_enum!(Strategy { Auto, Mask, Prune, Truncate, Sliding, Smart, Summarize, LlmSummarize });
 word_enum!(Template { Checkpoint, SixSection, Continuity, Prose });
 word_enum!(
     /// What becomes of the model's thinking in a rebuilt context. `auto`: what the target would refuse is left out.
@@ -129,13 +133,5 @@ impl Settings {
     /// Whether a summary leaves the newest `preserve_recent` messages verbatim, however few tokens they have.
     pub fn keeps_messages(&self) -> bool {
         matches!(self.preset, Preset::Harness | Preset::Chat)
-    }
-
-    /// No context larger than this is handed out while the session compacts by itself: the window. Where red is the
-    /// full window itself, a quarter more, so that a summary has time to be written.
-    pub fn hard_limit(&self) -> u64 {
-        let window = u64::from(self.context_window);
-        let red_is_full = self.red_at.is_none_or(|red_at| red_at >= 1.0) && self.reserve_tokens == 0;
-        if red_is_full { window + window / 4 } else { window }
     }
 }

@@ -1,9 +1,14 @@
 //! Summaries: what is asked for, how it is asked, and what is made of the answer.
 
+pub mod branch;
 pub mod builtin;
 pub mod chunk;
+pub mod files;
 pub mod focus;
 pub mod framing;
+pub mod identifiers;
+pub mod ledger;
+mod message;
 pub mod prefix;
 pub mod prompt;
 pub mod sections;
@@ -12,11 +17,14 @@ pub mod speech;
 pub(crate) mod testing;
 pub mod text;
 pub mod transcript;
+pub mod verify;
 
 use std::sync::Arc;
 
-use super::message::Message;
 use super::settings::Template;
+use crate::domain::model::message::Message;
+
+pub use message::SummaryMessage;
 
 /// One piece of work for a summariser: the span, what came before it and how the result should look.
 /// The worker may split one into several (chunk, then fold) to fit an upstream's window.
@@ -81,6 +89,13 @@ impl Allowance {
         let body = whole.saturating_sub(taken).clamp(*BODY.start(), *BODY.end());
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Allowance { body: tokens(body), appendix: tokens(appendix), identifiers: tokens(identifiers) }
+    }
+
+    /// The largest span whose summary message, with all that code adds, stays about within `room` tokens.
+    pub fn most_replaced(room: u64) -> u64 {
+        // What stands behind the body may come out half as large again, see [`Allowance::behind_body`].
+        let whole = room * 2 / 3;
+        (whole * 20 / 17).max(whole.saturating_sub(1_000) * 4)
     }
 
     /// For the passages about the focus topic, inside the body or behind it.

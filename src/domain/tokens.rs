@@ -8,22 +8,22 @@
 //!
 //! What is not text has a stated cost, see [`media`]; base64 is never counted as if it were text.
 
+pub mod accounting;
 mod bpe;
+mod counted;
 pub mod media;
+pub mod overflow;
 mod pi;
 mod praison;
+pub mod prices;
 
 use serde_json::Value;
 
-use super::message::Message;
 use super::settings::Estimator;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::Message;
 
-/// The tokens of a message: all of it, and each of its tool results in order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counted {
-    pub total: u32,
-    pub results: Vec<u32>,
-}
+pub use counted::Counted;
 
 /// What a message adds to a context. A message without content adds nothing.
 pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
@@ -32,6 +32,14 @@ pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
         Estimator::Cl100k => bpe::message(&bpe::CL100K, message),
         Estimator::Pi => pi::message(message),
         Estimator::Praison => praison::message(message),
+    }
+}
+
+/// As [`count_message`], of the message that was read from `raw`: some of it only the raw text tells.
+pub fn count_item(estimator: Estimator, format: Format, raw: &str, message: &Message) -> Counted {
+    match estimator {
+        Estimator::Pi => pi::item(format, raw, message),
+        _ => count_message(estimator, message),
     }
 }
 
@@ -54,10 +62,6 @@ pub fn count_tools(estimator: Estimator, tools: &Value) -> u32 {
         _ => false,
     };
     if none { 0 } else { count_text(estimator, &tools.to_string()) }
-}
-
-fn saturate(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -1,60 +1,73 @@
 //! The database of this process: the server that `DATABASE_URL` names, or the embedded one.
 
+mod hosts;
+mod url;
+mod watch;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use secrecy::ExposeSecret;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgPool};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
+use tokio::time::timeout;
 
+use self::hosts::Hosts;
+use self::url::Wanted;
+use self::watch::Watch;
 use super::embedded_postgres::EmbeddedPostgres;
-use crate::config::Config;
+use crate::config::{self, Config};
+use crate::service::state::Service;
 use crate::store::hooks::deliveries;
 use crate::store::{MIGRATIONS, queue};
 
 /// A connection idle for longer is asked whether it still lives before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
+/// For that question, and for a statement that was given up to end by itself: a connection that takes longer is
+/// closed, which ends its statement in PostgreSQL too.
+const PING_WITHIN: Duration = Duration::from_secs(2);
+/// How soon PostgreSQL notices that nobody waits for a statement any more.
+const CHECK_CLIENT: &str = "1s";
+/// How long a transaction may wait for its client. Longer than any request has, so that only the lost are cut off.
+const IDLE_IN_TRANSACTION: &str = "5min";
 
 /// An open pool, and the server behind it when that is the embedded one.
 #[derive(Debug)]
 pub struct Database {
     pool: PgPool,
     embedded: Option<EmbeddedPostgres>,
+    hosts: Hosts,
+    silence: Duration,
 }
 
 impl Database {
     /// Connects; starts the embedded server when no URL is configured. Changes no schema.
     ///
     /// # Errors
-    /// No server, or one that refuses.
+    /// No server, or one that refuses: what each of them said.
     pub async fn open(config: &Config) -> anyhow::Result<Self> {
         let database = &config.database;
-        let (options, embedded) = match &database.url {
-            Some(url) => (url.expose_secret().parse::<PgConnectOptions>().context("DATABASE_URL")?, None),
+        let (hosts, embedded) = match &database.url {
+            Some(url) => (named(url.expose_secret()).context("DATABASE_URL")?, None),
             None => {
                 let server = EmbeddedPostgres::start(&config.data_dir, database.pg_bin.as_deref()).await?;
                 tracing::info!(data_dir = %config.data_dir.display(), owned = server.owned(), "embedded PostgreSQL is ready");
-                (server.options().clone(), Some(server))
+                (Hosts::of(server.options().clone()), Some(server))
             }
         };
-        let pool = PgPoolOptions::new()
-            .max_connections(database.max_connections)
-            .acquire_timeout(Duration::from_millis(database.acquire_timeout_ms))
-            // A connection in steady use needs no question before every statement.
-            .test_before_acquire(false)
-            .before_acquire(|connection, used| {
-                Box::pin(async move {
-                    if used.idle_for > TRUSTED_IDLE {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_with(options.application_name("contextd"))
-            .await
-            .context("connecting to the database")?;
-        Ok(Self { pool, embedded })
+        let patience = Duration::from_millis(database.acquire_timeout_ms);
+        let picked = hosts.pick_patiently(patience).await.context("connecting to the database")?;
+        // The pool makes its own: how this one ends does not matter.
+        let _ = timeout(PING_WITHIN, picked.connection.close()).await;
+        let pool = pool_options(database, &hosts).connect_lazy_with(picked.options);
+        Ok(Self { pool, embedded, hosts, silence: patience })
+    }
+
+    /// Looks after where the database is and how, until the future is dropped.
+    pub fn watch(&self, service: &Service) -> Watch {
+        let (hosts, pool) = (self.hosts.clone(), self.pool.clone());
+        Watch { hosts, pool, service: service.clone(), silence: self.silence }
     }
 
     pub fn pool(&self) -> &PgPool {
@@ -87,7 +100,11 @@ impl Database {
     /// # Errors
     /// A migration that fails, or a database that a newer version has migrated.
     pub async fn migrate(&self) -> anyhow::Result<()> {
-        MIGRATIONS.run(&self.pool).await.context("migrating the database")
+        // A connection of its own: a migration takes the time that it takes, and so does waiting for another's.
+        let mut connection = self.pool.connect_options().connect().await.context("connecting to the database")?;
+        let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await.context("migrating the database");
+        let _ = connection.close().await;
+        outcome
     }
 
     /// # Errors
@@ -108,11 +125,73 @@ impl Database {
         Ok(())
     }
 
-    /// Closes the connections and stops the embedded server.
-    pub async fn close(self) {
-        self.pool.close().await;
+    /// Closes the connections and stops the embedded server, in the time given: what hangs is left to its fate, which
+    /// costs nothing that was acknowledged.
+    pub async fn close(self, within: Duration) {
+        if timeout(within / 3, self.pool.close()).await.is_err() {
+            tracing::warn!("some statements did not end in time");
+        }
         if let Some(server) = self.embedded {
-            server.stop().await;
+            server.stop_within(within * 2 / 3).await;
         }
     }
+}
+
+fn named(url: &str) -> anyhow::Result<Hosts> {
+    let (mut hosts, wanted): (_, Wanted) = url::parse(url)?;
+    for host in &mut hosts {
+        host.options = host.options.clone().application_name("contextd");
+    }
+    Ok(Hosts::new(hosts, wanted))
+}
+
+fn pool_options(database: &config::Database, hosts: &Hosts) -> PgPoolOptions {
+    let hosts = hosts.clone();
+    let timeouts = [database.statement_timeout_ms, database.lock_timeout_ms];
+    PgPoolOptions::new()
+        .max_connections(database.max_connections)
+        .acquire_timeout(Duration::from_millis(database.acquire_timeout_ms))
+        // A connection in steady use needs no question before every statement.
+        .test_before_acquire(false)
+        .after_connect(move |connection, _| Box::pin(set_up(connection, timeouts)))
+        .before_acquire(move |connection, used| {
+            let is_current = hosts.is_current(used.age);
+            Box::pin(async move {
+                if is_current && used.idle_for > TRUSTED_IDLE {
+                    within(PING_WITHIN, connection.ping()).await?;
+                }
+                Ok(is_current)
+            })
+        })
+        // Does nothing after a statement whose end was awaited.
+        .after_release(|connection, _| {
+            Box::pin(async move { within(PING_WITHIN, connection.flush()).await.map(|()| true) })
+        })
+}
+
+/// What PostgreSQL is to do for every statement of a connection: bound it, and notice that its client has gone.
+async fn set_up(connection: &mut PgConnection, [statement, lock]: [u32; 2]) -> sqlx::Result<()> {
+    let set = "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
+        ";
+    let settings = [
+        ("statement_timeout", statement.to_string()),
+        ("lock_timeout", lock.to_string()),
+        ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION.to_owned()),
+        ("tcp_keepalives_idle", "30".to_owned()),
+        ("tcp_keepalives_interval", "10".to_owned()),
+        ("tcp_keepalives_count", "3".to_owned()),
+    ];
+    let (names, values): (Vec<&str>, Vec<String>) = settings.into_iter().unzip();
+    sqlx::query(set).persistent(false).bind(names).bind(values).execute(&mut *connection).await?;
+    // Not every platform can: then a statement that nobody waits for ends by its own time.
+    let check = sqlx::query("SELECT set_config('client_connection_check_interval', $1, false)").persistent(false);
+    match check.bind(CHECK_CLIENT).execute(connection).await {
+        Err(error @ sqlx::Error::Io(_)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn within<T>(time: Duration, call: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    let elapsed = |_| sqlx::Error::Io(std::io::ErrorKind::TimedOut.into());
+    timeout(time, call).await.map_err(elapsed)?
 }

@@ -5,13 +5,14 @@
 
 mod binaries;
 mod cluster;
+mod detect;
+mod error;
 mod identity;
 mod spawn;
 mod supervisor;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,40 +22,11 @@ use sqlx::{ConnectOptions, Connection};
 use cluster::Cluster;
 use supervisor::Status;
 
+pub use error::StartError;
+
 /// Covers a predecessor that was killed: its lock files, its backends and its crash recovery go away by themselves.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const READY_POLL: Duration = Duration::from_millis(20);
-
-/// Why the embedded server could not be started.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum StartError {
-    #[error(
-        "no PostgreSQL was found, and contextd never downloads one. Any of these helps:\n\
-         \x20 - set DATABASE_URL to a PostgreSQL server that you run;\n\
-         \x20 - install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql);\n\
-         \x20 - set CONTEXTD_PG_BIN to a folder that holds `postgres` and `initdb`;\n\
-         \x20 - put one into {data_dir}/pg or into `pg` beside the contextd executable (`dev/setup` does that).\n\
-         Looked in: {looked}"
-    )]
-    NoBinaries { data_dir: String, looked: String },
-    #[error(
-        "the database in {directory} was made by PostgreSQL {cluster}, and only {found} was found: \
-         install PostgreSQL {cluster} or name its folder in CONTEXTD_PG_BIN"
-    )]
-    OtherVersion { directory: String, cluster: u32, found: String },
-    #[error("{what}: {cause}")]
-    Io { what: String, cause: String },
-    #[error("initdb failed: {0}")]
-    InitDb(String),
-    #[error("PostgreSQL did not become ready within {seconds} s: {cause}")]
-    NotReady { seconds: u64, cause: String },
-}
-
-impl StartError {
-    fn io(what: impl Into<String>, cause: impl std::fmt::Display) -> Self {
-        Self::Io { what: what.into(), cause: cause.to_string() }
-    }
-}
 
 /// A running (or followed) server. Stop it with [`EmbeddedPostgres::stop`]; dropping it stops the server too, without waiting.
 #[derive(Debug)]
@@ -129,7 +101,13 @@ impl EmbeddedPostgres {
     }
 
     /// Stops the server when this process owns it, and waits for that (at most about 15 s).
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
+        self.stop_within(supervisor::STOP_WITHIN).await;
+    }
+
+    /// The same in less time: a server that does not end by then is ended at once, and recovers at the next start.
+    pub async fn stop_within(mut self, patience: Duration) {
+        self.status.set_patience(patience);
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;

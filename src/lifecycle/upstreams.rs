@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::config::{MaxTokensField as ConfiguredField, UpstreamKind as Configured, UpstreamSection};
-use crate::domain::models::context_window;
-use crate::domain::prices::{Price, Priced, Prices};
+use crate::domain::settings::models::context_window;
+use crate::domain::tokens::prices::{Price, Priced, Prices};
 use crate::llm::{MaxTokensField, ModelOptions, UpstreamConfig, UpstreamKind, Upstreams};
 
 /// The upstreams of a configuration. The first is the default, unless one is named `default`.

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::TokenUsage;
+use super::answer::{Answer, number, part_texts};
+use super::body::Body;
 use super::budget::THINKING_MIN;
 use super::error::UpstreamError;
-use super::wire::{Answer, Before, Body, Question, number, part_texts};
-use crate::domain::message::Stop;
+use super::question::{Before, Question};
+use super::usage::TokenUsage;
+use crate::domain::model::message::Stop;
 use crate::domain::summary::prefix::SessionPrefix;
 
 /// The version of the API that this file speaks.

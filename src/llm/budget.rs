@@ -1,7 +1,7 @@
 //! How the output limit of a call is shared between reasoning and the answer.
 
 use super::config::{UpstreamConfig, UpstreamKind};
-use super::openai::is_reasoning_model;
+use super::reasoning::is_reasoning_model;
 
 /// The smallest thinking budget that Anthropic takes.
 pub(super) const THINKING_MIN: u32 = 1_024;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use super::TokenUsage;
-use crate::domain::format::Format;
+use super::usage::TokenUsage;
+use crate::domain::model::format::Format;
 
 /// Which API an upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

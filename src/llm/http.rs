@@ -7,12 +7,14 @@ use reqwest::{Client, Request, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::config::{SetupError, UpstreamConfig};
 use super::endpoint::endpoint;
 use super::error::{UpstreamError, cleaned, is_quota};
+use super::question::Question;
 use super::retry::retry_after;
-use super::wire::{Answer, Question, Wire, secret_value};
-use crate::domain::overflow::is_context_overflow;
+use super::wire::{Wire, secret_value};
+use crate::domain::tokens::overflow::is_context_overflow;
 
 /// The largest answer that is read, bytes after decompression.
 pub(super) const MAX_ANSWER: usize = 8 << 20;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::TokenUsage;
+use super::usage::TokenUsage;
 
 /// Counter, labels `upstream` and `outcome` (`ok` or the error's code): attempts.
 pub const REQUESTS: &str = "contextd_upstream_requests_total";

@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::TokenUsage;
+use super::answer::{Answer, number, part_texts};
+use super::body::Body;
 use super::config::MaxTokensField;
 use super::error::UpstreamError;
-use super::wire::{Answer, Before, Body, Question, number, part_texts};
-use crate::domain::message::Stop;
+use super::question::{Before, Question};
+use super::reasoning::is_reasoning_model;
+use super::usage::TokenUsage;
+use crate::domain::model::message::Stop;
 
 pub(super) fn request(question: &Question) -> String {
     let body = Body::new(question.model);
@@ -82,15 +85,4 @@ fn without_thinking(text: String) -> String {
         None => text,
         Some(rest) => rest.split_once("</think>").map(|(_, answer)| answer.trim_start().to_owned()).unwrap_or_default(),
     }
-}
-
-/// Whether a model refuses `max_tokens`: OpenAI's o-series and GPT-5 and later, with or without a vendor prefix.
-pub(super) fn is_reasoning_model(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-    let starts_with_digit = |rest: &str| rest.starts_with(|char: char| char.is_ascii_digit());
-    if let Some(rest) = name.strip_prefix("gpt-") {
-        let major: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        return major.parse::<u32>().is_ok_and(|major| major >= 5);
-    }
-    name.strip_prefix('o').is_some_and(starts_with_digit)
 }

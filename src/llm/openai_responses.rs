@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::TokenUsage;
+use super::answer::{Answer, number, part_texts};
+use super::body::Body;
 use super::error::UpstreamError;
-use super::openai::is_reasoning_model;
-use super::wire::{Answer, Before, Body, Question, number, part_texts};
-use crate::domain::message::Stop;
+use super::question::{Before, Question};
+use super::reasoning::is_reasoning_model;
+use super::usage::TokenUsage;
+use crate::domain::model::message::Stop;
 
 pub(super) fn request(question: &Question) -> String {
     let body = Body::new(question.model);

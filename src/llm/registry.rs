@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::{SetupError, Upstream, UpstreamConfig, UpstreamKind};
 
-/// The name under which the built-in summariser is always there.
-pub const BUILTIN: &str = "builtin";
+pub use crate::domain::compaction::result::BUILTIN;
 
 /// The upstreams by name, one of them the default.
 #[derive(Clone)]

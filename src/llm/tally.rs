@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::TokenUsage;
+use super::usage::TokenUsage;
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_text;
 

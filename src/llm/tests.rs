@@ -7,7 +7,7 @@ mod retries;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::message::{Message, Role};
+use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Template;
 use crate::domain::summary::SummaryPart;
 use crate::llm::played_upstream::{Behaviour, PlayedUpstream};

@@ -7,16 +7,14 @@
 mod group;
 mod items;
 mod overflow;
+mod request;
 mod rows;
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 use sqlx::PgConnection;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::chapters::is_requested;
@@ -24,86 +22,41 @@ use super::compactions::{self, CompactionRef, Settled, Trigger};
 use super::error::{Result, ServiceError};
 use super::head::{Ahead, Head, SessionState};
 use super::idempotency::{self, Outcome, seal};
-use super::state::{Service, Tenant};
+use super::locks::Work;
+use super::settle::Proof;
+use super::state::Service;
 use super::view::{self, Read};
-use crate::domain::accounting::{Snapshot, is_ahead_due};
-use crate::domain::compaction::FillState;
-use crate::domain::format::Format;
+use crate::domain::compaction::strategy::counts;
 use crate::domain::settings::Settings;
-use crate::domain::strategy::counts;
-use crate::store::entries::{self, Write};
+use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
+use crate::service::tenant::Tenant;
+use crate::store::entries::{self, Write, Written};
 use crate::store::path::Leaf;
 use crate::store::queue;
-use crate::store::sessions::{self, HeadRow};
-pub(crate) use group::GroupCommit;
-use group::OneWrite;
+use crate::store::sessions::HeadRow;
+use group::{Failed, OneWrite};
 use items::ReadItem;
-pub use overflow::{Overflow, OverflowReason};
 use rows::{Planned, Planner};
 
-/// How often a lost race against another process is tried again before the row is locked.
+pub(crate) use group::GroupCommit;
+pub use overflow::{Overflow, OverflowReason};
+pub use request::{Append, Appended, AppendedEntry, Warning};
+
+/// How often the head in memory, or as it was just read, is trusted before the row is locked.
 const OPTIMISTIC_TRIES: usize = 3;
-
-/// What is appended. All items land, in order, or none.
-#[derive(Debug, Clone)]
-pub struct Append {
-    pub format: Format,
-    pub items: Vec<Box<RawValue>>,
-    /// The entry to append under; the leaf when absent.
-    pub parent_id: Option<Uuid>,
-    /// Refuse unless this is the leaf; `Some(None)`: unless the session is empty.
-    pub expected_leaf_id: Option<Option<Uuid>>,
-    /// The provider's own usage object for the newest answer.
-    pub usage: Option<Value>,
-    /// The text of a failed model call.
-    pub provider_error: Option<String>,
-}
-
-/// What an append did.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Appended {
-    pub entries: Vec<AppendedEntry>,
-    pub leaf_id: Option<Uuid>,
-    pub snapshot: Snapshot,
-    /// The compaction that this append started, or committed where it was prepared ahead, if any.
-    pub compaction: Option<CompactionRef>,
-    pub warnings: Vec<Warning>,
-    /// What follows from `provider_error`; only where there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overflow: Option<Overflow>,
-}
-
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct AppendedEntry {
-    pub id: Uuid,
-    pub source_id: Option<String>,
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub role: Option<&'static str>,
-    pub tokens: u32,
-}
-
-/// Something about an accepted item that the client should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Warning {
-    /// A stable word: `orphan_tool_result`, `usage_ignored`.
-    pub code: &'static str,
-    /// Pointer to the item in the request.
-    pub pointer: String,
-    pub detail: String,
-}
 
 impl Service {
     /// Appends items to a session.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` with pointers into the body, `LeafMoved`, `QueueFull` never (a compaction that can't be
-    /// queued does not hold up an append).
+    /// `NotFound`, `Invalid` with pointers into the body, `LeafMoved`, `OutcomeUnknown`, `QueueFull` never (a
+    /// compaction that can't be queued does not hold up an append).
     pub async fn append(&self, tenant: Tenant, session_id: Uuid, append: Append) -> Result<Appended> {
         let slot = self.inner.heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         let append = Arc::new(append);
-        for attempt in 0..=OPTIMISTIC_TRIES {
+        let mut read = None;
+        for _ in 0..OPTIMISTIC_TRIES {
             let head = match cached.take() {
                 // A compaction, a move of the leaf or another process may have been there since.
                 Some(head) if check_expected(&head, &append).is_ok() => head,
@@ -111,73 +64,68 @@ impl Service {
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
-            let plan = Planner::new(&head, &append, &items);
-            let planned = match plan.linear(&items) {
-                Some(planned) if attempt < OPTIMISTIC_TRIES => planned,
-                _ => return self.append_locked(tenant, session_id, &append, items, &head.settings).await,
-            };
-            if let Some((appended, head)) = self.write_linear(tenant, head, &append, planned).await? {
-                *cached = Some(head);
-                self.inner.feed.touch(tenant, session_id);
-                return Ok(appended);
+            let planned = Planner::new(&head, &append, &items).linear(&items);
+            read = Some((items, Arc::clone(&head.settings)));
+            let Some(planned) = planned else { break };
+            match self.write_linear(tenant, head, &append, planned).await? {
+                Tried::Landed(appended, head) => {
+                    *cached = head;
+                    self.inner.feed.touch(tenant, session_id);
+                    return Ok(appended);
+                }
+                Tried::Stale => {}
+                Tried::Locked => break,
             }
         }
-        Err(ServiceError::Internal(anyhow::anyhow!("append tries exhausted")))
+        let (items, read_with) = read.context("an append without a try")?;
+        let appended = self.append_locked(tenant, session_id, &append, items, &read_with).await?;
+        self.inner.feed.touch(tenant, session_id);
+        Ok(appended)
     }
 
     /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction.
-    /// `None`: the head was stale.
-    async fn write_linear(
-        &self,
-        tenant: Tenant,
-        mut head: Head,
-        append: &Append,
-        planned: Planned,
-    ) -> Result<Option<(Appended, Head)>> {
-        let (version, before) = (head.row.version, head.snapshot());
-        head.row = planned.row;
-        head.state = planned.state;
-        let turn_ends = head.state.end_wait();
-        let Standing { snapshot, trigger, turned } = self.settle_head(&mut head, append, planned.now)?;
-        let appended = answer(&planned.entries, &head, snapshot, planned.warnings);
-        let write = OneWrite {
-            tenant,
-            session_id: head.session_id,
-            version,
-            head: head.row.clone(),
-            entries: planned.entries,
-            branches: planned.branches,
-            now: planned.now,
+    async fn write_linear(&self, tenant: Tenant, mut head: Head, append: &Append, planned: Planned) -> Result<Tried> {
+        let behind = self.put_behind(tenant, &mut head, append, planned)?;
+        let _lane = match behind.write.is_large() {
+            true => Some(self.inner.bulk_lanes.enter(tenant).await?),
+            false => None,
         };
-        head.row.version = version + 1;
-        let asks = is_requested(&before, &appended.snapshot);
-        let follows = trigger.is_some() || append.provider_error.is_some() || turn_ends || turned || asks;
-        let is_plain = !follows && !idempotency::is_keyed();
-        let appended = if is_plain {
-            if !self.inner.group_commit.write(self.pool(), write).await? {
-                return Ok(None);
-            }
-            appended
-        } else {
-            let mut transaction = self.pool().begin().await?;
-            if !entries::write(&mut *transaction, tenant.0, &write.as_write()).await? {
-                return Ok(None);
-            }
-            if turned {
-                self.record_snapshot(&mut transaction, tenant, head.session_id, &appended.snapshot).await?;
-            }
-            let appended = self.follow_up(&mut transaction, tenant, &mut head, append, trigger, appended).await?;
-            if asks {
-                self.request_chapters(&mut transaction, tenant, &head).await?;
-            }
-            if turn_ends {
-                queue::hurry(&mut transaction, tenant.0, head.session_id).await?;
-            }
-            seal(&mut transaction, Outcome::Created, &appended).await?;
-            transaction.commit().await?;
-            appended
+        if behind.is_plain(append) && !idempotency::is_keyed() {
+            return self.write_plain(head, behind).await;
+        }
+        let mut work = self.pool().begin().await?;
+        match entries::try_write(&mut *work, tenant.0, &behind.write.as_write()).await? {
+            Written::Landed => {}
+            Written::Stale => return Ok(Tried::Stale),
+            Written::Locked => return Ok(Tried::Locked),
+        }
+        let appended = self.finish_behind(&mut work, tenant, &mut head, append, behind).await?;
+        self.seal_and_commit(work, tenant, &head, &appended).await?;
+        Ok(Tried::Landed(appended, Some(head)))
+    }
+
+    /// The usual append, which needs nothing but its own rows.
+    async fn write_plain(&self, head: Head, behind: Behind) -> Result<Tried> {
+        let Behind { write, appended, .. } = behind;
+        let tenant = write.tenant;
+        let proof = proof_of(&appended);
+        let outcome = match write.is_large() {
+            true => self.inner.group_commit.write_alone(self.pool(), &write).await,
+            false => self.inner.group_commit.write(self.pool(), write).await,
         };
-        Ok(Some((appended, head)))
+        match outcome {
+            Ok(Written::Landed) => Ok(Tried::Landed(appended, Some(head))),
+            Ok(Written::Stale) => Ok(Tried::Stale),
+            Ok(Written::Locked) => Ok(Tried::Locked),
+            Err(Failed::RolledBack(error)) => Err(error),
+            Err(Failed::InDoubt) => match proof {
+                Some(proof) if self.has_landed(tenant, head.session_id, proof).await? => {
+                    Ok(Tried::Landed(appended, None))
+                }
+                // To append nothing twice does no harm.
+                _ => Ok(Tried::Stale),
+            },
+        }
     }
 
     /// The general case, under the session's row lock.
@@ -189,28 +137,22 @@ impl Service {
         items: Vec<ReadItem>,
         read_with: &Settings,
     ) -> Result<Appended> {
-        let mut transaction = self.pool().begin().await?;
-        let row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        let mut head = Head {
-            session_id,
-            state: SessionState::read(&row.head.state)?,
-            settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
-            is_fork: row.parent_session.is_some(),
-            model: row.model,
-            row: row.head,
-        };
+        let (mut work, found) = self.locked_head(tenant, session_id).await?;
+        let mut head = self.inner.head_from(session_id, found)?;
         check_expected(&head, append)?;
         let items = if head.settings.estimator == read_with.estimator {
             items
         } else {
             items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
         };
-        let appended = self.write_tree(&mut transaction, tenant, &mut head, append, &items).await?;
-        seal(&mut transaction, Outcome::Created, &appended).await?;
-        transaction.commit().await?;
-        self.inner.feed.touch(tenant, session_id);
+        let appended = self.write_tree(&mut work, tenant, &mut head, append, &items).await?;
+        self.seal_and_commit(work, tenant, &head, &appended).await?;
         Ok(appended)
+    }
+
+    async fn seal_and_commit(&self, mut work: Work, tenant: Tenant, head: &Head, appended: &Appended) -> Result<()> {
+        seal(&mut work, Outcome::Created, appended).await?;
+        self.commit(work, tenant, head.session_id, proof_of(appended)).await
     }
 
     /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
@@ -240,6 +182,14 @@ impl Service {
         items: &[ReadItem],
     ) -> Result<Appended> {
         let session_id = head.session_id;
+        // What follows the leaf needs no look at its path, however long that is.
+        if let Some(planned) = Planner::new(head, append, items).linear(items) {
+            let behind = self.put_behind(tenant, head, append, planned)?;
+            if !entries::write(&mut *connection, tenant.0, &behind.write.as_write()).await? {
+                return Err(anyhow::anyhow!("the head of a locked session has moved").into());
+            }
+            return self.finish_behind(connection, tenant, head, append, behind).await;
+        }
         let planned = Planner::new(head, append, items).tree(connection, tenant, items).await?;
         let (version, leaf_before) = (head.row.version, head.row.leaf_id);
         let (before, fixed) = (head.state.clone(), (head.state.account.system, head.state.account.tools));
@@ -264,12 +214,14 @@ impl Service {
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
         let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
+        let unrelieved_at = before.unrelieved_at;
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
         head.state.auto_retry_at = auto_retry_at;
         // Another branch may well be made to fit.
         let goes_on = loaded.heads.iter().any(|entry| Some(entry.id) == leaf_before);
         head.state.unrelieved = unrelieved.filter(|_| goes_on);
+        head.state.unrelieved_at = unrelieved_at.filter(|_| goes_on);
         if head.state.end_wait() {
             queue::hurry(connection, tenant.0, session_id).await?;
         }
@@ -287,6 +239,83 @@ impl Service {
         let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
         if is_requested(&snapshot_before, &appended.snapshot) {
             self.request_chapters(connection, tenant, head).await?;
+        }
+        Ok(appended)
+    }
+}
+
+/// How a try at an append went.
+#[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
+enum Tried {
+    /// With the head as it is now, where that is known.
+    Landed(Appended, Option<Head>),
+    /// The head was stale.
+    Stale,
+    /// Somebody else holds the session's row.
+    Locked,
+}
+
+/// Items that follow the leaf, planned and not written yet; the head is already as it will be.
+struct Behind {
+    write: OneWrite,
+    appended: Appended,
+    trigger: Option<Trigger>,
+    turned: bool,
+    turn_ends: bool,
+    /// The agent is to be asked for chapters now.
+    asks: bool,
+}
+
+impl Behind {
+    /// Nothing else is to be written with it.
+    fn is_plain(&self, append: &Append) -> bool {
+        let follows = self.trigger.is_some() || self.turned || self.turn_ends || self.asks;
+        !follows && append.provider_error.is_none()
+    }
+}
+
+impl Service {
+    /// Puts planned items behind the leaf.
+    fn put_behind(&self, tenant: Tenant, head: &mut Head, append: &Append, planned: Planned) -> Result<Behind> {
+        let (version, before) = (head.row.version, head.snapshot());
+        head.row = planned.row;
+        head.state = planned.state;
+        let turn_ends = head.state.end_wait();
+        let Standing { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
+        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+        let write = OneWrite {
+            tenant,
+            session_id: head.session_id,
+            version,
+            head: head.row.clone(),
+            entries: planned.entries,
+            branches: planned.branches,
+            now: planned.now,
+        };
+        head.row.version = version + 1;
+        let asks = is_requested(&before, &appended.snapshot);
+        Ok(Behind { write, appended, trigger, turned, turn_ends, asks })
+    }
+
+    /// Does what follows from items that were just written, in the same transaction.
+    async fn finish_behind(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        append: &Append,
+        behind: Behind,
+    ) -> Result<Appended> {
+        let Behind { appended, trigger, turned, turn_ends, asks, .. } = behind;
+        if turned {
+            self.record_snapshot(&mut *connection, tenant, head.session_id, &appended.snapshot).await?;
+        }
+        let appended = self.follow_up(&mut *connection, tenant, head, append, trigger, appended).await?;
+        if asks {
+            self.request_chapters(&mut *connection, tenant, head).await?;
+        }
+        if turn_ends {
+            queue::hurry(connection, tenant.0, head.session_id).await?;
         }
         Ok(appended)
     }
@@ -344,7 +373,13 @@ impl Service {
         trigger: Trigger,
     ) -> Result<Option<CompactionRef>> {
         match self.settle_ahead(connection, tenant, head, trigger == Trigger::Overflow).await? {
-            Settled::Committed(landed) => return Ok(Some(landed)),
+            Settled::Committed(landed) => {
+                // A burst may be too much for it: the next one is made while the agent reads on.
+                if head.state.account.exceeds_window(&head.settings) {
+                    self.enqueue_compaction(connection, tenant, head, Trigger::Auto).await?;
+                }
+                return Ok(Some(landed));
+            }
             Settled::Pending(_) => return Ok(None),
             Settled::Gone => {}
         }
@@ -363,6 +398,10 @@ pub(super) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries:
     let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
     let planned = Planner::new(head, &append, &items).chain(&items);
     Ok((planned.entries, planned.row))
+}
+
+fn proof_of(appended: &Appended) -> Option<Proof> {
+    appended.entries.last().map(|entry| Proof::Entry(entry.id))
 }
 
 fn check_expected(head: &Head, append: &Append) -> Result<()> {

@@ -16,18 +16,21 @@ use super::context::standpoint;
 use super::error::Result;
 use super::head::Head;
 use super::history::{chapter_of, message_of};
-use super::state::{Service, Tenant};
-use super::tool_calls::join;
+use super::state::Service;
+use super::stretches;
 use super::view::{self, Loaded, Read};
-use crate::domain::accounting::Snapshot;
-use crate::domain::chapter::{self, Chapter, Fold, Span, TaskState, clip};
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::EntryType;
-use crate::domain::guard::savings_pct;
+use crate::domain::chapter;
+use crate::domain::chapter::{Chapter, Span, TaskState, clip};
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::hook::Event;
-use crate::domain::view::{ViewItem, item_tokens};
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::fold::Fold;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, StoredEntry};
-use crate::store::path::{self, Segment};
+use crate::store::path::{self, Segment, join};
 
 pub use super::compactions::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use folder::{FolderEntry, VfsNode};
@@ -115,16 +118,20 @@ impl Service {
 
     /// The numbered tasks of the context at the leaf.
     pub async fn tasks(&self, tenant: Tenant, session_id: Uuid) -> Result<Vec<Task>> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
-        tasks(&mut connection, tenant, &head).await
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let mut reader = self.reader(tenant, head.view_length()).await?;
+        let tasks = tasks(reader.on()?, tenant, &head).await?;
+        reader.done();
+        Ok(tasks)
     }
 
     /// Prompt, tool and index for an agent that is to close chapters.
     pub async fn chapter_task(&self, tenant: Tenant, session_id: Uuid) -> Result<ChapterTaskView> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
-        task_view(&mut connection, tenant, &head).await
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let mut reader = self.reader(tenant, head.view_length()).await?;
+        let view = task_view(reader.on()?, tenant, &head).await?;
+        reader.done();
+        Ok(view)
     }
 
     /// The chapters of the leaf's path in its order, nested ones under their parent.
@@ -152,15 +159,15 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
     let loaded = view::load_view(&mut *connection, tenant, &from, Read::Heads).await?;
     let spans = loaded.tasks(&state);
     let places = spans.iter().map(|span| loaded.segment(titled(span)));
-    let stored = entries::whole(&mut *connection, tenant.0, &join(places)).await?;
-    let title = |stored: &StoredEntry| -> Result<(Uuid, String)> {
+    let title = |titles: &mut HashMap<Uuid, String>, stored: &StoredEntry| {
         let text = match stored.entry.head.kind {
             EntryType::Chapter => chapter_of(stored)?.name,
             _ => message_of(stored)?.map(|message| message.plain_text()).unwrap_or_default(),
         };
-        Ok((stored.entry.head.id, clip(&text, TITLE_CHARS)))
+        titles.insert(stored.entry.head.id, clip(&text, TITLE_CHARS));
+        Ok(())
     };
-    let titles = stored.iter().map(title).collect::<Result<HashMap<Uuid, String>>>()?;
+    let titles = stretches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;
     let sizes = sizes(&loaded);
     let task = |(span, number): (&Span, u32)| {
         let entry_id = loaded.heads[titled(span)].id;

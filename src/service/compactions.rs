@@ -5,6 +5,9 @@ mod candidate;
 mod close;
 mod commit;
 mod entry;
+mod fitting;
+mod forecast;
+mod job;
 mod relief;
 mod report;
 mod revert;
@@ -13,30 +16,32 @@ mod stateless;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sqlx::PgConnection;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::Head;
-use super::idempotency::{Outcome, seal};
-use super::state::{Page, PageRequest, Service, Tenant};
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::CompactionResult;
-use crate::domain::cut::pairs;
-use crate::domain::entry::EntryHead;
-use crate::domain::settings::Strategy;
+use super::idempotency::{Outcome, about, seal};
+use super::settle::Proof;
+use super::state::Service;
+use crate::domain::context::pairs::pairs;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow, NewCompaction};
 use crate::store::queue::{self, Kind, NewJob};
 use crate::store::sessions;
+use job::word;
 
 pub(crate) use candidate::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
+pub(crate) use forecast::Foreseen;
+pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 pub use relief::Relieved;
 pub use stateless::{Compacted, StatelessRequest, Summariser};
 
@@ -49,110 +54,6 @@ const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long nothing starts by itself after a compaction whose attempts were all spent.
 const REST_AFTER_DEATH: Duration = Duration::from_secs(60);
-
-/// A job that an append started or, where it was prepared ahead, carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct CompactionRef {
-    pub id: Uuid,
-    pub status: Status,
-    pub trigger: Trigger,
-}
-
-macro_rules! words {
-    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($variant),+ }
-
-        impl $name {
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-
-            pub fn parse(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-words!(Status {
-    Queued = "queued",
-    Running = "running",
-    Succeeded = "succeeded",
-    Failed = "failed",
-    Cancelled = "cancelled",
-    Skipped = "skipped",
-});
-words!(Trigger { Manual = "manual", Auto = "auto", Ahead = "ahead", Chapter = "chapter", Overflow = "overflow" });
-
-/// A compaction job.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Compaction {
-    pub id: Uuid,
-    pub session_id: Uuid,
-    pub status: Status,
-    pub trigger: Trigger,
-    pub strategy: Strategy,
-    pub attempts: i32,
-    /// What went wrong last, for people; null otherwise.
-    pub error: Option<String>,
-    pub result: Option<CompactionResult>,
-    pub created_at: DateTime<Utc>,
-    pub started_at: Option<DateTime<Utc>>,
-    pub finished_at: Option<DateTime<Utc>>,
-    pub reverted_at: Option<DateTime<Utc>>,
-    /// Its summary is written and waits for the context to turn red; the status is `running` meanwhile.
-    pub prepared: bool,
-    /// How full the window was: when it was started, or once it is committed, right before.
-    pub snapshot_before: Option<Snapshot>,
-    /// How full the window was right after it was committed.
-    pub snapshot_after: Option<Snapshot>,
-}
-
-/// What a compact call asks for; stored with the job.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CompactRequest {
-    pub strategy: Option<Strategy>,
-    pub focus_topic: Option<String>,
-    pub instructions: Option<String>,
-    /// Passes the anti-thrash guard.
-    pub force: bool,
-    /// Wait until no call is open and an answer is the newest message.
-    pub at_turn_end: bool,
-    /// Bind to a prepared plan: 409 unless this is the leaf.
-    pub expected_leaf_id: Option<Uuid>,
-    /// The caller's own summary: no model is asked.
-    pub summary: Option<String>,
-    pub first_kept_entry_id: Option<Uuid>,
-    pub details: Option<Value>,
-    /// Settings for this compaction only.
-    pub settings: Map<String, Value>,
-}
-
-impl CompactRequest {
-    /// Asks for nothing that a compaction started by itself would not do.
-    fn is_plain(&self, strategy: Strategy) -> bool {
-        self.strategy.is_none_or(|asked| asked == strategy)
-            && self.focus_topic.is_none()
-            && self.instructions.is_none()
-            && self.summary.is_none()
-            && self.first_kept_entry_id.is_none()
-            && self.settings.is_empty()
-    }
-
-    /// The request's settings: its own fields win over its `settings`.
-    pub(crate) fn patch(&self) -> Map<String, Value> {
-        let mut patch = self.settings.clone();
-        for (name, value) in [("focus_topic", &self.focus_topic), ("instructions", &self.instructions)] {
-            if let Some(text) = value {
-                patch.insert(name.to_owned(), Value::String(text.clone()));
-            }
-        }
-        patch
-    }
-}
 
 impl Service {
     /// Queues a compaction, or returns the one that is live. With `wait`, returns when it has ended or the time is up.
@@ -172,6 +73,7 @@ impl Service {
             return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });
         }
         let settings = self.session_settings(&mut transaction, tenant, session_id, &request.patch()).await?;
+        self.check_named(&mut transaction, tenant, session_id, &head.settings, &request.settings).await?;
         if let Some(first_kept) = request.first_kept_entry_id {
             self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
         }
@@ -214,7 +116,7 @@ impl Service {
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let queued = show(queued)?;
         seal(&mut transaction, Outcome::Accepted, &queued).await?;
-        transaction.commit().await?;
+        self.commit(transaction, tenant, session_id, Some(Proof::Compaction(id))).await?;
         match wait {
             Some(wait) => self.wait_for(tenant, id, wait).await,
             None => Ok(queued),
@@ -230,9 +132,10 @@ impl Service {
     pub async fn compactions(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<Compaction>> {
         let mut connection = self.pool().acquire().await?;
         self.head_on(&mut connection, tenant, session_id).await?;
-        let rows = compactions::list(&mut *connection, tenant.0, session_id, page.cursor_id()?, page.limit + 1).await?;
+        let (before, most) = (page.cursor_id()?, page.limit + 1);
+        let (rows, found) = compactions::list(&mut connection, tenant.0, session_id, before, most, PAGE_BYTES).await?;
         let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
-        Ok(Page::cut(shown, page.limit, |compaction| compaction.id.to_string()))
+        Ok(Page::of(shown, found, page.limit, |compaction| compaction.id.to_string()))
     }
 
     /// Cancels a compaction that has not ended; an ended one is returned as it is.
@@ -240,6 +143,7 @@ impl Service {
         let mut transaction = self.pool().begin().await?;
         let row =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        about(row.session_id);
         let ending = compactions::Ending {
             status: Status::Cancelled.as_str(),
             strategy: None,
@@ -449,14 +353,6 @@ struct Asked {
     delay: Duration,
     /// Queued however full the queue is: whoever queues it carries it out at once.
     is_urgent: bool,
-}
-
-/// The API's word for a unit variant.
-fn word<T: Serialize>(value: &T) -> Result<String> {
-    match serde_json::to_value(value).context("a word")? {
-        Value::String(word) => Ok(word),
-        other => Err(anyhow::anyhow!("{other} is no word").into()),
-    }
 }
 
 fn show(row: CompactionRow) -> Result<Compaction> {

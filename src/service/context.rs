@@ -5,6 +5,8 @@ mod numbers;
 mod paths;
 mod prefix;
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,29 +15,34 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::compactions::{CompactionRef, Status};
 use super::error::{Result, ServiceError};
-use super::head::{Head, SessionState};
-use super::state::{Service, Tenant};
+use super::head::{Head, Newest, SessionState};
+use super::offload::{offload, size};
+use super::state::Service;
 use super::view::{self, Loaded, Read, Standpoint};
-use crate::domain::compaction::{ElidedPart, FillState};
-use crate::domain::entry::EntryHead;
-use crate::domain::fit::fit;
+use crate::background::at_usual_priority;
+use crate::domain::compaction::excess::{Excess, ExcessReason, FixedParts};
+use crate::domain::context::fit::fit;
+use crate::domain::context::pairing::Source;
+use crate::domain::context::view::ViewItem;
+use crate::domain::context::{pairing, thinking};
+use crate::domain::format;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::format::{self, Format};
-use crate::domain::json as domain_json;
-use crate::domain::message::Role;
-use crate::domain::pairing::{self, Source};
-use crate::domain::settings::{Settings, Thinking};
-use crate::domain::thinking;
-use crate::domain::view::ViewItem;
+use crate::domain::model::compaction::ElidedPart;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::format::Format;
+use crate::domain::model::json as domain_json;
+use crate::domain::model::message::Role;
+use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
+use crate::domain::tokens::accounting::{FillState, Snapshot};
+use crate::service::tenant::Tenant;
+use crate::store::compactions;
 use crate::store::path::Leaf;
+use numbers::{Numbers, chapter_texts};
 
 pub(crate) use digests::DigestCache;
-use numbers::{Numbers, chapter_texts};
 pub(crate) use paths::PathCache;
-
-/// Above this many messages, rendering leaves the async threads.
-const INLINE_MESSAGES: usize = 400;
 
 /// Which context.
 #[derive(Debug, Clone)]
@@ -61,6 +68,8 @@ pub struct Context {
     pub messages: Vec<Box<RawValue>>,
     pub tokens: u64,
     pub state: FillState,
+    /// Why the context is larger than the window, and what of it can't be compacted. Null: it fits.
+    pub exceeds_window: Option<Excess>,
     /// The entries shown, in order.
     pub entry_ids: Vec<Uuid>,
     pub summary_entry_id: Option<Uuid>,
@@ -88,17 +97,31 @@ pub struct ConversionNote {
     pub detail: String,
 }
 
+/// A context of the leaf, the account of it, and the compaction that made it fit.
+#[derive(Debug)]
+pub struct Rebuilt {
+    pub context: Context,
+    pub snapshot: Snapshot,
+    pub relieved: Option<CompactionRef>,
+}
+
 /// What the settings say about how a context is written.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     thinking: Thinking,
     /// Tasks carry their numbers.
     numbered: bool,
+    /// The first `seq` since the session's model was changed.
+    model_since: i64,
 }
 
 impl Manner {
-    fn of(settings: &Settings) -> Manner {
-        Manner { thinking: settings.thinking, numbered: settings.chaptering_trigger.is_some() }
+    fn of(head: &Head) -> Manner {
+        Manner {
+            thinking: head.settings.thinking,
+            numbered: head.settings.chaptering_trigger.is_some(),
+            model_since: head.state.model_since,
+        }
     }
 }
 
@@ -112,59 +135,136 @@ struct Written {
     notes: Vec<ConversionNote>,
 }
 
+impl Context {
+    /// How large an answer this makes, about.
+    pub fn bytes(&self) -> usize {
+        let notes: usize = self.conversion_notes.iter().map(|note| note.detail.len() + 128).sum();
+        size(&self.messages)
+            + self.system.as_ref().map_or(0, |system| system.get().len())
+            + notes
+            + 40 * self.entry_ids.len()
+            + 160 * self.elided.len()
+            + 512
+    }
+}
+
 impl Service {
     /// Rebuilds the context of the leaf, or of another entry.
     ///
     /// # Errors
     /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
     pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
+        Ok(self.rebuild_at(tenant, session_id, rebuild).await?.context)
+    }
+
+    /// As [`Service::rebuild`], with what the leaf is by then: making the context fit may have moved it.
+    ///
+    /// # Errors
+    /// Those of [`Service::rebuild`].
+    pub async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
         let mut row = self.session_row(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
+        let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
         if is_leaf && rebuild.max_tokens.is_none() && head.needs_relief() {
-            self.relieve(tenant, session_id).await?;
+            relieved = at_usual_priority(Box::pin(self.relieve(tenant, session_id)))
+                .await?
+                .map(|relieved| relieved.compaction);
             row = self.session_row(tenant, session_id).await?;
             head = self.head_of(&row)?;
         }
-        let mut connection = self.pool().acquire().await?;
-        let (from, state) = standpoint(&mut connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
+        let mut reader = self.reader(tenant, if is_leaf { head.view_length() } else { head.row.entry_count }).await?;
+        let connection = reader.on()?;
+        let (from, state) = standpoint(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {
-            view::load_view(&mut connection, tenant, &from, Read::Items).await?
+            view::load_view(connection, tenant, &from, Read::Items).await?
         } else {
-            let segments = view::visible_segments(&mut connection, tenant, &from).await?;
+            let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
             let estimator = head.settings.estimator;
-            let stored = self.inner.paths.load(&mut connection, tenant, estimator, &segments).await?;
+            let stored = self.inner.paths.load(connection, tenant, estimator, &segments).await?;
             Loaded::new(stored, from.newest).fold()
         };
-        drop(connection);
+        reader.done();
         let snapshot = state.snapshot(&head.settings);
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
-        let how = Manner::of(&head.settings);
-        let written = if view.len() <= INLINE_MESSAGES {
-            write(&loaded, &view, format, how, system)?
-        } else {
-            let job = tokio::task::spawn_blocking(move || write(&loaded, &view, format, how, system));
-            job.await.context("rendering a context")??
-        };
+        let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
+        let how = Manner::of(&head);
+        let bytes = loaded.bytes();
+        let job =
+            move || write(&loaded, &view, format, how, system).map(|written| (digests::of(&written.messages), written));
+        let (digests, written) = offload(bytes, job).await??;
         let stable_prefix_messages =
-            self.inner.digests.compare(self.pool(), tenant, session_id, format, &written.messages).await?;
-        Ok(Context {
+            self.inner.digests.compare(self.pool(), tenant, session_id, format, digests).await?;
+        let context = Context {
             session_id,
             leaf_id: if is_leaf { head.row.leaf_id } else { rebuild.leaf_id },
             format,
             system: written.system,
             messages: written.messages,
             tokens,
-            state: crate::domain::accounting::fill_state(tokens, &head.settings),
+            state: crate::domain::tokens::accounting::fill_state(tokens, &head.settings),
+            exceeds_window,
             entry_ids: written.entry_ids,
             summary_entry_id: written.summary_entry_id,
             elided: written.elided,
             stable_prefix_messages,
             conversion_notes: written.notes,
-        })
+        };
+        Ok(Rebuilt { context, snapshot, relieved })
     }
+
+    /// The leaf's context beside the answer of a call that stored something, which then is of the same moment.
+    ///
+    /// # Errors
+    /// Those of [`Service::rebuild`].
+    pub async fn context_beside(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        format: Format,
+        answer: Answered<'_>,
+    ) -> Result<Context> {
+        let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
+        let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild).await?;
+        if relieved.is_some() {
+            *answer.compaction = relieved;
+        } else if let Some(started) = answer.compaction.as_mut().filter(|_| *answer.leaf_id != context.leaf_id) {
+            // A worker was faster than this call.
+            let status = compactions::status(self.pool(), tenant.0, started.id).await?;
+            started.status = status.as_deref().and_then(Status::parse).unwrap_or(started.status);
+        }
+        (*answer.leaf_id, *answer.snapshot) = (context.leaf_id, snapshot);
+        Ok(context)
+    }
+}
+
+/// What the answer of a call says of the leaf.
+pub struct Answered<'a> {
+    pub leaf_id: &'a mut Option<Uuid>,
+    pub snapshot: &'a mut Snapshot,
+    pub compaction: &'a mut Option<CompactionRef>,
+}
+
+/// What is said of a context of `tokens` that is larger than the window.
+fn excess(loaded: &Loaded, head: &Head, state: &SessionState, tokens: u64, is_leaf: bool) -> Option<Excess> {
+    let settings = &head.settings;
+    let over_by = tokens.checked_sub(u64::from(settings.context_window)).filter(|over| *over > 0)?;
+    let stands = |newest: &Newest| newest.is_revert && Some(newest.id) == head.row.leaf_id;
+    let reason = match () {
+        () if !is_leaf => ExcessReason::NotTheLeaf,
+        () if !settings.enabled => ExcessReason::Disabled,
+        () if settings.on_upstream_failure == OnUpstreamFailure::Fail => ExcessReason::UpstreamRequired,
+        () if state.recounting => ExcessReason::Recounting,
+        () if state.unrelieved.is_some() && state.newest.as_ref().is_some_and(stands) => ExcessReason::Reverted,
+        () => ExcessReason::FixedOverhead,
+    };
+    let (system, tools) = (u64::from(state.account.system), u64::from(state.account.tools));
+    let parts = FixedParts::of(&loaded.heads, loaded.compaction(), &loaded.view(), settings);
+    let ratio = tokens as f64 / (state.account.estimated().max(1)) as f64;
+    let fixed = FixedParts { system, tools, ..parts }.scaled(ratio);
+    Some(Excess { window: settings.context_window, over_by, reason, fixed })
 }
 
 /// Where to look from: the session's leaf, whose state is at hand, or another entry, whose state is worked out.
@@ -217,7 +317,7 @@ pub(crate) fn render(
     system: Option<Box<RawValue>>,
 ) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
-    let how = Manner { thinking: policy, numbered: false };
+    let how = Manner { thinking: policy, numbered: false, model_since: 0 };
     let written = write(loaded, &view, format, how, system)?;
     Ok((written.messages, written.system))
 }
@@ -248,7 +348,8 @@ fn write(
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
     let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
-    thinking::settle(&mut pieces, &loaded.heads, policy, format, &mut notes);
+    let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
+    thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
     let messages = format::write(format, &pieces, &mut notes);
     let messages = thinking::finish(messages, policy, format, &mut notes);
     let raw = |text: String| RawValue::from_string(text).context("a written message");
@@ -280,6 +381,15 @@ fn write(
         }
     }
     Ok(written)
+}
+
+/// The entries that a view shows shorter than they are.
+fn shortened(view: &[ViewItem]) -> HashSet<usize> {
+    let elided = view.iter().filter_map(|item| match item {
+        ViewItem::Entry { index, elisions } if !elisions.is_empty() => Some(*index),
+        _ => None,
+    });
+    elided.collect()
 }
 
 /// Takes leading system messages out of the pieces: this provider has them beside the messages.

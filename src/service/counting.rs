@@ -1,5 +1,7 @@
 //! Planning by strategy: what the counting strategies need to know of a context beside its heads.
 
+mod fitting;
+
 use std::collections::HashMap;
 
 use sqlx::PgConnection;
@@ -8,20 +10,22 @@ use uuid::Uuid;
 use super::error::Result;
 use super::head::SessionState;
 use super::history::message_of;
-use super::plan::{as_standing, plan_on};
-use super::state::Tenant;
 use super::stretches;
-use super::tool_calls::join;
 use super::view::Loaded;
-use crate::domain::compaction::Reason;
-use crate::domain::prepare::Plan;
-use crate::domain::settings::{Settings, Strategy};
-use crate::domain::strategy::notice;
-use crate::domain::strategy::smart::Clues;
-use crate::domain::strategy::{Choice, Item, Room, counts, select, tail_start};
-use crate::domain::view::{ViewItem, item_tokens};
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy::smart::Clues;
+use crate::domain::compaction::strategy::{Choice, Item, Room, counts, notice, reserved, select, tail_start};
+use crate::domain::context::view::{ViewItem, item_tokens};
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::service::plan::standing::{as_standing, plan_on};
+use crate::service::tenant::Tenant;
 use crate::store::entries::StoredEntry;
-use crate::store::path::Segment;
+use crate::store::path::{Segment, join};
+
+pub(crate) use fitting::{Fitting, Span};
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
@@ -31,6 +35,8 @@ pub(crate) struct Planning<'a> {
     pub strategy: Strategy,
     /// Nobody asked for it.
     pub automatic: bool,
+    /// Though the newest entry is a compaction: the context is still larger than the window.
+    pub again: bool,
 }
 
 impl Planning<'_> {
@@ -47,7 +53,11 @@ impl Planning<'_> {
                 Some(stretches::fold(connection, tenant, &segments, search, Search::take).await?)
             }
         };
-        Ok(self.plan_with(first_kept, search))
+        let mut fitting = self.plan_with(first_kept, search);
+        while let Some((segments, span)) = fitting.wants() {
+            fitting.measure(stretches::fold(&mut *connection, tenant, &segments, span, Span::take).await?);
+        }
+        Ok(fitting.finish())
     }
 
     /// What has to be read before it can be planned, and with what.
@@ -60,23 +70,44 @@ impl Planning<'_> {
         })
     }
 
-    /// The plan, with what the [`Planning::search`] found.
-    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<Search>) -> std::result::Result<Plan, Reason> {
+    /// The plan, with what the [`Planning::search`] found; where the strategy counts, still to be fitted.
+    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<Search>) -> Fitting<'_> {
         if first_kept.is_some() || !counts(self.strategy) {
-            return plan_on(self.loaded, self.settings, first_kept);
+            let plan = self.judged(plan_on(self.loaded, self.settings, first_kept, self.again));
+            return Fitting::new(self, HashMap::new(), plan, None);
         }
-        let items = shown_items(self.loaded);
         let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
         let found = search.into_iter().flat_map(|search| search.found);
         let clues: HashMap<usize, Clues> = found.filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect();
-        let carried =
-            self.loaded.record().and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
-        let carried = notice::without(carried.unwrap_or_default());
-        let room = Room::of(&self.state.account, self.settings, &carried, self.automatic);
-        as_standing(self.loaded, |path, newest| {
-            let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues: &clues };
+        let carried = self.carried();
+        let plan = self.choose(Room::of(&self.state.account, self.settings, &carried, self.automatic), &clues);
+        let reserved = reserved(self.settings, &carried, self.automatic);
+        Fitting::new(self, clues, plan, reserved)
+    }
+
+    fn choose(&self, room: Room, clues: &HashMap<usize, Clues>) -> std::result::Result<Plan, Reason> {
+        let items = shown_items(self.loaded);
+        self.judged(as_standing(self.loaded, self.again, |path, newest| {
+            let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues };
             select(self.strategy, &choice)
+        }))
+    }
+
+    /// Where nothing came after a compaction and it left nothing to do, that is the reason.
+    fn judged(&self, plan: std::result::Result<Plan, Reason>) -> std::result::Result<Plan, Reason> {
+        let is_last = self.again && self.loaded.heads.last().is_some_and(|head| head.kind == EntryType::Compaction);
+        let reverted = self.loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
+        plan.map_err(|reason| match reason {
+            Reason::NothingToCompact | Reason::NoValidCutPoint if is_last && !reverted => Reason::AlreadyCompacted,
+            other => other,
         })
+    }
+
+    /// What the summary message says already.
+    fn carried(&self) -> String {
+        let record = self.loaded.record();
+        let body = record.and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
+        notice::without(body.unwrap_or_default())
     }
 
     /// Where the messages begin that `prune` as a strategy leaves alone.

@@ -2,6 +2,9 @@
 
 use uuid::Uuid;
 
+pub use crate::store::fault::Fault;
+use crate::store::fault::fault;
+
 /// One invalid field: a JSON pointer into the request body, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
@@ -32,12 +35,16 @@ pub enum ServiceError {
     /// The tenant has as many event streams open as it may (429 with `Retry-After`, in seconds).
     #[error("too many event streams are open")]
     TooManyStreams { limit: usize, retry_after: u64 },
-    /// The database could not be reached in time (503 with `Retry-After`).
-    #[error("the database is not reachable")]
+    /// The database can't do it now, and may later (503 with `Retry-After`).
+    #[error("the database is not available")]
     Unavailable(#[source] sqlx::Error),
+    /// The database went away in the middle of a write and can't be asked whether it landed (503 with `Retry-After`,
+    /// `outcome_unknown`).
+    #[error("whether the write has landed is not known: {0}")]
+    OutcomeUnknown(String),
     /// Everything else (500): a fault of ours.
     #[error("internal error")]
-    Internal(#[from] anyhow::Error),
+    Internal(#[source] anyhow::Error),
 }
 
 pub type Result<T> = std::result::Result<T, ServiceError>;
@@ -49,19 +56,37 @@ impl ServiceError {
     }
 }
 
+/// What is the matter with the database, where it is not available.
+pub fn cause(error: &sqlx::Error) -> Fault {
+    fault(error).unwrap_or(Fault::Unavailable)
+}
+
+/// What is gone where a row belongs to nothing: the session was erased, or the hook removed, between the look for it and
+/// the row.
+fn missing(error: &sqlx::Error) -> Option<&'static str> {
+    let database = error.as_database_error().filter(|database| database.is_foreign_key_violation())?;
+    let constraint = database.constraint().unwrap_or_default();
+    ["session", "hook"].into_iter().find(|name| constraint.contains(name))
+}
+
 impl From<sqlx::Error> for ServiceError {
     fn from(error: sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => {
-                ServiceError::Unavailable(error)
-            }
-            // Shutting down, crashed or starting up: the same call works a moment later.
-            sqlx::Error::Database(ref database)
-                if matches!(database.code().as_deref(), Some("57P01" | "57P02" | "57P03")) =>
-            {
-                ServiceError::Unavailable(error)
-            }
-            other => ServiceError::Internal(other.into()),
+        if let Some(missing) = missing(&error) {
+            return ServiceError::NotFound(missing);
         }
+        match fault(&error) {
+            Some(_) => ServiceError::Unavailable(error),
+            None => ServiceError::Internal(error.into()),
+        }
+    }
+}
+
+impl From<anyhow::Error> for ServiceError {
+    /// What was said about an error of the database on its way does not change what it is.
+    fn from(error: anyhow::Error) -> Self {
+        if error.downcast_ref::<sqlx::Error>().and_then(fault).is_none() {
+            return ServiceError::Internal(error);
+        }
+        error.downcast::<sqlx::Error>().map_or_else(ServiceError::Internal, ServiceError::from)
     }
 }

@@ -17,10 +17,12 @@ use uuid::Uuid;
 
 use super::clock;
 use super::error::Result;
-use super::state::{Service, Tenant};
-use crate::domain::accounting::Snapshot;
-use crate::domain::json;
+use super::state::Service;
+use crate::domain::model::json;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::tenant::Tenant;
 use crate::store::events::{self as store, EventRow, NewEvent};
+
 pub(crate) use feed::Feed;
 pub use stream::EventStream;
 

@@ -1,27 +1,26 @@
 //! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
 
+mod load;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use sqlx::PgPool;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::error::{FieldError, Result, ServiceError};
-use super::state::{Inner, Tenant};
-use crate::domain::accounting::{Account, Snapshot};
-use crate::domain::chapter::ShownFold;
-use crate::domain::compaction::FillState;
-use crate::domain::guard::AntiThrash;
-use crate::domain::json::is_default;
-use crate::domain::settings::{SettingError, Settings, resolve};
-use crate::domain::shape::OpenCalls;
+use super::error::Result;
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::fold::ShownFold;
+use crate::domain::model::json::is_default;
+use crate::domain::model::shape::OpenCalls;
+use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
+use crate::service::tenant::Tenant;
 use crate::store::path::Leaf;
-use crate::store::sessions::{self, HeadRow};
+use crate::store::sessions::HeadRow;
 
 /// Heads kept in memory, so that an append costs one statement.
 const CACHED_HEADS: u64 = 4_096;
@@ -45,6 +44,9 @@ pub struct SessionState {
     /// After a compaction that had nothing to do: not triggered again by itself below this size.
     #[serde(skip_serializing_if = "is_default")]
     pub auto_retry_at: Option<u64>,
+    /// How many messages the path had when a compaction found nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing_at: Option<u64>,
     /// A change of estimator waits to be counted.
     #[serde(skip_serializing_if = "is_default")]
     pub recounting: bool,
@@ -60,6 +62,9 @@ pub struct SessionState {
     /// Below this size the context cannot, or is not to, be made to fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unrelieved: Option<u64>,
+    /// How many messages the path had then: a new one may change that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrelieved_at: Option<u64>,
     /// Since when the context is red.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub red_since: Option<DateTime<Utc>>,
@@ -69,6 +74,10 @@ pub struct SessionState {
     /// The agent has answered a chapter task: it is asked again above this size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chapters_rest: Option<u64>,
+    /// The `seq` of the first entry since the session's model was changed; 0: it never was. Whatever was signed before is
+    /// another model's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_since: i64,
     /// Messages on the path that began a task.
     #[serde(skip_serializing_if = "is_default")]
     pub turns: u64,
@@ -129,6 +138,12 @@ impl Head {
         Leaf { session_id: self.session_id, branch: self.row.leaf_branch, depth: self.row.leaf_depth }
     }
 
+    /// The most entries that the context at the leaf may show.
+    pub fn view_length(&self) -> i64 {
+        let newest = self.state.newest.as_ref();
+        self.row.leaf_depth - newest.map_or(-1, |newest| newest.first_kept_depth.unwrap_or(newest.depth))
+    }
+
     /// The leaf's path is one range of the session's own branch 0.
     pub fn is_plain(&self) -> bool {
         self.row.leaf_branch == 0 && !self.is_fork
@@ -142,7 +157,18 @@ impl SessionState {
         // With nothing but a first task that goes on there is nothing to close.
         let closable = self.turns > 1 || self.turn_is_closed();
         snapshot.chapter_task.pending &= closable && !rests;
+        snapshot.should_compact &= !self.is_futile(settings);
         snapshot
+    }
+
+    /// Whether a compaction could do nothing: there is no room for a message, one that looked found nothing, or one was
+    /// just done and the context fits.
+    fn is_futile(&self, settings: &Settings) -> bool {
+        let account = &self.account;
+        let is_fresh = |newest: &Newest| !newest.is_revert && account.path_tokens == account.base.path_tokens;
+        account.has_no_room(settings)
+            || self.nothing_at == Some(self.messages)
+            || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
     }
 
     /// Remembers since when the context is red.
@@ -196,7 +222,7 @@ type Slot = Arc<Mutex<Option<Head>>>;
 /// against every other process, so a stale head costs a retry and nothing else.
 pub struct HeadCache {
     slots: moka::sync::Cache<(Tenant, Uuid), Slot>,
-    settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
+    pub(super) settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
 }
 
 impl Default for HeadCache {
@@ -212,38 +238,9 @@ impl HeadCache {
     pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
         self.slots.get_with((tenant, session_id), Slot::default)
     }
-}
 
-impl Inner {
-    /// Settings resolved from a stored patch; equal patches share one value.
-    pub fn resolve(&self, patch: &str, model: Option<&str>) -> Result<Arc<Settings>> {
-        let key = (patch.to_owned(), model.map(str::to_owned));
-        if let Some(settings) = self.heads.settings.get(&key) {
-            return Ok(settings);
-        }
-        let map: Map<String, Value> = serde_json::from_str(patch).context("stored settings")?;
-        let settings = Arc::new(self.resolve_map(&map, model)?);
-        self.heads.settings.insert(key, Arc::clone(&settings));
-        Ok(settings)
-    }
-
-    /// Settings resolved from a patch that a client gave; what is wrong with it is a validation error.
-    pub fn resolve_map(&self, patch: &Map<String, Value>, model: Option<&str>) -> Result<Settings> {
-        resolve(&self.options.settings, patch, model).map_err(|errors| {
-            let field = |error: SettingError| FieldError { pointer: error.pointer, detail: error.detail };
-            ServiceError::Invalid(errors.into_iter().map(field).collect())
-        })
-    }
-
-    pub async fn load_head(&self, pool: &PgPool, tenant: Tenant, session_id: Uuid) -> Result<Head> {
-        let found = sessions::head(pool, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        Ok(Head {
-            session_id,
-            state: SessionState::read(&found.head.state)?,
-            settings: self.resolve(&found.settings, found.model.as_deref())?,
-            is_fork: found.parent_session.is_some(),
-            model: found.model,
-            row: found.head,
-        })
+    /// Lets go of a session that is erased.
+    pub fn forget(&self, tenant: Tenant, session_id: Uuid) {
+        self.slots.invalidate(&(tenant, session_id));
     }
 }

@@ -11,14 +11,18 @@ use uuid::Uuid;
 use super::error::{Result, ServiceError};
 use super::head::SessionState;
 use super::idempotency::{Outcome, seal};
-use super::state::{Page, PageRequest, Service, Tenant};
+use super::offload::offload;
+use super::state::Service;
 use super::view::{self, Read};
 use crate::domain::chapter::Chapter;
-use crate::domain::entry::EntryType;
-use crate::domain::format::{self, Format};
-use crate::domain::message::{Message, Role};
-use crate::domain::shape::apply_shape;
-use crate::store::entries::{self, NodeRow, StoredEntry};
+use crate::domain::format;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::shape::apply_shape;
+use crate::service::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::tenant::Tenant;
+use crate::store::entries::{self, Size, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::sessions;
 
@@ -44,28 +48,18 @@ pub struct EntryView {
     pub message: Option<Value>,
 }
 
+impl EntryView {
+    /// How large an answer this makes, about.
+    pub fn bytes(&self) -> usize {
+        2 * self.item.get().len() + 512
+    }
+}
+
 /// Which entries: the path of a leaf (the session's when `None`), or every branch by `seq`.
 #[derive(Debug, Clone, Default)]
 pub struct EntryQuery {
     pub leaf_id: Option<Uuid>,
     pub all: bool,
-}
-
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Tree {
-    pub leaf_id: Option<Uuid>,
-    pub nodes: Vec<TreeNode>,
-}
-
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct TreeNode {
-    pub id: Uuid,
-    pub parent_id: Option<Uuid>,
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub role: Option<String>,
-    pub tokens: u32,
-    pub label: Option<String>,
 }
 
 impl Service {
@@ -85,14 +79,17 @@ impl Service {
             false => Vec::new(),
         };
         let shared_depths = shared.last().map_or(0, |segment| segment.to + 1);
-        let stored = if query.all {
-            all(&mut connection, tenant, session_id, &shared, after, page.limit + 1).await?
+        let (stored, more) = if query.all {
+            all(&mut connection, tenant, session_id, &shared, after, page.limit).await?
         } else {
             let segments = self.path_of(&mut connection, tenant, &head, query.leaf_id).await?;
             let after = after.unwrap_or(-1);
             let wanted = [(after.saturating_add(1), after.saturating_add(1 + page.limit))];
-            entries::whole(&mut *connection, tenant.0, &path::clip(&segments, &wanted)).await?
+            let (fitting, more) =
+                fitting(&mut connection, tenant, path::clip(&segments, &wanted), page.limit, PAGE_BYTES).await?;
+            (entries::whole(&mut connection, tenant.0, &fitting).await?, more)
         };
+        drop(connection);
         let at = |stored: &StoredEntry| {
             let head = &stored.entry.head;
             let place = match query.all {
@@ -102,25 +99,18 @@ impl Service {
             };
             place.to_string()
         };
-        let page = Page::cut(stored, page.limit, at);
-        let items = page.items.iter().map(show).collect::<Result<Vec<_>>>()?;
-        Ok(Page { items, next_cursor: page.next_cursor })
+        let next_cursor = stored.last().filter(|_| more).map(at);
+        let bytes = stored.iter().map(|stored| stored.entry.item.len()).sum();
+        let items = offload(bytes, move || stored.into_iter().map(show).collect::<Result<Vec<_>>>()).await??;
+        Ok(Page { items, next_cursor })
     }
 
     pub async fn entry(&self, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<EntryView> {
         let mut connection = self.pool().acquire().await?;
         self.head_on(&mut connection, tenant, session_id).await?;
-        show(&load_entry(&mut connection, tenant, session_id, entry_id).await?)
-    }
-
-    /// Every entry of the session, without the items.
-    pub async fn tree(&self, tenant: Tenant, session_id: Uuid) -> Result<Tree> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
-        let mut rows = entries::nodes(&mut *connection, tenant.0, &shared).await?;
-        rows.extend(entries::nodes_by_seq(&mut *connection, tenant.0, session_id).await?);
-        Ok(Tree { leaf_id: head.row.leaf_id, nodes: rows.into_iter().map(TreeNode::from).collect() })
+        let stored = load_entry(&mut connection, tenant, session_id, entry_id).await?;
+        drop(connection);
+        offload(stored.entry.item.len(), move || show(stored)).await?
     }
 
     /// Sets or clears the label of an entry. On shared history the label shows in every session that shares it.
@@ -135,7 +125,8 @@ impl Service {
         self.head_on(&mut transaction, tenant, session_id).await?;
         let place = view::place(&mut transaction, tenant, session_id, entry_id).await?;
         entries::set_label(&mut *transaction, tenant.0, place.session_id, place.seq, label.as_deref()).await?;
-        let entry = show(&load_entry(&mut transaction, tenant, session_id, entry_id).await?)?;
+        let stored = load_entry(&mut transaction, tenant, session_id, entry_id).await?;
+        let entry = offload(stored.entry.item.len(), move || show(stored)).await??;
         seal(&mut transaction, Outcome::Done, &entry).await?;
         transaction.commit().await?;
         Ok(entry)
@@ -149,14 +140,7 @@ impl Service {
     ) -> Result<super::head::Head> {
         let found =
             sessions::head(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        Ok(super::head::Head {
-            session_id,
-            state: SessionState::read(&found.head.state)?,
-            settings: self.inner.resolve(&found.settings, found.model.as_deref())?,
-            is_fork: found.parent_session.is_some(),
-            model: found.model,
-            row: found.head,
-        })
+        self.inner.head_from(session_id, found)
     }
 
     pub(crate) async fn path_of(
@@ -191,8 +175,24 @@ pub(crate) async fn state_at(
     Ok(view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before }))
 }
 
-/// Every entry of a session: first the history that it shares with others, then its own. Places of the shared part
-/// are negative and end with -1; those of its own are their `seq`.
+/// The first of these segments' entries that a page may hold, and whether there are more: as many as fit in `bytes`,
+/// at least one.
+pub(crate) async fn fitting(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    segments: Vec<Segment>,
+    limit: i64,
+    bytes: i64,
+) -> Result<(Vec<Segment>, bool)> {
+    let sizes = entries::sizes(connection, tenant.0, &segments).await?;
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let fit = entries::fill(sizes.iter().map(|size| size.bytes), most, bytes);
+    let Some(last) = sizes.get(..fit).and_then(<[Size]>::last) else { return Ok((Vec::new(), false)) };
+    Ok((path::clip(&segments, &[(i64::MIN, last.place)]), fit < sizes.len()))
+}
+
+/// A page of every entry of a session, and whether there are more: first the history that it shares with others, then
+/// its own. Places of the shared part are negative and end with -1; those of its own are their `seq`.
 async fn all(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
@@ -200,30 +200,29 @@ async fn all(
     shared: &[Segment],
     after: Option<i64>,
     limit: i64,
-) -> Result<Vec<StoredEntry>> {
+) -> Result<(Vec<StoredEntry>, bool)> {
     let shared_depths = shared.last().map_or(0, |segment| segment.to + 1);
     let from = after.map_or(0, |after| after.saturating_add(1 + shared_depths).max(0));
-    let wanted = [(from, from.saturating_add(limit - 1))];
-    let mut page = entries::whole(&mut *connection, tenant.0, &path::clip(shared, &wanted)).await?;
-    let rest = limit - i64::try_from(page.len()).unwrap_or(limit);
+    let shared = path::clip(shared, &[(from, from.saturating_add(limit))]);
+    let mut sizes = entries::sizes(&mut *connection, tenant.0, &shared).await?;
+    let shared_count = sizes.len();
+    let after = after.unwrap_or(-1).max(-1);
+    let rest = limit + 1 - i64::try_from(shared_count).unwrap_or(limit);
     if rest > 0 {
-        let after = after.unwrap_or(-1).max(-1);
-        page.extend(entries::by_seq(&mut *connection, tenant.0, session_id, after, rest).await?);
+        sizes.extend(entries::sizes_by_seq(&mut *connection, tenant.0, session_id, after, rest).await?);
     }
-    Ok(page)
-}
-
-impl From<NodeRow> for TreeNode {
-    fn from(row: NodeRow) -> TreeNode {
-        TreeNode {
-            id: row.id,
-            parent_id: row.parent_id,
-            kind: row.kind,
-            role: row.role,
-            tokens: u32::try_from(row.tokens).unwrap_or(0),
-            label: row.label,
-        }
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let fit = entries::fill(sizes.iter().map(|size| size.bytes), most, PAGE_BYTES);
+    let mut page = Vec::new();
+    if let Some(last) = sizes.get(..fit.min(shared_count)).and_then(<[Size]>::last) {
+        let wanted = path::clip(&shared, &[(i64::MIN, last.place)]);
+        page = entries::whole(&mut *connection, tenant.0, &wanted).await?;
     }
+    let own = i64::try_from(fit.saturating_sub(shared_count)).unwrap_or(0);
+    if own > 0 {
+        page.extend(entries::by_seq(&mut *connection, tenant.0, session_id, after, own).await?);
+    }
+    Ok((page, fit < sizes.len()))
 }
 
 /// One whole entry of the session's tree.
@@ -260,21 +259,21 @@ pub(crate) fn chapter_of(stored: &StoredEntry) -> Result<Chapter> {
     Ok(Chapter::read(&stored.entry.item).context("a stored chapter")?)
 }
 
-fn show(stored: &StoredEntry) -> Result<EntryView> {
-    let entry = &stored.entry;
-    let message = message_of(stored)?.map(serde_json::to_value).transpose().context("a message as JSON")?;
+fn show(stored: StoredEntry) -> Result<EntryView> {
+    let message = message_of(&stored)?.map(serde_json::to_value).transpose().context("a message as JSON")?;
+    let entry = stored.entry;
     Ok(EntryView {
         id: entry.head.id,
-        source_id: entry.source_id.clone(),
+        source_id: entry.source_id,
         parent_id: entry.parent_id,
         seq: entry.head.seq,
         kind: entry.head.kind.as_str(),
         role: entry.head.role.map(Role::as_str),
         tokens: entry.head.tokens,
-        label: stored.label.clone(),
+        label: stored.label,
         created_at: entry.created_at,
         source_format: entry.source_format,
-        item: RawValue::from_string(entry.item.clone()).context("a stored item")?,
+        item: RawValue::from_string(entry.item).context("a stored item")?,
         message,
     })
 }

@@ -13,12 +13,15 @@ use uuid::Uuid;
 use super::clock;
 use super::error::{Result, ServiceError};
 use super::idempotency::{Outcome, seal};
-use super::state::{Page, PageRequest, Service, Tenant};
+use super::state::Service;
 use crate::domain::hook::{Event, OnError, signature};
+use crate::service::page::{Page, PageRequest};
+use crate::service::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
 
 pub(crate) use ask::{About, Hooks};
 pub use deliver::{Delivery, DueDelivery};
+pub(crate) use navigate::Offered;
 
 /// A place that is asked and told.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -14,10 +14,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::clock;
 use super::error::{Result, ServiceError};
-use super::state::{Service, Tenant};
+use super::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::idempotency::{self as store, Row};
 
 /// The code of the conflict that [`seal`] reports when another request took the key first.
@@ -33,6 +35,8 @@ pub struct Keyed {
     tenant: Tenant,
     key: String,
     request_hash: [u8; 32],
+    /// The session that the answer tells of: it goes with it.
+    session: Mutex<Option<Uuid>>,
     sealed: Mutex<Option<Answer>>,
 }
 
@@ -73,8 +77,13 @@ impl Outcome {
 }
 
 impl Keyed {
-    pub fn new(tenant: Tenant, key: String, request_hash: [u8; 32]) -> Keyed {
-        Keyed { tenant, key, request_hash, sealed: Mutex::new(None) }
+    /// `session`: the one that the request names, if it does; see [`about`] for those that it does not.
+    pub fn new(tenant: Tenant, key: String, request_hash: [u8; 32], session: Option<Uuid>) -> Keyed {
+        Keyed { tenant, key, request_hash, session: Mutex::new(session), sealed: Mutex::new(None) }
+    }
+
+    fn session(&self) -> Option<Uuid> {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn row(&self, answer: &Answer) -> Row {
@@ -100,6 +109,14 @@ pub fn is_keyed() -> bool {
     CURRENT.try_with(|_| ()).is_ok()
 }
 
+/// To be called by a use case whose answer tells of another session than the one in the request's path, as soon as it is
+/// known and before [`seal`]: when that session is erased, so is the answer.
+pub fn about(session_id: Uuid) {
+    let _ = CURRENT.try_with(|keyed| {
+        *keyed.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session_id);
+    });
+}
+
 /// To be called by every use case that changes something, as the last statement before its commit, with what it
 /// will return. Does nothing for a request without a key. An error means that an equal request was faster: the
 /// transaction must be rolled back.
@@ -107,7 +124,8 @@ pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl
     let Ok(keyed) = CURRENT.try_with(Arc::clone) else { return Ok(()) };
     let body = serde_json::to_string(answer).map_err(anyhow::Error::from)?;
     let answer = Answer { status: outcome.status(), body };
-    if !store::insert(connection, keyed.tenant.0, &keyed.key, &keyed.row(&answer), clock::now()).await? {
+    let row = keyed.row(&answer);
+    if !store::insert(connection, keyed.tenant.0, &keyed.key, keyed.session(), &row, clock::now()).await? {
         let detail = "a request with this idempotency key is being answered".to_owned();
         return Err(ServiceError::Conflict { code: IN_PROGRESS, detail });
     }
@@ -133,7 +151,8 @@ impl Service {
             Some(sealed) if sealed == *answer => {}
             Some(_) => store::replace(self.pool(), keyed.tenant.0, &keyed.key, &row).await?,
             None => {
-                store::insert(self.pool(), keyed.tenant.0, &keyed.key, &row, clock::now()).await?;
+                let (tenant, key) = (keyed.tenant.0, &keyed.key);
+                store::insert(self.pool(), tenant, key, keyed.session(), &row, clock::now()).await?;
             }
         }
         Ok(())

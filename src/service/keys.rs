@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::clock;
 use super::error::{Result, ServiceError};
-use super::state::{Service, Tenant};
+use super::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::keys;
 
 /// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.

@@ -22,19 +22,24 @@ use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
 use super::history::{load_entry, message_of};
 use super::idempotency::{Outcome, seal};
-use super::state::{Service, Tenant};
+use super::settle::Proof;
+use super::state::Service;
 use super::view::{self, Loaded, Read};
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{Fallback, FileLists, UpstreamReport};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::Format;
-use crate::domain::message::{Message, Role};
-use crate::domain::shape::Shape;
+use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::shape::Shape;
 use crate::domain::tokens;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{departures, sessions};
-pub(crate) use departure::own_file_lists;
+
+pub(crate) use crate::service::file_lists::own_file_lists;
 pub use departure::{Departure, DepartureWork, Draft};
 
 /// A departure whose leaf has moved on is planned anew once.
@@ -99,11 +104,11 @@ impl Service {
     /// `NotFound`; `LeafMoved`: the branch grew faster than it could be summarised; `Conflict`: no summary
     /// (`summary_failed`), a hook is against it (`cancelled_by_hook`), or a newer call has taken this one's place (`navigation_superseded`); `QueueFull`.
     pub async fn navigate(&self, tenant: Tenant, session_id: Uuid, navigate: Navigate) -> Result<Navigated> {
-        let given = self.before_navigate(tenant, session_id, &navigate).await?;
+        let offered = self.before_navigate(tenant, session_id, &navigate).await?;
         let deadline = Instant::now() + navigate.wait;
         for _ in 0..PLANS {
             let left = match navigate.summarize {
-                true => Some(self.leave(tenant, session_id, &navigate, given.as_ref(), deadline).await?),
+                true => Some(self.leave(tenant, session_id, &navigate, offered.as_ref(), deadline).await?),
                 false => None,
             };
             if let Some(navigated) = self.move_leaf(tenant, session_id, navigate.target_id, left).await? {
@@ -122,14 +127,13 @@ impl Service {
         target_id: Option<Uuid>,
         left: Option<Left>,
     ) -> Result<Option<Navigated>> {
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
         let old_leaf_id = row.head.leaf_id;
         if left.as_ref().is_some_and(|left| left.leaf_id != old_leaf_id) {
             return Ok(None);
         }
         let mut head = self.head_of(&row)?;
+        let mut proof = None;
         let mut navigated = Navigated {
             leaf_id: old_leaf_id,
             old_leaf_id,
@@ -160,22 +164,17 @@ impl Service {
             if head.row.fill_state != row.head.fill_state {
                 self.record_snapshot(&mut transaction, tenant, session_id, &navigated.snapshot).await?;
             }
-            let write = Write {
-                session_id,
-                version: head.row.version,
-                head: &head.row,
-                entries: &entries,
-                branches: &branches,
-                now: clock::now(),
-            };
+            let (version, now) = (head.row.version, clock::now());
+            let write = Write { session_id, version, head: &head.row, entries: &entries, branches: &branches, now };
             if !entries::write(&mut *transaction, tenant.0, &write).await? {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
             }
+            proof = Some(Proof::of(navigated.summary_entry_id, version + 1, now));
             (navigated.leaf_id, navigated.editor_text) = (head.row.leaf_id, editor_text);
             self.after_navigate(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
         }
         seal(&mut transaction, Outcome::Done, &navigated).await?;
-        transaction.commit().await?;
+        self.commit(transaction, tenant, session_id, proof).await?;
         Ok(Some(navigated))
     }
 

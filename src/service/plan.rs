@@ -1,6 +1,9 @@
 //! Preparing: what a compaction would do, without doing it.
 
+pub(crate) mod standing;
+
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,25 +11,30 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::compactions::{CompactRequest, Foreseen, Trigger};
 use super::context::standpoint;
 use super::counting::Planning;
 use super::error::{Result, ServiceError};
-use super::head::SessionState;
+use super::head::{Head, SessionState};
 use super::history::message_of;
 use super::navigation::own_file_lists;
-use super::state::{Service, Tenant};
-use super::view::{self, Loaded, Read};
-use super::work::Material;
-use crate::domain::accounting::fill_state;
-use crate::domain::compaction::{FillState, Reason};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::files::{FileOps, FileTable, OpenFile};
-use crate::domain::json;
-use crate::domain::mask;
-use crate::domain::prepare::{Plan, prepare, prepare_at};
-use crate::domain::prices::{Price, Prices};
-use crate::domain::settings::{FileTool, Settings, Strategy, merge_patch};
-use crate::domain::view::NewestCompaction;
+use super::state::Service;
+use super::stretches;
+use super::turns::LONG_READ;
+use super::view::{self, Loaded, Read, Standpoint};
+use crate::domain::compaction::mask;
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::context::view::item_tokens;
+use crate::domain::model::json;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::{FileTool, Settings, merge_patch};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::tokens::accounting::{FillState, fill_state};
+use crate::domain::tokens::prices::{Price, Prices};
+use crate::service::file_lists::seeded_files;
+use crate::service::tenant::Tenant;
+use crate::service::work::stages::Material;
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
 
@@ -42,6 +50,8 @@ pub struct PrepareRequest {
 pub struct Prepared {
     pub possible: bool,
     pub reason: Option<Reason>,
+    /// Whether the session compacts by itself; a call compacts in any case.
+    pub enabled: bool,
     pub preparation: Option<Preparation>,
 }
 
@@ -108,42 +118,43 @@ const SUMMARY_RATIO: u64 = 10;
 impl Service {
     /// Plans a compaction. Asks no model and changes nothing.
     pub async fn prepare(&self, tenant: Tenant, session_id: Uuid, request: PrepareRequest) -> Result<Prepared> {
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let length = if request.leaf_id.is_some() { head.row.entry_count } else { head.view_length() };
+        // The turn is for all of it: what is foreseen is read through connections of its own.
+        let _turn = if length > LONG_READ { Some(self.turn(tenant).await?) } else { None };
         let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
         let settings = if request.settings.is_empty() {
             (*head.settings).clone()
         } else {
-            self.session_settings(&mut connection, tenant, session_id, &request.settings).await?
+            let settings = self.session_settings(&mut connection, tenant, session_id, &request.settings).await?;
+            self.check_named(&mut connection, tenant, session_id, &head.settings, &request.settings).await?;
+            settings
         };
         let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
-        let asked = Planning {
-            loaded: &loaded,
-            state: &state,
-            settings: &settings,
-            strategy: settings.strategy,
-            automatic: false,
+        let material = call_material(&mut connection, tenant, &from, state, settings).await?;
+        let standing =
+            Head { state: material.state.clone(), settings: Arc::new(material.settings.clone()), ..head.clone() };
+        let foreseen = self.foresee(connection, tenant, standing, &from, material.clone()).await?;
+        let Material { state, settings, .. } = &*material;
+        // In the order in which a call would find them.
+        let reason = match &foreseen {
+            _ if live => Some(Reason::InProgress),
+            Err(Reason::FixedOverhead) => Some(Reason::FixedOverhead),
+            foreseen => held_back(state, settings).or(foreseen.as_ref().err().copied()),
         };
-        let plan = asked.plan(&mut connection, tenant, None).await?;
-        let reason = if live {
-            Some(Reason::InProgress)
-        } else if !settings.enabled {
-            Some(Reason::Disabled)
-        } else {
-            plan.as_ref().err().copied().or_else(|| held_back(&state, &settings))
-        };
-        let preparation = match plan {
-            Ok(plan) => {
+        let preparation = match foreseen {
+            Ok(foreseen) => {
                 let leaf_id = request.leaf_id.or(head.row.leaf_id);
-                let price = summariser_price(&self.options().prices, &settings);
-                let shown = Forecast { loaded: &loaded, state: &state, settings: &settings, plan: &plan, price };
-                Some(shown.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
+                let mut connection = self.pool().acquire().await?;
+                let price = summariser_price(&self.options().prices, settings);
+                let forecast = Forecast::of(&material, price, Some(foreseen));
+                Some(forecast.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
             }
             Err(_) => None,
         };
-        Ok(Prepared { possible: reason.is_none(), reason, preparation })
+        Ok(Prepared { possible: reason.is_none(), reason, enabled: settings.enabled, preparation })
     }
 
     /// What [`Service::prepare`] shows, messages included, of a compaction that is planned already.
@@ -154,10 +165,11 @@ impl Service {
         leaf_id: Option<Uuid>,
         material: &Material,
     ) -> Result<Option<Preparation>> {
-        let Material { loaded, state, settings, plan, .. } = material;
-        let Ok(plan) = plan else { return Ok(None) };
-        let price = summariser_price(&self.options().prices, settings);
-        let forecast = Forecast { loaded, state, settings, plan, price };
+        if material.plan.is_err() {
+            return Ok(None);
+        }
+        let price = summariser_price(&self.options().prices, &material.settings);
+        let forecast = Forecast::of(material, price, None);
         forecast.show(connection, tenant, leaf_id, true).await.map(Some)
     }
 
@@ -177,51 +189,33 @@ impl Service {
     }
 }
 
+/// What a plain call to compact would be decided from.
+async fn call_material(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: &Standpoint,
+    state: SessionState,
+    settings: Settings,
+) -> Result<Arc<Material>> {
+    let loaded = view::load_view(connection, tenant, from, Read::Heads).await?;
+    let asked = Planning {
+        loaded: &loaded,
+        state: &state,
+        settings: &settings,
+        strategy: settings.strategy,
+        automatic: false,
+        again: state.account.exceeds_window(&settings),
+    };
+    let plan = asked.plan(connection, tenant, None).await?;
+    let newest_from = asked.newest_from();
+    let (strategy, trigger, request) = (settings.strategy, Trigger::Manual, CompactRequest::default());
+    Ok(Arc::new(Material { loaded, plan, newest_from, state, settings, request, trigger, strategy }))
+}
+
 fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
     let (tokens, _) = state.account.tokens(settings.estimator);
     let admitted = state.guard.clone().admit(tokens, state.messages, settings);
     (!admitted).then_some(Reason::AntiThrash)
-}
-
-/// The plan of a loaded view, with the caller's own cut where there is one.
-pub(crate) fn plan_on(
-    loaded: &Loaded,
-    settings: &Settings,
-    first_kept: Option<Uuid>,
-) -> std::result::Result<Plan, Reason> {
-    as_standing(loaded, |heads, newest| match first_kept {
-        None => prepare(heads, newest, settings),
-        Some(id) => {
-            let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;
-            prepare_at(heads, newest, settings, place)
-        }
-    })
-}
-
-/// Plans on what stands: a compaction that was taken back does not count as one just done.
-pub(crate) fn as_standing<T>(loaded: &Loaded, plan: impl FnOnce(&[EntryHead], Option<NewestCompaction<'_>>) -> T) -> T {
-    let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
-    if !reverted {
-        return plan(&loaded.heads, loaded.compaction());
-    }
-    // The record stays in force; only the entry at the end must not read as "already compacted".
-    let mut heads = loaded.heads.clone();
-    while heads.last().is_some_and(|head| head.kind == EntryType::Compaction) {
-        heads.pop();
-    }
-    let compaction = loaded
-        .compaction()
-        .map(|compaction| NewestCompaction { index: compaction.index.min(heads.len()), ..compaction });
-    plan(&heads, compaction)
-}
-
-/// The files that earlier summaries tell of.
-pub(crate) fn seeded_files(loaded: &Loaded) -> FileOps {
-    let mut ops = FileOps::default();
-    if let Some(record) = loaded.record().filter(|record| !record.from_hook) {
-        ops.seed(&record.details);
-    }
-    ops
 }
 
 /// What a forecast takes from the span's items.
@@ -249,9 +243,12 @@ struct Forecast<'a> {
     loaded: &'a Loaded,
     state: &'a SessionState,
     settings: &'a Settings,
-    plan: &'a Plan,
+    /// What is replaced and what stays; `None` where results and arguments are only shown shorter.
+    plan: Option<&'a Plan>,
     /// Of the summariser; `None`: not known.
     price: Option<Price>,
+    /// What it comes to; `None` where that is not worked out.
+    foreseen: Option<Foreseen>,
 }
 
 /// Only these strategies ask a model.
@@ -262,7 +259,40 @@ fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
     }
 }
 
-impl Forecast<'_> {
+impl<'a> Forecast<'a> {
+    fn of(material: &'a Material, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
+        let Material { loaded, state, settings, plan, .. } = material;
+        let elides = foreseen.as_ref().is_some_and(|foreseen| foreseen.elides_only);
+        let plan = plan.as_ref().ok().filter(|_| !elides);
+        Forecast { loaded, state, settings, plan, price, foreseen }
+    }
+
+    /// Ids of what stays before the cut.
+    fn anchors(&self) -> Vec<Uuid> {
+        match (self.plan, &self.foreseen) {
+            (Some(plan), _) => {
+                plan.anchors.iter().filter_map(|index| self.loaded.heads.get(*index)).map(|head| head.id).collect()
+            }
+            (None, Some(foreseen)) => foreseen.anchors.clone(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn first_kept(&self) -> Option<Uuid> {
+        match self.plan {
+            Some(plan) => self.loaded.heads.get(plan.first_kept).map(|head| head.id),
+            None => self.foreseen.as_ref().map(|foreseen| foreseen.first_kept),
+        }
+    }
+
+    /// Of all messages that are shown, where none is replaced.
+    fn tokens_kept(&self) -> u64 {
+        match self.plan {
+            Some(plan) => plan.tokens_kept,
+            None => self.loaded.view().iter().map(|item| item_tokens(&self.loaded.heads, item)).sum(),
+        }
+    }
+
     async fn show(
         &self,
         connection: &mut PgConnection,
@@ -270,10 +300,9 @@ impl Forecast<'_> {
         leaf_id: Option<Uuid>,
         include_messages: bool,
     ) -> Result<Preparation> {
-        let span: Vec<usize> = self.plan.history.iter().chain(&self.plan.turn_prefix).copied().collect();
-        // Files are told from calls alone, so only those items are read unless all messages are asked for.
-        let needed = |index: &&usize| include_messages || !self.loaded.heads[**index].shape.calls.is_empty();
-        let items = self.read(connection, tenant, span.iter().filter(needed), include_messages).await?;
+        let (history, prefix) = self.plan.map_or((&[][..], &[][..]), |plan| (&plan.history[..], &plan.turn_prefix[..]));
+        let span: Vec<usize> = history.iter().chain(prefix).copied().collect();
+        let items = self.read(connection, tenant, &span, include_messages).await?;
         let (ops, mut messages) = (items.files, items.messages.unwrap_or_default());
         let mut planned = |indexes: &[usize]| -> Vec<PlannedMessage> {
             let show = |index: &usize| {
@@ -289,14 +318,14 @@ impl Forecast<'_> {
         let (tokens_before, _) = self.state.account.tokens(self.settings.estimator);
         Ok(Preparation {
             leaf_id,
-            first_kept_entry_id: self.loaded.heads.get(self.plan.first_kept).map(|head| head.id),
-            messages_to_summarize: planned(&self.plan.history),
-            turn_prefix_messages: planned(&self.plan.turn_prefix),
-            anchor_entry_ids: self.plan.anchors.iter().map(|index| self.loaded.heads[*index].id).collect(),
-            is_split_turn: self.plan.is_split_turn,
+            first_kept_entry_id: self.first_kept(),
+            messages_to_summarize: planned(history),
+            turn_prefix_messages: planned(prefix),
+            anchor_entry_ids: self.anchors(),
+            is_split_turn: !prefix.is_empty(),
             tokens_before,
-            tokens_to_summarize: self.plan.tokens_to_summarize,
-            tokens_kept: self.plan.tokens_kept,
+            tokens_to_summarize: self.plan.map_or(0, |plan| plan.tokens_to_summarize),
+            tokens_kept: self.tokens_kept(),
             previous_summary: record.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone())),
             file_ops: FileOpsView {
                 read: ops.read.into_iter().collect(),
@@ -313,17 +342,21 @@ impl Forecast<'_> {
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
-        indexes: impl Iterator<Item = &usize>,
+        indexes: &[usize],
         include_messages: bool,
     ) -> Result<SpanItems> {
-        let segments = super::tool_calls::join(indexes.map(|index| self.loaded.segment(*index)));
+        let segments = crate::store::path::join(indexes.iter().map(|index| self.loaded.segment(*index)));
         let items = SpanItems {
             file_tools: self.settings.file_tools.clone(),
             files: seeded_files(self.loaded),
             open_file: OpenFile::default(),
             messages: include_messages.then(HashMap::new),
         };
-        super::stretches::fold(connection, tenant, &segments, items, SpanItems::take).await
+        if include_messages {
+            return stretches::fold(connection, tenant, &segments, items, SpanItems::take).await;
+        }
+        // Files are told from calls alone.
+        stretches::fold_calls(connection, tenant, &segments, items, SpanItems::take).await
     }
 
     fn mask(&self) -> MaskForecast {
@@ -337,17 +370,27 @@ impl Forecast<'_> {
     }
 
     fn estimate(&self, tokens_before: u64) -> Estimate {
-        let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
         let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-        let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
-        let summary = (self.plan.tokens_to_summarize / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
-        let after = (fixed + self.plan.tokens_kept + summary).min(tokens_before);
-        let summarizer_input_tokens = self.plan.tokens_to_summarize + previous;
+        let replaced = self.plan.map_or(0, |plan| plan.tokens_to_summarize);
+        let (after, summary) = match &self.foreseen {
+            Some(foreseen) => (foreseen.tokens_after, foreseen.summary_tokens),
+            None => self.rough(replaced, previous),
+        };
+        let after = after.min(tokens_before);
+        let summarizer_input_tokens = if self.plan.is_some() { replaced + previous } else { 0 };
         Estimate {
             tokens_after: after,
-            savings_pct: crate::domain::guard::savings_pct(tokens_before, after),
+            savings_pct: crate::domain::compaction::guard::savings_pct(tokens_before, after),
             summarizer_input_tokens,
             cost_usd: self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary)),
         }
+    }
+
+    /// The context and the summary in it, from sizes alone.
+    fn rough(&self, replaced: u64, previous: u64) -> (u64, u64) {
+        let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
+        let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
+        let summary = (replaced / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
+        (fixed + self.tokens_kept() + summary, summary)
     }
 }

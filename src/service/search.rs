@@ -11,27 +11,24 @@ use anyhow::Context as _;
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
-use super::state::{PageRequest, Service, Tenant};
-use super::tool_calls::join;
-use crate::domain::entry::EntryType;
-use crate::domain::message::Role;
+use super::state::Service;
+use crate::background;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
 use crate::domain::search::{Query, text_of};
+use crate::service::page::PageRequest;
+use crate::service::tenant::Tenant;
 use crate::store::entries;
-use crate::store::path::{self, Segment};
+use crate::store::path::{self, Segment, join};
 use crate::store::search::{self, Candidate, Sieve};
 
 /// Candidates are scored, away from the async threads, in stretches of about this many bytes.
 const STRETCH_BYTES: usize = 1 << 20;
-/// Searches at a time in one process: the others wait, and appends have the processors meanwhile.
-const AT_A_TIME: usize = 2;
-
-static TURNS: Semaphore = Semaphore::const_new(AT_A_TIME);
 
 /// What was found, best first; of equals the newest first.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -88,14 +85,15 @@ impl Service {
         let query = Query::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
         let query = Arc::new(query);
         let cursor = page.after.as_deref().map(Cursor::read).transpose()?;
-        let _turn = TURNS.acquire().await.context("waiting for a turn to search")?;
-        let mut connection = self.pool().acquire().await?;
-        self.head_on(&mut connection, tenant, session_id).await?;
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let entries = head.row.next_seq;
+        let mut reader = self.reader(tenant, i64::MAX).await?;
+        let connection = reader.on()?;
         let mut matched = cursor.as_ref().map_or(Matched::All, |cursor| cursor.matched);
-        let mut found = scan(&mut connection, tenant, session_id, &query, matched).await?;
+        let mut found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
         if cursor.is_none() && found.is_empty() && !query.is_single() {
             matched = Matched::Any;
-            found = scan(&mut connection, tenant, session_id, &query, matched).await?;
+            found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
         }
         found.sort_unstable_by_key(|one| std::cmp::Reverse((one.rank, one.seq)));
         found.retain(|one| cursor.as_ref().is_none_or(|end| (one.rank, one.seq) < (end.rank, end.seq)));
@@ -103,7 +101,8 @@ impl Service {
         found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
         let last = found.last().filter(|_| more);
         let next_cursor = last.map(|last| Cursor { matched, rank: last.rank, seq: last.seq }.write());
-        let items = show(&mut connection, tenant, query, &found).await?;
+        let items = show(connection, tenant, query, &found).await?;
+        reader.done();
         Ok(SearchPage { items, next_cursor, matched })
     }
 }
@@ -112,17 +111,22 @@ impl Service {
 async fn scan(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
-    session_id: Uuid,
+    (session_id, entries): (Uuid, i64),
     query: &Arc<Query>,
     matched: Matched,
 ) -> Result<Vec<Found>> {
     let sieve = sieve(query, matched);
     let shared = path::shared_history(connection, tenant.0, session_id).await?;
     let mut found = Vec::new();
-    if !shared.is_empty() {
-        score_each(search::among(connection, tenant.0, &shared, &sieve), query, matched, &mut found).await?;
+    for portion in path::portions(&shared) {
+        score_each(search::among(connection, tenant.0, &portion, &sieve), query, matched, &mut found).await?;
     }
-    score_each(search::own(connection, tenant.0, session_id, &sieve), query, matched, &mut found).await?;
+    let mut after = -1;
+    while after + 1 < entries {
+        let own = search::own(connection, tenant.0, session_id, after, &sieve);
+        score_each(own, query, matched, &mut found).await?;
+        after += path::STATEMENT_ENTRIES;
+    }
     Ok(found)
 }
 
@@ -152,7 +156,7 @@ async fn score_each(
             return Ok(());
         }
         let query = Arc::clone(query);
-        scoring = Some(tokio::task::spawn_blocking(move || {
+        scoring = Some(background::spawn(move || {
             stretch.into_iter().filter_map(|candidate| score(&query, matched, &candidate)).collect()
         }));
     }
@@ -202,7 +206,7 @@ async fn show(
         hits.sort_unstable_by_key(|(place, _)| *place);
         hits.into_iter().map(|(_, hit)| hit).collect()
     };
-    Ok(tokio::task::spawn_blocking(write).await.context("writing what was found")?)
+    Ok(background::spawn(write).await.context("writing what was found")?)
 }
 
 impl Cursor {
@@ -222,6 +226,6 @@ impl Cursor {
             let (rank, seq) = rest.split_once('-')?;
             Some(Cursor { matched, rank: rank.parse().ok()?, seq: seq.parse().ok()? })
         };
-        parse().ok_or_else(|| ServiceError::invalid("/after", "is no cursor that a list handed out"))
+        parse().ok_or_else(|| ServiceError::invalid("/query/after", "is no cursor that a list handed out"))
     }
 }

@@ -8,18 +8,22 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::clock;
 use super::error::{Result, ServiceError};
 use super::head::{Head, SessionState};
-use super::idempotency::{Outcome, seal};
-use super::state::{Page, PageRequest, Service, Tenant};
+use super::idempotency::{Outcome, about, seal};
+use super::offload::offload;
+use super::settle::Proof;
+use super::state::Service;
 use super::view::{self, Read};
-use crate::domain::accounting::Snapshot;
-use crate::domain::guard::{AntiThrash, ResetReason, changes_outcome};
-use crate::domain::json;
+use super::{clock, named};
+use crate::domain::compaction::guard::{ResetReason, changes_outcome};
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
-use crate::store::hooks::deliveries;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::tenant::Tenant;
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
@@ -81,6 +85,8 @@ pub struct SessionFilter {
 impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
         let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
+        self.check_upstream(&new.settings)?;
+        named::check_nothing_pinned(&new.settings)?;
         let now = clock::now();
         let guard = AntiThrash::new(&settings);
         let mut state = SessionState { leaf_is_tip: true, guard, ..SessionState::default() };
@@ -114,9 +120,10 @@ impl Service {
         state.write_to(&mut row.head, &settings)?;
         let mut transaction = self.pool().begin().await?;
         sessions::insert(&mut *transaction, tenant.0, &row).await?;
-        let session = self.show(row)?;
+        about(row.id);
+        let session = self.show(row.clone())?;
         seal(&mut transaction, Outcome::Created, &session).await?;
-        transaction.commit().await?;
+        self.commit_new(transaction, tenant, &row).await?;
         Ok(session)
     }
 
@@ -132,26 +139,32 @@ impl Service {
             updated_after: filter.updated_after,
             before_id,
             limit: page.limit + 1,
+            bytes: PAGE_BYTES,
         };
-        let rows = sessions::list(self.pool(), tenant.0, &query).await?;
+        let (rows, found) = sessions::list(self.pool(), tenant.0, &query).await?;
         let shown = rows.into_iter().map(|row| self.show(row)).collect::<Result<Vec<_>>>()?;
-        Ok(Page::cut(shown, page.limit, |session| session.id.to_string()))
+        Ok(Page::of(shown, found, page.limit, |session| session.id.to_string()))
     }
 
     /// Changes a session. Settings act on the next check.
     pub async fn patch_session(&self, tenant: Tenant, session_id: Uuid, patch: SessionPatch) -> Result<Session> {
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
         let old = self.inner.resolve(&row.settings, row.model.as_deref())?;
         let changes_fixed = patch.system.is_some() || patch.tools.is_some();
+        let given = patch.settings.clone().unwrap_or_default();
+        let old_model = row.model.clone();
         apply(&mut row, patch)?;
         let merged: Map<String, Value> = serde_json::from_str(&row.settings).context("merged settings")?;
         let settings = self.inner.resolve_map(&merged, row.model.as_deref())?;
+        self.check_named(&mut transaction, tenant, session_id, &old, &given).await?;
         let mut state = SessionState::read(&row.head.state)?;
+        if is_other_model(old_model.as_deref(), row.model.as_deref()) {
+            state.model_since = row.head.next_seq;
+        }
         state.guard.on_settings_change(&old, &settings);
         if *old != settings {
             state.auto_retry_at = None;
+            state.nothing_at = None;
             state.unrelieved = None;
         }
         if changes_fixed || old.estimator != settings.estimator {
@@ -171,27 +184,17 @@ impl Service {
         if before != row.head.fill_state {
             self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
         }
+        let proof = Proof::of(None, row.head.version + 1, row.updated_at);
         let session = self.show(row)?;
         seal(&mut transaction, Outcome::Done, &session).await?;
-        transaction.commit().await?;
+        self.commit(transaction, tenant, session_id, Some(proof)).await?;
         Ok(session)
-    }
-
-    pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
-        let mut transaction = self.pool().begin().await?;
-        deliveries::forget_session(&mut *transaction, tenant.0, session_id).await?;
-        let found = sessions::delete(&mut transaction, tenant.0, session_id, clock::now()).await?;
-        transaction.commit().await?;
-        self.inner.feed.touch(tenant, session_id);
-        if found { Ok(()) } else { Err(ServiceError::NotFound("session")) }
     }
 
     /// A new session that shares the history up to an entry (the leaf when `None`); nothing is copied.
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
-        let mut transaction = self.pool().begin().await?;
         // The lock keeps the history from being erased between the look and the fork.
-        let source =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, source) = self.locked(tenant, session_id).await?;
         let settings = self.inner.resolve(&source.settings, source.model.as_deref())?;
         let (leaf, leaf_id) = match entry_id {
             None => (
@@ -206,12 +209,15 @@ impl Service {
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
         let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
+        let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
         let fresh = SessionState {
+            model_since: before.model_since.min(next_seq),
             leaf_is_tip: true,
             recounting: false,
             awaits_turn_end: false,
             ahead: None,
             unrelieved: None,
+            nothing_at: None,
             red_since: None,
             overflow: None,
             guard: AntiThrash::new(&settings),
@@ -227,7 +233,7 @@ impl Service {
             updated_at: now,
             head: HeadRow {
                 version: 0,
-                next_seq: loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0),
+                next_seq,
                 next_branch: 1,
                 entry_count: i64::try_from(loaded.heads.len()).unwrap_or(i64::MAX),
                 leaf_branch: 0,
@@ -240,9 +246,10 @@ impl Service {
         state.write_to(&mut fork.head, &settings)?;
         sessions::insert(&mut *transaction, tenant.0, &fork).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
-        let session = self.show(fork)?;
+        about(fork.id);
+        let session = self.show(fork.clone())?;
         seal(&mut transaction, Outcome::Created, &session).await?;
-        transaction.commit().await?;
+        self.commit_new(transaction, tenant, &fork).await?;
         Ok(session)
     }
 
@@ -251,9 +258,7 @@ impl Service {
     }
 
     pub async fn reset_anti_thrash(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
         let settings = self.inner.resolve(&row.settings, row.model.as_deref())?;
         let mut state = SessionState::read(&row.head.state)?;
         state.guard.reset(ResetReason::Manual);
@@ -303,6 +308,18 @@ impl Service {
     }
 }
 
+/// Whether two names are of two models. A name may lack its provider before it and its date behind it.
+fn is_other_model(old: Option<&str>, new: Option<&str>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return false };
+    let bare = |name: &str| name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let (old, new) = (bare(old), bare(new));
+    let dated = |long: &str, short: &str| {
+        let rest = long.strip_prefix(short);
+        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '-') || rest == "-latest")
+    };
+    !dated(&old, &new) && !dated(&new, &old)
+}
+
 fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
     let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
     if let Some(title) = patch.title {
@@ -332,8 +349,8 @@ fn apply(row: &mut SessionRow, patch: SessionPatch) -> Result<()> {
 pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, estimator: Estimator) -> Result<()> {
     let (system, tools) = (row.system.clone(), row.tools.clone());
     let count = move || (count_system(estimator, system.as_deref()), count_tools(estimator, tools.as_deref()));
-    let counted = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;
-    (state.account.system, state.account.tools) = counted;
+    let bytes = row.system.as_ref().map_or(0, String::len) + row.tools.as_ref().map_or(0, String::len);
+    (state.account.system, state.account.tools) = offload(bytes, count).await?;
     Ok(())
 }
 

@@ -1,24 +1,24 @@
 //! The service itself and what its use cases share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgPool;
-use utoipa::ToSchema;
-use uuid::Uuid;
 
-use super::error::{Result, ServiceError};
-use crate::domain::prices::Prices;
+use crate::domain::tokens::prices::Prices;
 use crate::hooks::Client;
 
+/// Of the pool's connections, one in so many may wait for a row, and one in so many may carry a large write.
+const ROW_LANES: u32 = 4;
+const BULK_LANES: u32 = 8;
+const READ_LANES: u32 = 4;
+
+/// Erasures at a time in a process: the others wait, so that they leave connections to everybody else.
+const ERASURES_AT_A_TIME: usize = 3;
 /// How long a key that was found valid is not looked up again.
 const KEY_CACHE: Duration = Duration::from_secs(10);
-
-/// A tenant that a request has proved to be. Every use case takes one; there is no unscoped finder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Tenant(pub Uuid);
 
 /// The use cases over one database. Cheap to clone.
 #[derive(Clone)]
@@ -33,11 +33,20 @@ pub(crate) struct Inner {
     pub hooks: Client,
     pub heads: super::head::HeadCache,
     pub group_commit: super::append::GroupCommit,
+    /// For those who wait for a session's row.
+    pub row_lanes: super::lanes::Lanes,
+    /// For writes that take the database long.
+    pub bulk_lanes: super::lanes::Lanes,
+    /// For those who read a whole path or session.
+    pub read_lanes: super::lanes::Lanes,
     pub digests: super::context::DigestCache,
     pub paths: super::context::PathCache,
     pub feed: Arc<super::events::Feed>,
+    pub erasures: tokio::sync::Semaphore,
     /// Digests of keys found valid lately; a revoked one works this much longer.
     pub known_keys: moka::sync::Cache<[u8; 32], ()>,
+    /// How the database is.
+    pub known: crate::service::readiness::Known,
 }
 
 /// What the operator decides.
@@ -55,6 +64,8 @@ pub struct Options {
     pub max_attempts: i32,
     /// Most event streams that a tenant may have open at this process; more is 429.
     pub max_streams: usize,
+    /// The upstreams that a session may name; `None`: whatever it likes.
+    pub upstreams: Option<BTreeSet<String>>,
     /// What upstreams cost.
     pub prices: Prices,
     pub hooks: HookOptions,
@@ -77,50 +88,6 @@ impl Default for HookOptions {
     }
 }
 
-/// One page of a list.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Page<T> {
-    pub items: Vec<T>,
-    pub next_cursor: Option<String>,
-}
-
-/// What part of a list: `limit` 1-200, `after` an earlier page's `next_cursor`.
-#[derive(Debug, Clone)]
-pub struct PageRequest {
-    pub limit: i64,
-    pub after: Option<String>,
-}
-
-impl PageRequest {
-    /// The cursor as an id.
-    ///
-    /// # Errors
-    /// `Invalid` at `after` for anything that no page handed out.
-    pub fn cursor_id(&self) -> Result<Option<Uuid>> {
-        self.after.as_deref().map(|cursor| Uuid::parse_str(cursor).map_err(|_| bad_cursor())).transpose()
-    }
-
-    /// The cursor as a number; see [`PageRequest::cursor_id`].
-    pub fn cursor_number(&self) -> Result<Option<i64>> {
-        self.after.as_deref().map(|cursor| cursor.parse().map_err(|_| bad_cursor())).transpose()
-    }
-}
-
-fn bad_cursor() -> ServiceError {
-    ServiceError::invalid("/after", "is no cursor that a list handed out")
-}
-
-impl<T> Page<T> {
-    /// One page of `items`, which hold one more than `limit` where there is a next page.
-    pub fn cut(mut items: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Page<T> {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let next_cursor = items.last().filter(|_| more).map(cursor);
-        Page { items, next_cursor }
-    }
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -130,6 +97,7 @@ impl Default for Options {
             max_queued_jobs: 10_000,
             max_attempts: 5,
             max_streams: 256,
+            upstreams: None,
             prices: Prices::default(),
             hooks: HookOptions::default(),
         }
@@ -140,7 +108,11 @@ impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
         let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
         let hooks = Client::new(options.hooks.allow_private_networks);
+        let one_in = |share: u32| super::lanes::Lanes::new((pool.options().get_max_connections() / share) as usize);
         let inner = Inner {
+            row_lanes: one_in(ROW_LANES),
+            bulk_lanes: one_in(BULK_LANES),
+            read_lanes: one_in(READ_LANES),
             pool,
             hooks,
             options,
@@ -149,7 +121,9 @@ impl Service {
             digests: super::context::DigestCache::default(),
             paths: super::context::PathCache::default(),
             feed: Arc::default(),
+            erasures: tokio::sync::Semaphore::new(ERASURES_AT_A_TIME),
             known_keys,
+            known: crate::service::readiness::Known::default(),
         };
         Service { inner: Arc::new(inner) }
     }

@@ -6,9 +6,10 @@ use futures::stream::BoxStream;
 use sqlx::PgConnection;
 
 use super::error::Result;
-use super::state::Tenant;
+use crate::background;
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, StoredEntry};
-use crate::store::path::Segment;
+use crate::store::path::{self, Segment};
 
 /// A stretch ends where it is this large or this long.
 const BYTES: usize = 1 << 20;
@@ -19,14 +20,31 @@ pub(crate) async fn fold<S: Send + 'static>(
     connection: &mut PgConnection,
     tenant: Tenant,
     segments: &[Segment],
-    state: S,
+    mut state: S,
     take: fn(&mut S, &StoredEntry) -> Result<()>,
 ) -> Result<S> {
-    fold_all(entries::each(connection, tenant.0, segments), state, take).await
+    for portion in path::portions(segments) {
+        state = fold_all(entries::each(&mut *connection, tenant.0, &portion), state, take).await?;
+    }
+    Ok(state)
 }
 
-/// As [`fold`], of any entries.
-pub(crate) async fn fold_all<S: Send + 'static>(
+/// As [`fold`], of the entries that make calls.
+pub(crate) async fn fold_calls<S: Send + 'static>(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    segments: &[Segment],
+    mut state: S,
+    take: fn(&mut S, &StoredEntry) -> Result<()>,
+) -> Result<S> {
+    for portion in path::portions(segments) {
+        state = fold_all(entries::with_calls(&mut *connection, tenant.0, &portion, None), state, take).await?;
+    }
+    Ok(state)
+}
+
+/// Takes in a stream of entries.
+async fn fold_all<S: Send + 'static>(
     mut entries: BoxStream<'_, sqlx::Result<StoredEntry>>,
     mut state: S,
     take: fn(&mut S, &StoredEntry) -> Result<()>,
@@ -41,7 +59,7 @@ pub(crate) async fn fold_all<S: Send + 'static>(
             stretch.into_iter().try_for_each(|stored| take(&mut state, &stored))?;
             Ok(state)
         };
-        state = tokio::task::spawn_blocking(job).await.context("reading a stretch of a path")??;
+        state = background::spawn(job).await.context("reading a stretch of a path")??;
     }
 }
 

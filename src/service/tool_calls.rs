@@ -1,26 +1,42 @@
 //! The ledger of tool calls and files: every call on the path, however much was compacted.
 
+mod answers;
 mod original;
+mod visible;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
+use anyhow::Context as _;
+use futures::TryStreamExt;
 use serde::Serialize;
 use serde_json::Value;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
 use super::history::message_of;
-use super::state::{Page, PageRequest, Service, Tenant};
-use super::view::{self, Loaded, Read};
-use crate::domain::compaction::{ElidedPart, FileLists};
-use crate::domain::entry::EntryHead;
-use crate::domain::files;
-use crate::domain::mask::arguments;
-use crate::domain::message::{Message, Role, ToolResult};
-use crate::domain::shape::ShapeKind;
-use crate::store::entries;
-use crate::store::path::Segment;
+use super::state::Service;
+use super::stretches;
+use crate::background;
+use crate::domain::context::elision::arguments;
+use crate::domain::model::compaction::{ElidedPart, FileLists};
+use crate::domain::model::message::{Message, ToolResult};
+use crate::domain::model::shape::{CallRef, ShapeKind};
+use crate::domain::settings::FileTool;
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::service::page::{Page, PageRequest};
+use crate::service::tenant::Tenant;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::{self, Segment};
+use crate::store::tool_calls::{self, Found};
+use answers::CallPlace;
+use visible::Visible;
+
+/// A page ends where the entries on it have this many bytes.
+const PAGE_BYTES: usize = 4 << 20;
+/// Occurrences of an id that are looked at together, newest first.
+const CALLS_AT_A_TIME: i64 = 64;
 
 /// One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider).
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -59,71 +75,40 @@ pub struct ToolCallDetail {
     pub original_missing: bool,
 }
 
-/// A call as the shapes of a path tell it: indexes into the path.
-#[derive(Debug, Clone, Copy)]
-struct Occurrence {
-    call: usize,
-    call_ordinal: usize,
-    result: Option<(usize, usize)>,
-}
-
 impl Service {
-    /// Every call on the leaf's path in order; a cursor is the number of calls before the page.
+    /// Every call on the leaf's path in order; a cursor is the place of the next one.
     pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
-        let skip = usize::try_from(page.cursor_number()?.unwrap_or(0)).unwrap_or(0);
-        let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+        let from = page.after.as_deref().map_or(Ok((0, 0)), read_cursor)?;
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
-        let all = occurrences(&loaded.heads);
-        let shown: Vec<Occurrence> = all.iter().skip(skip).take(limit).copied().collect();
-        let segments = shown.iter().map(|found| segment_of(&loaded, found.call));
-        let items = entries::whole(&mut *connection, tenant.0, &join(segments)).await?;
+        let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
+        let (entries, next) = next_calls(&mut connection, tenant, &path, from, page.limit).await?;
+        let calls: Vec<(&str, CallPlace)> = calls_of(&entries).map(|(place, call)| (call.id.as_str(), place)).collect();
+        let answers = answers::of(&mut connection, tenant, &path, &calls).await?;
+        let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
         drop(connection);
-        let messages = items
-            .iter()
-            .map(|stored| Ok((stored.entry.head.id, message_of(stored)?)))
-            .collect::<Result<std::collections::HashMap<Uuid, Option<Message>>>>()?;
-        let visible = Visible::of(&loaded.folded());
-        let rows = shown
-            .iter()
-            .filter_map(|found| {
-                let message = messages.get(&loaded.heads[found.call].id)?.as_ref()?;
-                Some(row(&loaded, found, message, &visible))
-            })
-            .collect();
-        let next = skip + shown.len();
-        Ok(Page { items: rows, next_cursor: (next < all.len()).then(|| next.to_string()) })
+        let write = move || rows(&entries, &answers, &visible);
+        let items = background::spawn(write).await.context("writing a page of calls")??;
+        Ok(Page { items, next_cursor: next.map(|(depth, call)| format!("{depth}.{call}")) })
     }
 
     /// The newest call of that id on the leaf's path, with its whole result.
     pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
-        let is_wanted =
-            |found: &&Occurrence| loaded.heads[found.call].shape.calls[found.call_ordinal].id == tool_call_id;
-        let all = occurrences(&loaded.heads);
-        let found = all.iter().rev().find(is_wanted).ok_or(ServiceError::NotFound("tool call"))?;
-        let mut segments = vec![segment_of(&loaded, found.call)];
-        segments.extend(found.result.map(|(index, _)| segment_of(&loaded, index)));
-        let items = entries::whole(&mut *connection, tenant.0, &join(segments)).await?;
-        let message_at = |index: usize| -> Result<Option<Message>> {
-            let id = loaded.heads[index].id;
-            items.iter().find(|stored| stored.entry.head.id == id).map_or(Ok(None), message_of)
-        };
-        let call_message = message_at(found.call)?.ok_or(ServiceError::NotFound("tool call"))?;
-        let result: Option<ToolResult> = match found.result {
-            Some((index, ordinal)) => message_at(index)?.and_then(|m| m.tool_results().nth(ordinal).cloned()),
-            None => None,
-        };
-        let mut row = row(&loaded, found, &call_message, &Visible::of(&loaded.folded()));
-        let found = match (result, row.result_entry_id) {
-            (Some(result), Some(entry_id)) => {
-                Some(original::result(&mut connection, tenant, session_id, tool_call_id, entry_id, result).await?)
-            }
-            _ => None,
-        };
+        let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
+        let segment = newest_call(&mut connection, tenant, &path, tool_call_id).await?;
+        let segment = segment.ok_or(ServiceError::NotFound("tool call"))?;
+        let stored = entries::whole(&mut connection, tenant.0, &[segment]).await?.pop();
+        let mut entry = stored.map(CallEntry::new).ok_or(ServiceError::NotFound("tool call"))?;
+        let is_it = |call: &CallRef| call.id == tool_call_id;
+        let last = entry.stored.entry.head.shape.calls.iter().rposition(is_it);
+        entry.calls = last.map(|last| last..last + 1).ok_or(ServiceError::NotFound("tool call"))?;
+        let place = (segment.from, entry.calls.start);
+        let answers = answers::of(&mut connection, tenant, &path, &[(tool_call_id, place)]).await?;
+        let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
+        let found = original_of(&mut connection, tenant, session_id, tool_call_id, answers.get(&place)).await?;
+        let mut row = rows(&[entry], &answers, &visible)?.pop().ok_or(ServiceError::NotFound("tool call"))?;
         if arguments::are_shortened(&row.arguments, tool_call_id)
             && let Some(whole) = original::arguments(&mut connection, tenant, session_id, tool_call_id).await?
         {
@@ -147,121 +132,176 @@ impl Service {
 
     /// The files that the calls on the whole path read and changed.
     pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let loaded = view::load_path(&mut connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
-        let segments = (0..loaded.heads.len())
-            .filter(|index| !loaded.heads[*index].shape.calls.is_empty())
-            .map(|index| segment_of(&loaded, index));
-        let items = entries::whole(&mut *connection, tenant.0, &join(segments)).await?;
-        drop(connection);
-        let messages = items.iter().filter_map(|stored| message_of(stored).transpose()).collect::<Result<Vec<_>>>()?;
-        let mut ops = files::FileOps::default();
-        ops.collect(&messages, files::FileTable::new(&head.settings.file_tools));
-        Ok(ops.lists())
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let mut reader = self.reader(tenant, head.row.leaf_depth).await?;
+        let path = path::segments(reader.on()?, tenant.0, head.leaf(), head.is_plain()).await?;
+        let files =
+            Files { table: head.settings.file_tools.clone(), ops: FileOps::default(), open_file: OpenFile::default() };
+        let files = stretches::fold_calls(reader.on()?, tenant, &path, files, Files::take).await?;
+        reader.done();
+        Ok(files.ops.lists())
     }
 }
 
-/// Pairs calls and results along a path, as a context does: a result answers the oldest open call of its id; a call of
-/// a later answer ends the wait of earlier ones under its id.
-fn occurrences(heads: &[EntryHead]) -> Vec<Occurrence> {
-    let mut found: Vec<Occurrence> = Vec::new();
-    let mut open: HashMap<&str, (usize, VecDeque<usize>)> = HashMap::new();
-    let mut answers = 0;
-    for (index, head) in heads.iter().enumerate() {
-        answers += usize::from(head.is_visible() && head.role != Some(Role::Assistant));
-        for (call_ordinal, call) in head.shape.calls.iter().enumerate() {
-            let (answer, waiting) = open.entry(call.id.as_str()).or_default();
-            if *answer != answers {
-                (*answer, *waiting) = (answers, VecDeque::new());
-            }
-            waiting.push_back(found.len());
-            found.push(Occurrence { call: index, call_ordinal, result: None });
+/// The files of a path, on its way past.
+struct Files {
+    table: BTreeMap<String, FileTool>,
+    ops: FileOps,
+    open_file: OpenFile,
+}
+
+impl Files {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        if let Some(message) = message_of(stored)? {
+            self.ops.note(&message, FileTable::new(&self.table), &mut self.open_file);
         }
-        for (ordinal, result) in head.shape.results.iter().enumerate() {
-            let call = open.get_mut(result.call_id.as_str()).and_then(|(_, waiting)| waiting.pop_front());
-            if let Some(occurrence) = call.and_then(|place| found.get_mut(place)) {
-                occurrence.result = Some((index, ordinal));
+        Ok(())
+    }
+}
+
+/// An entry with calls, and which of them are asked about.
+struct CallEntry {
+    stored: StoredEntry,
+    calls: std::ops::Range<usize>,
+}
+
+impl CallEntry {
+    fn new(stored: StoredEntry) -> CallEntry {
+        CallEntry { calls: 0..stored.entry.head.shape.calls.len(), stored }
+    }
+}
+
+/// The next calls of a path, and where those after them begin. At least one entry, where there is one, whatever its size.
+async fn next_calls(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    path: &[Segment],
+    (depth, call): CallPlace,
+    limit: i64,
+) -> Result<(Vec<CallEntry>, Option<CallPlace>)> {
+    let mut room = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    for portion in path::portions(&path::clip(path, &[(depth, i64::MAX)])) {
+        let mut found = entries::with_calls(&mut *connection, tenant.0, &portion, Some(limit.saturating_add(1)));
+        while let Some(stored) = found.try_next().await? {
+            let mut entry = CallEntry::new(stored);
+            let at = entry.stored.entry.head.depth;
+            if at == depth {
+                entry.calls.start = call.min(entry.calls.end);
             }
+            let size = entry.stored.entry.item.len();
+            if room == 0 || (bytes + size > PAGE_BYTES && bytes > 0) {
+                return Ok((entries, Some((at, entry.calls.start))));
+            }
+            let rest = entry.calls.start + room;
+            if rest < entry.calls.end {
+                entry.calls.end = rest;
+                entries.push(entry);
+                return Ok((entries, Some((at, rest))));
+            }
+            room -= entry.calls.len();
+            bytes += size;
+            entries.push(entry);
         }
     }
-    found
+    Ok((entries, None))
 }
 
-/// What of a path the context shows.
-struct Visible {
-    entries: HashSet<Uuid>,
-    elided: HashSet<(Uuid, String, ElidedPart)>,
+fn read_cursor(text: &str) -> Result<CallPlace> {
+    let place = text.split_once('.').and_then(|(depth, call)| Some((depth.parse().ok()?, call.parse().ok()?)));
+    let place = place.filter(|(depth, _)| *depth >= 0);
+    place.ok_or_else(|| ServiceError::invalid("/after", "is no cursor that a list handed out"))
 }
 
-impl Visible {
-    fn of(loaded: &Loaded) -> Visible {
-        use crate::domain::view::ViewItem;
-        let mut visible = Visible { entries: HashSet::new(), elided: HashSet::new() };
-        for item in loaded.view() {
-            if let ViewItem::Entry { index, elisions } = item {
-                visible.entries.insert(loaded.heads[index].id);
-                let shorter = elisions.into_iter().map(|one| (one.entry_id, one.tool_call_id, one.part));
-                visible.elided.extend(shorter);
+fn calls_of(entries: &[CallEntry]) -> impl Iterator<Item = (CallPlace, &CallRef)> {
+    entries.iter().flat_map(|entry| {
+        let head = &entry.stored.entry.head;
+        entry.calls.clone().filter_map(|call| Some(((head.depth, call), head.shape.calls.get(call)?)))
+    })
+}
+
+/// Where the newest call of that id on a path is.
+async fn newest_call(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    path: &[Segment],
+    call_id: &str,
+) -> Result<Option<Segment>> {
+    let mut sessions: Vec<Uuid> = path.iter().rev().map(|segment| segment.session_id).collect();
+    sessions.dedup();
+    for session_id in sessions {
+        let mut seq = i64::MAX;
+        loop {
+            let most = CALLS_AT_A_TIME;
+            let found = tool_calls::calls_before(&mut *connection, tenant.0, session_id, call_id, seq, most).await?;
+            let on_path = found.iter().find(|(_, branch, depth)| path::holds(path, session_id, *branch, *depth));
+            if let Some((_, branch, depth)) = on_path {
+                return Ok(Some(Segment { session_id, branch: *branch, from: *depth, to: *depth }));
             }
+            let Some((last, _, _)) = found.last() else { break };
+            seq = *last;
         }
-        visible
     }
+    Ok(None)
+}
 
-    fn hides(&self, entry_id: Uuid, call_id: &str) -> bool {
-        !self.entries.contains(&entry_id) || self.shortens(entry_id, call_id, ElidedPart::Result)
-    }
-
-    fn shortens(&self, entry_id: Uuid, call_id: &str, part: ElidedPart) -> bool {
-        self.elided.contains(&(entry_id, call_id.to_owned(), part))
+/// The whole result that answers a call, where there is one.
+async fn original_of(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    call_id: &str,
+    answer: Option<&Found>,
+) -> Result<Option<original::Original>> {
+    let Some(answer) = answer else { return Ok(None) };
+    let stored = entries::whole(&mut *connection, tenant.0, &[answer.segment()]).await?;
+    let message = stored.first().map_or(Ok(None), message_of)?;
+    match message.and_then(|message| message.tool_results().nth(answer.nth()).cloned()) {
+        Some(result) => {
+            original::result(connection, tenant, session_id, call_id, answer.entry_id, result).await.map(Some)
+        }
+        None => Ok(None),
     }
 }
 
-fn row(loaded: &Loaded, found: &Occurrence, message: &Message, visible: &Visible) -> ToolCallRow {
-    let head = &loaded.heads[found.call];
-    let call = &head.shape.calls[found.call_ordinal];
-    let result = found.result.map(|(index, ordinal)| (&loaded.heads[index], ordinal));
-    let status = match result {
-        Some((head, ordinal)) if head.shape.results[ordinal].is_error => "error",
+fn rows(entries: &[CallEntry], answers: &HashMap<CallPlace, Found>, visible: &Visible) -> Result<Vec<ToolCallRow>> {
+    let mut rows = Vec::new();
+    for entry in entries {
+        let Some(message) = message_of(&entry.stored)? else { continue };
+        for (place, call) in calls_of(std::slice::from_ref(entry)) {
+            rows.push(row(&entry.stored, (place, call), &message, answers.get(&place), visible));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(
+    stored: &StoredEntry,
+    (place, call): (CallPlace, &CallRef),
+    message: &Message,
+    answer: Option<&Found>,
+    visible: &Visible,
+) -> ToolCallRow {
+    let head = &stored.entry.head;
+    let status = match answer {
+        Some(answer) if answer.is_error() => "error",
         Some(_) => "ok",
         None if call.kind == ShapeKind::Server => "server",
         None => "open",
     };
-    let arguments = message.tool_calls().nth(found.call_ordinal).map(|call| call.arguments.clone());
+    let is_hidden = |answer: &Found| {
+        !(answer.is_visible() && visible.shows(answer.depth))
+            || visible.shortens(answer.entry_id, &call.id, ElidedPart::Result)
+    };
+    let arguments = message.tool_calls().nth(place.1).map(|call| call.arguments.clone());
     ToolCallRow {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
         arguments: arguments.unwrap_or(Value::Null),
         status,
         entry_id: head.id,
-        result_entry_id: result.map(|(head, _)| head.id),
-        elided: result.is_some_and(|(head, _)| visible.hides(head.id, &call.id))
-            || visible.shortens(head.id, &call.id, ElidedPart::Arguments),
+        result_entry_id: answer.map(|answer| answer.entry_id),
+        elided: answer.is_some_and(is_hidden)
+            || (visible.shows(head.depth) && visible.shortens(head.id, &call.id, ElidedPart::Arguments)),
     }
 }
-
-fn segment_of(loaded: &Loaded, index: usize) -> Segment {
-    let stored = &loaded.stored[index];
-    let depth = stored.entry.head.depth;
-    Segment { session_id: stored.session_id, branch: stored.branch, from: depth, to: depth }
-}
-
-/// Single entries of a path, in path order, neighbours joined into ranges.
-pub(crate) fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> {
-    let mut joined: Vec<Segment> = Vec::new();
-    for segment in segments {
-        match joined.last_mut() {
-            Some(last)
-                if (last.session_id, last.branch) == (segment.session_id, segment.branch)
-                    && (last.from..=last.to + 1).contains(&segment.from) =>
-            {
-                last.to = last.to.max(segment.to);
-            }
-            _ => joined.push(segment),
-        }
-    }
-    joined
-}
-
-#[cfg(test)]
-mod tests;

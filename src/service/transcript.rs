@@ -6,60 +6,30 @@
 mod basis;
 mod news;
 mod numbers;
+mod request;
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use sqlx::PgConnection;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::append::{Append, AppendedEntry, Warning};
+use super::append::Append;
 use super::clock;
-use super::compactions::CompactionRef;
-use super::error::{Result, ServiceError};
+use super::error::Result;
 use super::head::Head;
 use super::history::{load_entry, state_at};
 use super::idempotency::{Outcome, seal};
+use super::offload::{offload, size};
 use super::sessions::count_fixed;
-use super::state::{Service, Tenant};
-use crate::domain::accounting::Snapshot;
-use crate::domain::format::Format;
+use super::settle::Proof;
+use super::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::sessions::{self, SessionRow};
 use basis::Posted;
-use news::News;
+use news::{Found, News};
 
-/// A whole transcript, and what goes with it. `None` leaves a field, `Some(None)` clears it.
-#[derive(Debug, Clone)]
-pub struct PutTranscript {
-    pub format: Format,
-    pub items: Vec<Box<RawValue>>,
-    pub system: Option<Option<Box<RawValue>>>,
-    pub tools: Option<Option<Box<RawValue>>>,
-    /// The provider's own usage object for the newest answer, where that is new.
-    pub usage: Option<Value>,
-}
-
-/// What posting a transcript did.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Put {
-    /// Entries that were stored now.
-    pub appended: usize,
-    /// Posted items that were not: stored already, or this service's own words. `matched + appended` are all posted.
-    pub matched: usize,
-    /// The posted history departs from the stored one, or ends before it: the leaf went to another branch or back.
-    pub forked: bool,
-    pub leaf_id: Option<Uuid>,
-    pub snapshot: Snapshot,
-    /// The compaction that this call started, if any.
-    pub compaction: Option<CompactionRef>,
-    /// The entries stored now.
-    pub entries: Vec<AppendedEntry>,
-    pub warnings: Vec<Warning>,
-}
+pub use request::{Put, PutTranscript};
 
 impl Service {
     /// Takes a whole transcript.
@@ -74,15 +44,14 @@ impl Service {
         let slot = self.inner.heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         *cached = None;
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
         self.set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
-        let news = self.news(&mut transaction, tenant, &head, &row, &put, posted).await?;
+        let news = self.news(&mut transaction, tenant, &head, &row, &put, Arc::new(posted)).await?;
         let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
-        transaction.commit().await?;
+        let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
+        self.commit(transaction, tenant, session_id, proof).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(answer)
     }
@@ -173,15 +142,27 @@ impl Service {
         head: &Head,
         row: &SessionRow,
         put: &Arc<PutTranscript>,
-        posted: Posted,
+        posted: Arc<Posted>,
     ) -> Result<News> {
-        if head.row.leaf_id.is_none() && !posted.holds_summary() && !posted.may_hold_chapter() {
-            return Ok(News::all(put, &posted));
+        let looks_like_ours = posted.may_hold_summary || posted.may_hold_chapter();
+        if head.row.leaf_id.is_none() && (head.row.entry_count == 0 || !looks_like_ours) {
+            return Ok(News::all(put));
         }
-        let basis = self.basis(connection, tenant, head, &posted).await?;
-        let (put, system) = (Arc::clone(put), row.system.clone());
+        let basis = self.basis(&mut *connection, tenant, head, &posted).await?;
+        let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
         // Taking two transcripts apart is work for a core of its own.
-        let found = tokio::task::spawn_blocking(move || news::find(&basis, &posted, &put, system.as_deref()));
-        found.await.context("comparing transcripts")?
+        let bytes = size(&put.items) + basis.loaded.bytes();
+        let (said, items, system) = input();
+        let found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
+        let (place, error) = match found {
+            Found::News(news) => return Ok(news),
+            Found::DepartsBefore(place, error) => (place, error),
+        };
+        // Somebody may have said the summary's words, too: then the raw history stands before them.
+        let basis = self.raw_basis(connection, tenant, head, &posted).await?;
+        let bytes = size(&put.items) + basis.loaded.bytes();
+        let (said, items, system) = input();
+        let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), place));
+        quoted.await??.ok_or(error)
     }
 }

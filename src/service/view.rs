@@ -9,13 +9,15 @@ use uuid::Uuid;
 
 use super::error::{Result, ServiceError};
 use super::head::{Newest, SessionState};
-use super::state::Tenant;
-use crate::domain::accounting::{Account, UsageMark};
-use crate::domain::chapter::{Fold, Shown, ShownFold, Slot, Span, arrange, spans, starts_task};
-use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::message::Role;
-use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
+use crate::domain::chapter::{Shown, Slot, Span, arrange, spans, starts_task};
+use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
+use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::fold::{Fold, ShownFold};
+use crate::domain::model::message::Role;
+use crate::domain::tokens::accounting::{Account, UsageMark};
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, Place, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 
@@ -95,6 +97,11 @@ impl Loaded {
         let head = self.heads.get(index).filter(|head| head.kind == EntryType::Chapter)?;
         let fold = self.folds().binary_search_by_key(&head.depth, |shown| shown.fold.place).ok()?;
         self.folds().get(fold)
+    }
+
+    /// The bytes of the items that were read.
+    pub fn bytes(&self) -> usize {
+        self.stored.iter().map(|stored| stored.entry.item.len()).sum()
     }
 
     /// The place of a stored entry in a folded path.
@@ -329,6 +336,7 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         red_since: guard.red_since,
         overflow: guard.overflow,
         chapters_rest: guard.chapters_rest,
+        model_since: guard.model_since,
         ..SessionState::default()
     };
     state.account =
@@ -348,12 +356,35 @@ pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) ->
         if let (true, Some(record)) = (is_newest, &stored.record) {
             let size = view_size(&folded, record);
             state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
+            if record.reverts.is_some() {
+                state.account.usage = usage_before(&loaded.stored, record);
+            }
         } else if let Some(usage) = head.usage {
             state.account.usage = Some(UsageMark { tokens: i64::from(usage), path_tokens: head.path_tokens });
         }
     }
     state.newest = loaded.newest.clone();
     state
+}
+
+/// The usage that was trusted in the view which a revert brings back. What was reported between the compaction and its
+/// revert was of the compacted context.
+fn usage_before(path: &[Arc<StoredEntry>], revert: &CompactionRecord) -> Option<UsageMark> {
+    let mut before = path;
+    let mut reverted = revert.reverts;
+    while let Some(id) = reverted {
+        let place = before.iter().rposition(|stored| stored.entry.head.id == id)?;
+        before = before.get(..place)?;
+        let newest = before
+            .iter()
+            .rposition(|stored| stored.entry.head.usage.is_some() || stored.entry.head.kind == EntryType::Compaction)?;
+        let stored = before.get(newest)?;
+        if let Some(usage) = stored.entry.head.usage.filter(|_| stored.entry.head.kind != EntryType::Compaction) {
+            return Some(UsageMark { tokens: i64::from(usage), path_tokens: stored.entry.head.path_tokens });
+        }
+        reverted = stored.record.as_ref().and_then(|record| record.reverts);
+    }
+    None
 }
 
 /// Tokens of a view before its compaction, the summary aside.
@@ -363,7 +394,7 @@ pub struct ViewSize {
     pub tool_results: i64,
 }
 
-fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
+pub(crate) fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
     let Some(compaction) = loaded.compaction() else { return ViewSize::default() };
     let kept = compaction.first_kept.map_or(compaction.index, |first| first)..compaction.index;
     let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();

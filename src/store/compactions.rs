@@ -6,8 +6,9 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::events::sql::{announced, status_data, status_events, status_kind, told_columns};
-use crate::domain::compaction::{FillState, Reason};
-use crate::domain::settings::Strategy;
+use crate::domain::compaction::result::Reason;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::FillState;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CompactionRow {
@@ -113,8 +114,16 @@ pub async fn insert_ended(
     Ok(())
 }
 
+/// `None` too where its session is erased.
 pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<CompactionRow>> {
-    sqlx::query_as(select!("id = $2")).bind(tenant).bind(id).fetch_optional(executor).await
+    sqlx::query_as(select!(
+        "id = $2 AND EXISTS (
+            SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.id = compactions.session_id AND s.deleted_at IS NULL)"
+    ))
+    .bind(tenant)
+    .bind(id)
+    .fetch_optional(executor)
+    .await
 }
 
 /// The session's queued or running compaction.
@@ -130,21 +139,34 @@ pub async fn live(
         .await
 }
 
-/// Newest first; `before` is exclusive.
+/// Newest first; `before` is exclusive. Those that fit in `bytes`, at least one, and how many there are within the limit.
 pub async fn list(
-    executor: impl PgExecutor<'_>,
+    connection: &mut sqlx::PgConnection,
     tenant: Uuid,
     session_id: Uuid,
     before: Option<Uuid>,
     limit: i64,
-) -> sqlx::Result<Vec<CompactionRow>> {
-    sqlx::query_as(select!("session_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4"))
-        .bind(tenant)
-        .bind(session_id)
-        .bind(before)
-        .bind(limit)
-        .fetch_all(executor)
-        .await
+    bytes: i64,
+) -> sqlx::Result<(Vec<CompactionRow>, usize)> {
+    let sizes: Vec<(Uuid, i64)> = sqlx::query_as(
+        "SELECT id, octet_length(request)::bigint + coalesce(octet_length(result), 0) FROM compactions
+         WHERE tenant_id = $1 AND session_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(before)
+    .bind(limit)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut left = bytes;
+    let fit = sizes.iter().enumerate().take_while(|(n, (_, size))| {
+        left -= size;
+        *n == 0 || left >= 0
+    });
+    let ids: Vec<Uuid> = fit.map(|(_, (id, _))| *id).collect();
+    let rows =
+        sqlx::query_as(select!("id = ANY ($2) ORDER BY id DESC")).bind(tenant).bind(ids).fetch_all(connection).await?;
+    Ok((rows, sizes.len()))
 }
 
 /// How a compaction ended.

@@ -12,25 +12,32 @@ pub struct Row {
     pub body: String,
 }
 
+/// `None` too where the session is erased that the answer tells of.
 pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, key: &str) -> sqlx::Result<Option<Row>> {
-    sqlx::query_as("SELECT request_hash, status, body FROM idempotency_keys WHERE tenant_id = $1 AND key = $2")
-        .bind(tenant)
-        .bind(key)
-        .fetch_optional(executor)
-        .await
+    sqlx::query_as(
+        "SELECT request_hash, status, body FROM idempotency_keys k WHERE tenant_id = $1 AND key = $2
+            AND (session_id IS NULL OR EXISTS (
+                SELECT FROM sessions s WHERE s.tenant_id = $1 AND s.id = k.session_id AND s.deleted_at IS NULL))",
+    )
+    .bind(tenant)
+    .bind(key)
+    .fetch_optional(executor)
+    .await
 }
 
-/// False where the key is taken. Waits for another transaction that is about to take it.
+/// False where the key is taken. Waits for another transaction that is about to take it. `session`: which one the answer
+/// tells of; an error where that is erased.
 pub async fn insert(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,
     key: &str,
+    session: Option<Uuid>,
     row: &Row,
     now: DateTime<Utc>,
 ) -> sqlx::Result<bool> {
     let done = sqlx::query(
-        "INSERT INTO idempotency_keys (tenant_id, key, request_hash, status, body, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id, key) DO NOTHING",
+        "INSERT INTO idempotency_keys (tenant_id, key, request_hash, status, body, created_at, session_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, key) DO NOTHING",
     )
     .bind(tenant)
     .bind(key)
@@ -38,6 +45,7 @@ pub async fn insert(
     .bind(row.status)
     .bind(&row.body)
     .bind(now)
+    .bind(session)
     .execute(executor)
     .await?;
     Ok(done.rows_affected() > 0)

@@ -75,9 +75,49 @@ pub fn clip(path: &[Segment], wanted: &[(i64, i64)]) -> Vec<Segment> {
     parts
 }
 
-/// Whether a place lies on a path.
+/// Most entries that one statement reads of a path or a session.
+pub const STATEMENT_ENTRIES: i64 = 2_000;
+/// Most ranges that one statement looks into.
+pub const STATEMENT_RANGES: usize = 500;
+
+/// A path in portions for one statement each, in path order; a long range is read in several.
+pub fn portions(segments: &[Segment]) -> impl Iterator<Item = Vec<Segment>> {
+    let mut rest = segments.iter().copied();
+    let mut cut: Option<Segment> = None;
+    std::iter::from_fn(move || {
+        let (mut portion, mut room) = (Vec::new(), STATEMENT_ENTRIES);
+        while room > 0
+            && portion.len() < STATEMENT_RANGES
+            && let Some(segment) = cut.take().or_else(|| rest.next())
+        {
+            let to = segment.to.min(segment.from.saturating_add(room - 1));
+            portion.push(Segment { to, ..segment });
+            room -= to - segment.from + 1;
+            cut = (to < segment.to).then_some(Segment { from: to + 1, ..segment });
+        }
+        (!portion.is_empty()).then_some(portion)
+    })
+}
+
+/// The entries `e` of the ranges `s` that are bound from `$2` on, each range looked up by itself. `OFFSET 0` keeps the
+/// planner from turning the look-ups into one join by session and branch: all entries of a path are of one or a few of
+/// those, so such a join compares every range with every entry.
+pub(super) fn ranges(condition: &str) -> String {
+    format!(
+        "FROM unnest($2::uuid[], $3::int[], $4::bigint[], $5::bigint[]) WITH ORDINALITY
+            s(session_id, branch, low, high, place)
+         CROSS JOIN LATERAL (
+            SELECT * FROM entries e
+            WHERE e.tenant_id = $1 AND e.session_id = s.session_id AND e.branch = s.branch
+              AND e.depth BETWEEN s.low AND s.high {condition} OFFSET 0
+         ) e"
+    )
+}
+
+/// Whether a place lies on a path, whose segments ascend.
 pub fn holds(path: &[Segment], session_id: Uuid, branch: i32, depth: i64) -> bool {
-    path.iter().any(|segment| {
+    let place = path.partition_point(|segment| segment.to < depth);
+    path.get(place).is_some_and(|segment| {
         (segment.session_id, segment.branch) == (session_id, branch) && (segment.from..=segment.to).contains(&depth)
     })
 }
@@ -162,5 +202,56 @@ pub async fn shared_history(
         Some((session_id, branch, depth)) => {
             segments(connection, tenant, Leaf { session_id, branch, depth }, false).await
         }
+    }
+}
+
+/// Single entries of a path, in path order, neighbours joined into ranges.
+pub fn join(segments: impl IntoIterator<Item = Segment>) -> Vec<Segment> {
+    let mut joined: Vec<Segment> = Vec::new();
+    for segment in segments {
+        match joined.last_mut() {
+            Some(last)
+                if (last.session_id, last.branch) == (segment.session_id, segment.branch)
+                    && (last.from..=last.to + 1).contains(&segment.from) =>
+            {
+                last.to = last.to.max(segment.to);
+            }
+            _ => joined.push(segment),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(branch: i32, from: i64, to: i64) -> Segment {
+        Segment { session_id: Uuid::nil(), branch, from, to }
+    }
+
+    #[test]
+    fn a_long_range_is_read_in_portions() {
+        let found: Vec<_> = portions(&[range(0, 0, 4_500), range(1, 4_501, 4_510)]).collect();
+        let last = vec![range(0, 4_000, 4_500), range(1, 4_501, 4_510)];
+        assert_eq!(found, [vec![range(0, 0, 1_999)], vec![range(0, 2_000, 3_999)], last]);
+        assert_eq!(portions(&[]).count(), 0);
+    }
+
+    #[test]
+    fn many_ranges_are_read_in_portions() {
+        let single = |depth| range(0, depth, depth);
+        let ranges: Vec<Segment> = (0..1_100).map(|n| single(n * 2)).collect();
+        let found: Vec<_> = portions(&ranges).collect();
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 100]);
+        assert_eq!(found.concat(), ranges);
+    }
+
+    #[test]
+    fn a_place_is_on_a_path_or_not() {
+        let path = [range(0, 0, 4), range(2, 5, 5), range(7, 6, 9)];
+        let on = |branch, depth| holds(&path, Uuid::nil(), branch, depth);
+        assert!(on(0, 0) && on(0, 4) && on(2, 5) && on(7, 9));
+        assert!(!on(0, 5) && !on(2, 4) && !on(7, 10) && !on(1, 5));
     }
 }

@@ -227,6 +227,45 @@ pub async fn retry(executor: impl PgExecutor<'_>, job: &Job, error: &str, delay:
     })
 }
 
+/// How far the job had come when its progress was last noted.
+pub async fn progress(executor: impl PgExecutor<'_>, tenant: Uuid, lease: LeaseProof) -> Result<Option<String>> {
+    let noted: Option<Option<String>> = sqlx::query_scalar(sql::PROGRESS)
+        .bind(tenant)
+        .bind(lease.job_id)
+        .bind(lease.token)
+        .fetch_optional(executor)
+        .await?;
+    Ok(noted.flatten())
+}
+
+/// Notes how far the job has come, in its own words. False: the lease is lost.
+pub async fn note_progress(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    lease: LeaseProof,
+    progress: &str,
+) -> Result<bool> {
+    let done = sqlx::query(sql::NOTE_PROGRESS)
+        .bind(tenant)
+        .bind(lease.job_id)
+        .bind(lease.token)
+        .bind(progress)
+        .execute(executor)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The tenants and sessions of recounts whose attempts are spent.
+pub async fn dead_recounts(executor: impl PgExecutor<'_>, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
+    sqlx::query_as(sql::DEAD_RECOUNTS).bind(limit).fetch_all(executor).await
+}
+
+/// Removes a session's recounts whose attempts are spent.
+pub async fn forget_dead_recount(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> Result<()> {
+    sqlx::query(sql::FORGET_DEAD_RECOUNT).bind(tenant).bind(session_id).execute(executor).await?;
+    Ok(())
+}
+
 /// Finishes a job in the transaction that writes its result.
 pub async fn complete(connection: &mut PgConnection, tenant: Uuid, lease: LeaseProof) -> Result<Completed> {
     // The lock comes first: a request for a rerun may be in the middle of its own transaction.

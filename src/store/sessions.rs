@@ -46,6 +46,7 @@ pub struct HeadAndSettings {
     pub settings: String,
     pub model: Option<String>,
     pub parent_session: Option<Uuid>,
+    pub updated_at: DateTime<Utc>,
 }
 
 /// Filters and place of a listing, newest first.
@@ -56,6 +57,8 @@ pub struct ListQuery {
     pub updated_after: Option<DateTime<Utc>>,
     pub before_id: Option<Uuid>,
     pub limit: i64,
+    /// Most bytes of text, one larger session aside.
+    pub bytes: i64,
 }
 
 pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRow) -> sqlx::Result<()> {
@@ -110,11 +113,10 @@ pub async fn lock(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx
         .await
 }
 
-pub async fn head(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<HeadAndSettings>> {
+/// As [`lock`], without waiting: `None` also where somebody else holds the row.
+pub async fn try_lock(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<SessionRow>> {
     sqlx::query_as(
-        "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
-            tokens, settings, model, parent_session
-         FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
+        "SELECT * FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE SKIP LOCKED",
     )
     .bind(tenant)
     .bind(id)
@@ -122,15 +124,66 @@ pub async fn head(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx
     .await
 }
 
-pub async fn list(executor: impl PgExecutor<'_>, tenant: Uuid, query: &ListQuery) -> sqlx::Result<Vec<SessionRow>> {
-    sqlx::query_as(
-        "SELECT * FROM sessions
-         WHERE tenant_id = $1 AND deleted_at IS NULL
-           AND ($2::text IS NULL OR external_id = $2)
-           AND ($3::text IS NULL OR fill_state = $3)
-           AND ($4::timestamptz IS NULL OR updated_at > $4)
-           AND ($5::uuid IS NULL OR id < $5)
-         ORDER BY id DESC LIMIT $6",
+macro_rules! head_statement {
+    ($lock:literal) => {
+        concat!(
+            "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
+                tokens, settings, model, parent_session, updated_at
+             FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
+            $lock
+        )
+    };
+}
+
+pub async fn head(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<HeadAndSettings>> {
+    sqlx::query_as(head_statement!("")).bind(tenant).bind(id).fetch_optional(executor).await
+}
+
+/// As [`head`], with the row locked until the transaction ends.
+pub async fn lock_head(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<HeadAndSettings>> {
+    sqlx::query_as(head_statement!(" FOR UPDATE")).bind(tenant).bind(id).fetch_optional(executor).await
+}
+
+/// As [`lock_head`], without waiting: `None` also where somebody else holds the row.
+pub async fn try_lock_head(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    id: Uuid,
+) -> sqlx::Result<Option<HeadAndSettings>> {
+    sqlx::query_as(head_statement!(" FOR UPDATE SKIP LOCKED")).bind(tenant).bind(id).fetch_optional(executor).await
+}
+
+/// Moves the version on and nothing else: no write that was planned before can land any more.
+pub async fn fence(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<()> {
+    sqlx::query("UPDATE sessions SET version = version + 1 WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
+
+/// The sessions that fit, and how many there are within the limit.
+pub async fn list(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    query: &ListQuery,
+) -> sqlx::Result<(Vec<SessionRow>, usize)> {
+    let rows: Vec<ListedRow> = sqlx::query_as(
+        "WITH found AS (
+            SELECT *, octet_length(metadata)::bigint + octet_length(settings) + octet_length(state)
+                + coalesce(octet_length(system), 0) + coalesce(octet_length(tools), 0) AS bytes
+              FROM sessions
+             WHERE tenant_id = $1 AND deleted_at IS NULL
+               AND ($2::text IS NULL OR external_id = $2)
+               AND ($3::text IS NULL OR fill_state = $3)
+               AND ($4::timestamptz IS NULL OR updated_at > $4)
+               AND ($5::uuid IS NULL OR id < $5)
+             ORDER BY id DESC LIMIT $6
+         ), summed AS (
+            SELECT *, sum(bytes) OVER (ORDER BY id DESC) AS upto, count(*) OVER () AS found FROM found
+         )
+         SELECT * FROM summed WHERE upto <= $7 OR upto = bytes ORDER BY id DESC",
     )
     .bind(tenant)
     .bind(&query.external_id)
@@ -138,8 +191,18 @@ pub async fn list(executor: impl PgExecutor<'_>, tenant: Uuid, query: &ListQuery
     .bind(query.updated_after)
     .bind(query.before_id)
     .bind(query.limit)
+    .bind(query.bytes)
     .fetch_all(executor)
-    .await
+    .await?;
+    let found = rows.first().map_or(0, |row| usize::try_from(row.found).unwrap_or(0));
+    Ok((rows.into_iter().map(|row| row.session).collect(), found))
+}
+
+#[derive(sqlx::FromRow)]
+struct ListedRow {
+    found: i64,
+    #[sqlx(flatten)]
+    session: SessionRow,
 }
 
 /// Writes everything that a client or a compaction can change. False when the version is no longer `row.head.version`.
@@ -186,47 +249,6 @@ pub async fn versions(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid])
         .bind(ids)
         .fetch_all(executor)
         .await
-}
-
-/// Erases a session for good. Forks that share its history keep it alive, hidden, until the last of them goes.
-pub async fn delete(
-    connection: &mut sqlx::PgConnection,
-    tenant: Uuid,
-    id: Uuid,
-    now: DateTime<Utc>,
-) -> sqlx::Result<bool> {
-    let hidden = sqlx::query(
-        "UPDATE sessions SET deleted_at = $3, version = version + 1, external_id = NULL, title = NULL,
-            metadata = '{}', system = NULL, tools = NULL
-         WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
-    )
-    .bind(tenant)
-    .bind(id)
-    .bind(now)
-    .execute(&mut *connection)
-    .await?;
-    if hidden.rows_affected() == 0 {
-        return Ok(false);
-    }
-    // Only sessions that this one's history comes from can be freed by its end.
-    let line = super::path::sessions(connection, tenant, id).await?;
-    super::events::erase(&mut *connection, tenant, id).await?;
-    // Each round may free the parent of what it removed.
-    loop {
-        let removed = sqlx::query(
-            "DELETE FROM sessions gone
-             WHERE tenant_id = $1 AND id = ANY($2) AND deleted_at IS NOT NULL AND NOT EXISTS (
-                SELECT 1 FROM branches b
-                WHERE b.tenant_id = $1 AND b.parent_session = gone.id AND b.parent_session <> b.session_id)",
-        )
-        .bind(tenant)
-        .bind(&line)
-        .execute(&mut *connection)
-        .await?;
-        if removed.rows_affected() == 0 {
-            return Ok(true);
-        }
-    }
 }
 
 /// Sessions and their tokens by fill state, over all tenants: for metrics only.

@@ -1,10 +1,14 @@
 //! Where call ids occur.
 
-use sqlx::PgExecutor;
+use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use super::entries::text_key;
-use crate::domain::entry::EntryHead;
+use super::path::{Segment, ranges};
+use super::text_key::text_key;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::model::shape::Shape;
 
 /// One occurrence of a call id, as a call or as a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +22,18 @@ pub struct CallPlace {
 impl CallPlace {
     /// Every occurrence in one entry.
     pub fn of(head: &EntryHead) -> Vec<CallPlace> {
+        CallPlace::of_shape(head.seq, &head.shape)
+    }
+
+    pub fn of_shape(seq: i64, shape: &Shape) -> Vec<CallPlace> {
         let place = |ordinal: usize, id: &str, is_result| CallPlace {
             key: text_key(id),
-            seq: head.seq,
+            seq,
             ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
             is_result,
         };
-        let calls = head.shape.calls.iter().enumerate().map(|(n, call)| place(n, &call.id, false));
-        let results = head.shape.results.iter().enumerate().map(|(n, result)| place(n, &result.call_id, true));
+        let calls = shape.calls.iter().enumerate().map(|(n, call)| place(n, &call.id, false));
+        let results = shape.results.iter().enumerate().map(|(n, result)| place(n, &result.call_id, true));
         calls.chain(results).collect()
     }
 }
@@ -47,5 +55,160 @@ pub async fn occurrences(
     .bind(sessions)
     .bind(text_key(call_id))
     .fetch_all(executor)
+    .await
+}
+
+/// An occurrence of a call id, and the entry that it is in.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Found {
+    pub call_key: Uuid,
+    pub seq: i64,
+    /// Among the calls, or the results, of its entry.
+    pub ordinal: i32,
+    pub is_result: bool,
+    pub session_id: Uuid,
+    pub branch: i32,
+    pub depth: i64,
+    pub entry_id: Uuid,
+    pub kind: String,
+    pub role: Option<String>,
+    /// Of an entry with a result.
+    shape: Option<String>,
+}
+
+impl Found {
+    /// Where its entry sits.
+    pub fn segment(&self) -> Segment {
+        Segment { session_id: self.session_id, branch: self.branch, from: self.depth, to: self.depth }
+    }
+
+    pub fn nth(&self) -> usize {
+        usize::try_from(self.ordinal).unwrap_or(0)
+    }
+
+    /// Whether the result tells of a failure.
+    pub fn is_error(&self) -> bool {
+        let shape = self.shape.as_deref().and_then(|shape| serde_json::from_str::<Shape>(shape).ok());
+        shape.and_then(|shape| shape.results.get(self.nth()).map(|result| result.is_error)).unwrap_or(false)
+    }
+
+    /// Whether its entry puts a message before the model by itself.
+    pub fn is_visible(&self) -> bool {
+        self.role.is_some() && EntryType::parse(&self.kind).is_some_and(EntryType::holds_message)
+    }
+}
+
+/// Where a look-up of one key goes on: in this session, behind this `seq`.
+#[derive(Debug, Clone, Copy)]
+pub struct Onward {
+    pub key: Uuid,
+    pub session_id: Uuid,
+    pub after: i64,
+}
+
+// Entries are looked up by a range and in the order of their primary key: of a table that was not analysed yet, the planner
+// takes the index of paths for the one by `seq` otherwise, and reads the whole session for every entry.
+
+/// The next occurrences of each of these keys, `most` of each and the rest of the last entry, in no order.
+pub async fn onward(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    wanted: &[Onward],
+    most: i64,
+) -> sqlx::Result<Vec<Found>> {
+    sqlx::query_as(
+        "SELECT t.call_key, t.seq, t.ordinal, t.is_result, e.session_id, e.branch, e.depth, e.id AS entry_id, e.kind,
+            e.role, CASE WHEN t.is_result THEN e.shape END AS shape
+         FROM unnest($2::uuid[], $3::uuid[], $4::bigint[]) k(call_key, session_id, after)
+         CROSS JOIN LATERAL (
+            SELECT * FROM tool_calls t
+            WHERE t.tenant_id = $1 AND t.session_id = k.session_id AND t.call_key = k.call_key AND t.seq > k.after
+            ORDER BY t.seq FETCH FIRST $5 ROWS WITH TIES
+         ) t
+         CROSS JOIN LATERAL (
+            SELECT * FROM entries e
+            WHERE e.tenant_id = $1 AND e.session_id = t.session_id AND e.seq BETWEEN t.seq AND t.seq
+            ORDER BY e.tenant_id, e.session_id, e.seq LIMIT 1
+         ) e",
+    )
+    .bind(tenant)
+    .bind(wanted.iter().map(|one| one.key).collect::<Vec<_>>())
+    .bind(wanted.iter().map(|one| one.session_id).collect::<Vec<_>>())
+    .bind(wanted.iter().map(|one| one.after).collect::<Vec<_>>())
+    .bind(most)
+    .fetch_all(executor)
+    .await
+}
+
+/// The entries of a session, before `seq`, that make a call of that id: (seq, branch, depth), newest first.
+pub async fn calls_before(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    call_id: &str,
+    seq: i64,
+    most: i64,
+) -> sqlx::Result<Vec<(i64, i32, i64)>> {
+    sqlx::query_as(
+        "SELECT t.seq, e.branch, e.depth
+         FROM (
+            SELECT t.seq FROM tool_calls t
+            WHERE t.tenant_id = $1 AND t.session_id = $2 AND t.call_key = $3 AND t.seq < $4 AND NOT t.is_result
+            ORDER BY t.seq DESC LIMIT $5
+         ) t
+         CROSS JOIN LATERAL (
+            SELECT * FROM entries e
+            WHERE e.tenant_id = $1 AND e.session_id = $2 AND e.seq BETWEEN t.seq AND t.seq
+            ORDER BY e.tenant_id, e.session_id, e.seq LIMIT 1
+         ) e
+         ORDER BY t.seq DESC",
+    )
+    .bind(tenant)
+    .bind(session_id)
+    .bind(text_key(call_id))
+    .bind(seq)
+    .bind(most)
+    .fetch_all(executor)
+    .await
+}
+
+/// What ends the wait of calls for their results: a message of anybody but the agent.
+fn answers() -> (Vec<&'static str>, &'static str) {
+    (EntryType::messages().map(EntryType::as_str).collect(), Role::Assistant.as_str())
+}
+
+/// Whether anybody but the agent has a message in these ranges.
+pub async fn is_answered(connection: &mut PgConnection, tenant: Uuid, segments: &[Segment]) -> sqlx::Result<bool> {
+    let (kinds, agent) = answers();
+    let found = ranges("AND e.kind = ANY($6) AND e.role <> $7");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT EXISTS (SELECT 1 {found})")))
+        .bind(tenant)
+        .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
+        .bind(kinds)
+        .bind(agent)
+        .fetch_one(connection)
+        .await
+}
+
+/// The depth of the last message in a range that is of anybody but the agent.
+pub async fn last_answer(executor: impl PgExecutor<'_>, tenant: Uuid, segment: Segment) -> sqlx::Result<Option<i64>> {
+    let (kinds, agent) = answers();
+    sqlx::query_scalar(
+        "SELECT depth FROM entries
+         WHERE tenant_id = $1 AND session_id = $2 AND branch = $3 AND depth BETWEEN $4 AND $5
+           AND kind = ANY($6) AND role <> $7
+         ORDER BY depth DESC LIMIT 1",
+    )
+    .bind(tenant)
+    .bind(segment.session_id)
+    .bind(segment.branch)
+    .bind(segment.from)
+    .bind(segment.to)
+    .bind(kinds)
+    .bind(agent)
+    .fetch_optional(executor)
     .await
 }

@@ -3,13 +3,13 @@
 
 use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
-use crate::domain::compaction::Reason;
-use crate::domain::settings::Strategy;
+use crate::domain::compaction::result::Reason;
+use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compactions::Committed;
 use crate::service::error::Result;
-use crate::service::state::Tenant;
-use crate::service::work::{Begin, SummaryOutcome, Work};
+use crate::service::tenant::Tenant;
+use crate::service::work::stages::{Begin, SummaryOutcome, Work};
 use crate::store::queue::{self, Completed, Job};
 
 /// A plan that no longer holds is made anew once.
@@ -61,6 +61,7 @@ pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> 
         tasks: &work.summary_tasks,
         settings: &work.settings,
         builtin: work.strategy == Strategy::Summarize || work.summary_tasks.is_empty(),
+        wants_model: work.strategy == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
         prefix,

@@ -3,11 +3,11 @@
 use super::compaction::end;
 use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
-use crate::domain::settings::Strategy;
+use crate::domain::model::strategy::Strategy;
 use crate::service::compactions::Committed;
 use crate::service::error::{Result, ServiceError};
 use crate::service::navigation::{DepartureWork, Draft};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 use crate::store::queue::Job;
 
 /// Writes the summary that the session's newest departure asks for.
@@ -29,6 +29,7 @@ async fn draft(jobs: &Jobs, work: &DepartureWork) -> std::result::Result<Draft, 
         tasks: &work.tasks,
         settings: &work.settings,
         builtin: work.settings.strategy == Strategy::Summarize,
+        wants_model: work.settings.strategy == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
         prefix: None,

@@ -1,38 +1,10 @@
-//! What each kind of job does.
+//! What the service's own jobs work with.
 
 use crate::llm::Upstreams;
-use crate::service::compactions::Committed;
-use crate::service::error::ServiceError;
-use crate::service::state::{Service, Tenant};
-use crate::store::queue::{Job, Kind};
+use crate::service::state::Service;
 
-use super::{Handler, Outcome, compaction, departure};
-
-/// The service's own jobs. A new kind of job gets a variant of [`Kind`] and an arm here.
+/// The service and the upstreams that write its summaries.
 pub struct Jobs {
     pub service: Service,
     pub upstreams: Upstreams,
-}
-
-impl Handler for Jobs {
-    async fn run(&self, job: &Job) -> Outcome {
-        let ended = match job.kind {
-            Kind::Compact => compaction::run(self, job).await,
-            Kind::Depart => departure::run(self, job).await,
-            Kind::Recount => self.service.recount(Tenant(job.tenant), job.session_id, job.proof()).await,
-        };
-        match ended {
-            Ok(Committed::Done) => Outcome::Done,
-            Ok(Committed::LeaseLost) => Outcome::LeaseLost,
-            Ok(Committed::Replan) => Outcome::Retry("the session changed meanwhile".to_owned()),
-            Err(error) => retry(&error),
-        }
-    }
-}
-
-/// The client's sentence goes to the job, the cause to the log.
-fn retry(error: &ServiceError) -> Outcome {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    tracing::error!(%error, cause, "a job failed");
-    Outcome::Retry(error.to_string())
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use metrics::{counter, gauge};
 use tokio::time::sleep;
 
+use super::context::Context;
+use super::handler::Handler;
 use super::pause::{Outage, jittered, within};
-use super::{Context, Handler};
 use crate::store::queue;
 
 pub async fn run<H: Handler>(context: Arc<Context<H>>) {

@@ -10,8 +10,10 @@ use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use super::context::{Context, RELEASE_WITHIN};
+use super::handler::{Handler, Outcome};
 use super::pause::{backoff, within};
-use super::{Context, Handler, Outcome, RELEASE_WITHIN};
+use crate::background::at_usual_priority;
 use crate::store::queue::{self, Job, Retried};
 
 /// How an attempt ended.
@@ -45,7 +47,7 @@ pub async fn run<H: Handler>(context: Arc<Context<H>>, job: Job) {
 }
 
 async fn attempt<H: Handler>(context: &Context<H>, job: &Job) -> End {
-    let work = AssertUnwindSafe(context.handler.run(job)).catch_unwind();
+    let work = AssertUnwindSafe(at_usual_priority(Box::pin(context.handler.run(job)))).catch_unwind();
     tokio::select! {
         // First of all the work: a commit removes the row that the heartbeat looks for.
         biased;

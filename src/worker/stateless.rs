@@ -10,7 +10,7 @@ use super::summarise::{Request, summarise};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::llm::Upstreams;
 use crate::service::compactions::Summariser;
-use crate::service::work::{SummaryOutcome, Work};
+use crate::service::work::stages::{SummaryOutcome, Work};
 
 /// A client waits no longer than this for an upstream, its retries included.
 const PATIENCE: Duration = Duration::from_secs(110);

@@ -2,72 +2,24 @@
 //! where the session allows it.
 
 mod caller;
+mod failure;
+mod request;
 
 use std::sync::Arc;
 
-use crate::domain::compaction::{Fallback, UpstreamReport};
-use crate::domain::settings::{OnUpstreamFailure, Settings};
-use crate::domain::summary::prefix::SessionPrefix;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
-use crate::domain::verify::RejectReason;
-use crate::llm::{BUILTIN, Spent, Upstream, UpstreamError, UpstreamKind, Upstreams};
-use crate::service::work::SummaryOutcome;
+use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::settings::OnUpstreamFailure;
+use crate::domain::summary::{Allowance, SummaryTask};
+use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
+use crate::service::work::stages::SummaryOutcome;
 use caller::Caller;
+use failure::Failure;
+use request::outcome;
 
-/// What is to be summarised, and for whom.
-pub struct Request<'a> {
-    pub tasks: &'a [SummaryTask],
-    pub settings: &'a Settings,
-    /// No upstream is asked.
-    pub builtin: bool,
-    /// The upstream's name; `None`: the default one.
-    pub upstream: Option<&'a str>,
-    /// Size of what all the tasks stand for: no summary may be larger.
-    pub replaced_tokens: u64,
-    /// The session's own context, for upstreams that may be sent it.
-    pub prefix: Option<&'a SessionPrefix>,
-}
+pub use request::Request;
 
-/// Why there is no summary.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    #[error("the upstream `{0}` is not configured")]
-    Unknown(String),
-    #[error("the upstream failed: {0}")]
-    Upstream(#[from] UpstreamError),
-    #[error("the upstream's answer was refused: {0}")]
-    Rejected(#[from] RejectReason),
-    #[error("the upstream's window is too small for this context")]
-    DoesNotFit,
-    #[error("the transcript could not be split")]
-    Split(#[from] tokio::task::JoinError),
-    /// Several were asked, in this order.
-    #[error("no upstream gave a summary: {}", list(.0))]
-    All(Vec<(String, Failure)>),
-}
-
-fn list(failures: &[(String, Failure)]) -> String {
-    let each: Vec<String> = failures.iter().map(|(name, failure)| format!("`{name}`: {failure}")).collect();
-    each.join("; ")
-}
-
-impl Failure {
-    /// A stable word for `fallback.reason`.
-    fn code(&self) -> &'static str {
-        match self {
-            Failure::Unknown(_) => "unknown_upstream",
-            Failure::Upstream(error) => error.code(),
-            Failure::Rejected(reason) => reason.code(),
-            Failure::DoesNotFit => "context_overflow",
-            Failure::Split(_) => "internal",
-            Failure::All(failures) => failures.first().map_or("internal", |(_, failure)| failure.code()),
-        }
-    }
-
-    fn is_overflow(&self) -> bool {
-        matches!(self, Failure::Upstream(UpstreamError::ContextOverflow { .. }))
-    }
-}
+/// `fallback.reason` where a model was asked for and no upstream has one.
+const NO_UPSTREAM: &str = "no_upstream";
 
 /// Runs all tasks of a request: all by one upstream, or all by the built-in summariser.
 pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
@@ -84,6 +36,7 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             continue;
         };
         if upstream.config().kind == UpstreamKind::Builtin {
+            trail.lacks_model = request.wants_model;
             return trail.by_builtin(upstreams, request).await;
         }
         let caller = Caller::new(&upstream, request);
@@ -117,6 +70,8 @@ struct Trail {
     report: UpstreamReport,
     unpriced: bool,
     failures: Vec<(String, Failure)>,
+    /// A model was wanted, and the upstream is the built-in summariser.
+    lacks_model: bool,
 }
 
 impl Trail {
@@ -151,6 +106,7 @@ impl Trail {
     /// The upstream that was wanted, and why it was not the one.
     fn fallback(&self) -> Fallback {
         match self.failures.first() {
+            None if self.lacks_model => Fallback { used: true, from: None, reason: Some(NO_UPSTREAM.to_owned()) },
             None => Fallback::default(),
             Some((name, failure)) => {
                 Fallback { used: true, from: Some(name.clone()), reason: Some(failure.code().to_owned()) }
@@ -173,8 +129,7 @@ impl Trail {
     async fn by_builtin(self, upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
         let texts = builtin(upstreams, request).await?;
         let fallback = self.fallback();
-        let name = fallback.used.then(|| BUILTIN.to_owned());
-        let upstream = UpstreamReport { name, ..self.report };
+        let upstream = UpstreamReport { name: Some(BUILTIN.to_owned()), ..self.report };
         let unpriced = self.unpriced;
         Ok(SummaryOutcome { upstream, fallback, unpriced, builtin: true, ..outcome(request.tasks, texts) })
     }
@@ -190,17 +145,6 @@ async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<Str
         texts.push(upstreams.builtin().summarise(&task).await?.text);
     }
     Ok(texts)
-}
-
-fn outcome(tasks: &[SummaryTask], texts: Vec<String>) -> SummaryOutcome {
-    let mut outcome = SummaryOutcome::default();
-    for (task, text) in tasks.iter().zip(texts) {
-        match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = Some(text),
-            SummaryPart::History | SummaryPart::Branch => outcome.history = Some(text),
-        }
-    }
-    outcome
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
+use super::context::Context;
+use super::handler::Handler;
 use super::pause::Outage;
-use super::{Context, Handler};
 use crate::store::listen::listen as hear;
 use crate::store::queue;
 

@@ -4,11 +4,17 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Body, Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
+
+use crate::patience::PATIENCE;
+
+use crate::openapi::assert_documented;
 
 static SHARED: OnceLock<App> = OnceLock::new();
 
@@ -95,19 +101,51 @@ impl App {
         App::start(data, std::mem::take(&mut self.envs))
     }
 
-    /// Ends it with SIGTERM and starts it again on the same data.
-    pub fn stop_and_restart(mut self) -> (ExitStatus, App) {
+    /// Ends it with SIGTERM; one that does not end fails the test.
+    pub async fn stop(mut self) -> ExitStatus {
+        self.ask_to_end();
+        let ended = async {
+            loop {
+                if let Some(status) = self.child.try_wait().unwrap() {
+                    return status;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, ended).await.expect("it does not stop")
+    }
+
+    fn terminate(&mut self) -> ExitStatus {
+        self.ask_to_end();
+        self.child.wait().unwrap()
+    }
+
+    fn ask_to_end(&self) {
         let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        let status = self.child.wait().unwrap();
+    }
+
+    /// Ends it with SIGTERM and starts it again on the same data.
+    pub fn stop_and_restart(mut self) -> (ExitStatus, App) {
+        let status = self.terminate();
         let data = std::mem::replace(&mut self.data, tempfile::tempdir().unwrap());
         (status, App::start(data, std::mem::take(&mut self.envs)))
     }
 
-    /// The most memory that it has held so far, in bytes.
+    /// The most memory that it has held so far, or since it was last forgotten, in bytes.
     pub fn peak_memory(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// Begins to measure anew; gives what it holds now.
+    pub fn forget_peak_memory(&self) -> u64 {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, what: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(what)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
     }
 
@@ -119,9 +157,9 @@ impl App {
         format!("{}{path}", self.base)
     }
 
-    /// Any request; `headers` may replace the JSON content type.
+    /// Any request; `headers` may replace the JSON content type. What refuses it must be in the OpenAPI document.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
-        let mut request = self.client.request(method, self.url(path)).header(CONTENT_TYPE, "application/json");
+        let mut request = self.client.request(method.clone(), self.url(path)).header(CONTENT_TYPE, "application/json");
         for (name, value) in headers {
             let mut one = HeaderMap::new();
             one.insert(name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap());
@@ -130,7 +168,9 @@ impl App {
         let response = request.body(body).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.unwrap();
-        Answer { status, headers, body: serde_json::from_str(&text).unwrap_or_default(), text }
+        let body = serde_json::from_str(&text).unwrap_or_default();
+        assert_documented(&method, path, status, &body);
+        Answer { status, headers, body, text }
     }
 
     pub async fn get(&self, path: &str) -> Answer {

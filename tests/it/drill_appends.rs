@@ -9,11 +9,10 @@ use crate::drill_support::*;
 use crate::drill_valid::{FORMATS, violations};
 use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
-const SUMMARY_TAKES: Duration = Duration::from_secs(4);
 const APPENDS: usize = 40;
 
-fn slow() -> Behaviour {
-    Behaviour::Slow(SUMMARY_TAKES, SUMMARY.to_owned())
+fn held() -> Behaviour {
+    Behaviour::Held(SUMMARY.to_owned())
 }
 
 fn said(n: usize) -> Value {
@@ -43,9 +42,9 @@ async fn assert_nothing_lost(app: &App, session: &str, before: Vec<Value>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_appends_go_on_while_a_summary_takes_four_seconds() {
-    let upstream = PlayedUpstream::start(slow()).await;
-    let app = App::fresh(&self::upstream(&upstream.base_url(), "20000"));
+async fn forty_appends_go_on_while_a_summary_is_written() {
+    let upstream = PlayedUpstream::start(held()).await;
+    let app = App::fresh(&self::upstream(&upstream.base_url(), "600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = kept_items(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
@@ -54,15 +53,17 @@ async fn forty_appends_go_on_while_a_summary_takes_four_seconds() {
     for n in 0..APPENDS {
         latencies.push(say(&app, &session, n).await);
     }
-    let during = reaches(&app, &id, &["running"], 0).await;
+    let during = reaches(&app, &id, &["running"]).await;
     assert_eq!(during["trigger"], "manual");
     latencies.sort();
     println!(
-        "{APPENDS} appends during a summary of {SUMMARY_TAKES:?}: median {:.1?}, slowest {:.1?}",
+        "{APPENDS} appends during a summary: median {:.1?}, slowest {:.1?}",
         latencies[APPENDS / 2],
         latencies[APPENDS - 1]
     );
-    let done = ended(&app, &id, 30).await;
+    upstream.play(Behaviour::good());
+    upstream.release();
+    let done = ended(&app, &id).await;
     assert_eq!(done["status"], "succeeded", "{done}");
     assert_eq!(done["result"]["fallback"]["used"], false, "{done}");
     assert!(done["result"]["tokens_after"].as_u64() < done["result"]["tokens_before"].as_u64());
@@ -71,8 +72,8 @@ async fn forty_appends_go_on_while_a_summary_takes_four_seconds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
-    let upstream = PlayedUpstream::start(slow()).await;
-    let mut app = App::fresh(&self::upstream(&upstream.base_url(), "60000"));
+    let upstream = PlayedUpstream::start(held()).await;
+    let mut app = App::fresh(&self::upstream(&upstream.base_url(), "600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = kept_items(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
@@ -80,13 +81,16 @@ async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
     for n in 0..APPENDS / 2 {
         say(&app, &session, n).await;
     }
-    reaches(&app, &id, &["running"], 0).await;
+    reaches(&app, &id, &["running"]).await;
     app = tokio::task::block_in_place(|| app.kill_and_restart());
     let restarted = Instant::now();
     for n in APPENDS / 2..APPENDS {
         say(&app, &session, n).await;
     }
-    let done = ended(&app, &id, 20).await;
+    reaches(&app, &id, &["queued", "running"]).await;
+    upstream.play(Behaviour::good());
+    upstream.release();
+    let done = ended(&app, &id).await;
     println!("after kill -9, the compaction ended {:.1?} after the restart", restarted.elapsed());
     assert_eq!(done["status"], "succeeded", "{done}");
     assert_nothing_lost(&app, &session, before).await;
@@ -94,9 +98,9 @@ async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_gives_the_running_job_back_and_the_next_start_finishes_it() {
-    let upstream = PlayedUpstream::start(Behaviour::Slow(Duration::from_secs(30), SUMMARY.to_owned())).await;
+    let upstream = PlayedUpstream::start(held()).await;
     let base_url = upstream.base_url();
-    let mut envs = self::upstream(&base_url, "60000");
+    let mut envs = self::upstream(&base_url, "600000");
     envs.push(("CONTEXTD_SHUTDOWN_MS", "1000"));
     let app = App::fresh(&envs);
     let session = filled(&app, by_hand(), 30).await;
@@ -104,11 +108,11 @@ async fn sigterm_gives_the_running_job_back_and_the_next_start_finishes_it() {
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
     upstream.wait_for_calls(1).await;
     upstream.play(Behaviour::good());
-    let asked_to_stop = Instant::now();
     let (status, app) = tokio::task::block_in_place(|| app.stop_and_restart());
     assert!(status.success(), "{status}");
-    assert!(asked_to_stop.elapsed() < Duration::from_secs(10), "{:?}", asked_to_stop.elapsed());
-    let done = ended(&app, &id, 10).await;
+    let done = ended(&app, &id).await;
     assert_eq!(done["status"], "succeeded", "{done}");
+    // The first process did not see it through: the answer that it waited for never came, and nothing stood in for it.
+    assert_eq!(done["result"]["fallback"]["used"], false, "{done}");
     assert_eq!(kept_items(&app, &session).await, before);
 }

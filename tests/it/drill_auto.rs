@@ -32,7 +32,7 @@ async fn red_starts_a_compaction_again_and_again() {
     for round in 0..4 {
         let (id, now) = until_one_starts(app, &session, count).await;
         count = now;
-        let done = ended(app, &id, 30).await;
+        let done = ended(app, &id).await;
         assert_eq!(done["status"], "succeeded", "{done}");
         let snapshot = app.get(&format!("{session}/snapshot")).await.expect(200);
         assert_ne!(snapshot["state"], "red", "round {round}: {snapshot}");
@@ -59,7 +59,7 @@ async fn usage_decides_and_is_stale_after_a_compaction() {
     let appended = app.post(&format!("{session}/entries"), body).await.expect(201);
     assert_eq!((&appended["snapshot"]["source"], &appended["snapshot"]["tokens"]), (&json!("usage"), &json!(45_100)));
     assert_eq!(appended["snapshot"]["state"], "red", "{appended}");
-    let done = ended(app, &appended["compaction"]["id"], 30).await;
+    let done = ended(app, &appended["compaction"]["id"]).await;
     assert_eq!(done["status"], "succeeded", "{done}");
     let snapshot = app.get(&format!("{session}/snapshot")).await.expect(200);
     assert_eq!((&snapshot["source"], &snapshot["state"]), (&json!("estimate"), &json!("green")), "{snapshot}");
@@ -78,7 +78,7 @@ async fn a_context_that_the_provider_found_too_long_is_compacted_at_once() {
     let error = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.";
     let answer = app.post(&format!("{session}/entries"), body(error)).await.expect(201);
     assert_eq!(answer["compaction"]["trigger"], "overflow", "{answer}");
-    assert_eq!(ended(app, &answer["compaction"]["id"], 30).await["status"], "succeeded");
+    assert_eq!(ended(app, &answer["compaction"]["id"]).await["status"], "succeeded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,5 +91,5 @@ async fn a_session_that_is_switched_off_starts_nothing() {
     assert_eq!(all(app, &format!("{session}/compactions")).await, Vec::<Value>::new());
     app.patch(&session, json!({"settings": {"enabled": true}})).await.expect(200);
     let answer = app.append(&session, "openai_chat", json!(turns(40..41, 10))).await;
-    assert_eq!(ended(app, &answer["compaction"]["id"], 30).await["status"], "succeeded");
+    assert_eq!(ended(app, &answer["compaction"]["id"]).await["status"], "succeeded");
 }

@@ -1,7 +1,5 @@
 //! What a rebuilt context promises: a stable prefix, results paged back in, a way back.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -129,21 +127,23 @@ async fn the_second_of_two_compactions_can_be_reverted_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_compaction_never_lands() {
-    let slow = Behaviour::Slow(Duration::from_secs(2), SUMMARY.to_owned());
-    let played = PlayedUpstream::start(slow).await;
-    let app = App::fresh(&upstream(&played.base_url(), "20000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = sent(&app, &session, "openai_chat").await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
     played.wait_for_calls(1).await;
     let path = format!("/v1/compactions/{}/cancel", id.as_str().unwrap());
     assert_eq!(app.post(&path, json!({})).await.expect(200)["status"], "cancelled");
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(reaches(&app, &id, &["cancelled"], 0).await["status"], "cancelled");
+    played.play(Behaviour::good());
+    played.release();
+    played.wait_for_running(0).await;
     assert_eq!(sent(&app, &session, "openai_chat").await, before);
     assert_eq!(all(&app, &format!("{session}/entries")).await.len(), 120);
-    played.play(Behaviour::good());
     assert_eq!(compact(&app, &session, json!({})).await["status"], "succeeded");
+    assert_eq!(reaches(&app, &id, &["cancelled"]).await["status"], "cancelled");
+    let entries = all(&app, &format!("{session}/entries")).await;
+    assert_eq!(entries.iter().filter(|entry| entry["type"] == "compaction").count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

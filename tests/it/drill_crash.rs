@@ -1,6 +1,8 @@
 //! Whatever was acknowledged outlives the process and its database server.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -11,9 +13,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::drill_support::*;
+use crate::patience::until;
 
 const WRITERS: usize = 4;
-const WRITING: Duration = Duration::from_millis(1500);
+/// Messages that each writer has acknowledged before something is killed.
+const EACH: usize = 40;
+
+/// How many messages each writer has had acknowledged so far.
+type Acknowledged = Arc<[AtomicUsize; WRITERS]>;
+
+fn counts(acknowledged: &Acknowledged) -> Vec<usize> {
+    acknowledged.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+}
+
+/// Waits until every writer has come on by [`EACH`] messages since `from`.
+async fn until_written(acknowledged: &Acknowledged, from: &[usize]) {
+    until("every writer writes on", async || {
+        counts(acknowledged).iter().zip(from).all(|(now, from)| *now >= from + EACH)
+    })
+    .await;
+}
 
 fn text(writer: usize, n: usize) -> String {
     format!("writer {writer}, message {n}")
@@ -28,22 +47,26 @@ async fn write(client: &Client, url: &str, writer: usize, n: usize) -> Option<u1
 }
 
 /// One message after the other until there is no answer. How many were acknowledged.
-async fn write_until_gone(url: String, writer: usize) -> usize {
+async fn write_until_gone(url: String, writer: usize, told: Acknowledged) -> usize {
     let client = Client::builder().no_proxy().build().unwrap();
     let mut acknowledged = 0;
     while write(&client, &url, writer, acknowledged).await == Some(201) {
         acknowledged += 1;
+        told[writer % WRITERS].store(acknowledged, Ordering::Relaxed);
     }
     acknowledged
 }
 
 /// Each message until it is acknowledged. How many there were, and how many times one was refused.
-async fn write_until_told(url: String, writer: usize, stop: CancellationToken) -> (usize, usize) {
+async fn write_until_told(url: String, writer: usize, stop: CancellationToken, told: Acknowledged) -> (usize, usize) {
     let client = Client::builder().no_proxy().build().unwrap();
     let (mut acknowledged, mut refused) = (0, 0);
     while !stop.is_cancelled() {
         match write(&client, &url, writer, acknowledged).await {
-            Some(201) => acknowledged += 1,
+            Some(201) => {
+                acknowledged += 1;
+                told[writer].store(acknowledged, Ordering::Relaxed);
+            }
             // What went wrong with the database is no fault of the request, so it may be sent again.
             Some(status) if status >= 500 => {
                 refused += 1;
@@ -77,9 +100,12 @@ async fn what_was_acknowledged_outlives_kill_9() {
         let targets: Vec<(usize, String)> = (0..WRITERS)
             .map(|writer| (round * WRITERS + writer, app.url(&format!("{}/entries", sessions[writer]))))
             .collect();
-        let writers: Vec<_> =
-            targets.into_iter().map(|(writer, url)| tokio::spawn(write_until_gone(url, writer))).collect();
-        tokio::time::sleep(WRITING).await;
+        let told = Acknowledged::default();
+        let writers: Vec<_> = targets
+            .into_iter()
+            .map(|(writer, url)| tokio::spawn(write_until_gone(url, writer, told.clone())))
+            .collect();
+        until_written(&told, &[0; WRITERS]).await;
         app = tokio::task::block_in_place(|| app.kill_and_restart());
         for writer in writers {
             acknowledged.push(writer.await.unwrap());
@@ -111,26 +137,24 @@ fn postmaster(data_dir: &Path) -> Pid {
 async fn what_was_acknowledged_outlives_its_postgresql() {
     let app = App::fresh(&[]);
     let sessions = sessions(&app).await;
-    let stop = CancellationToken::new();
+    let (stop, told) = (CancellationToken::new(), Acknowledged::default());
     let writers: Vec<_> = sessions
         .iter()
         .enumerate()
         .map(|(writer, session)| {
-            tokio::spawn(write_until_told(app.url(&format!("{session}/entries")), writer, stop.clone()))
+            let url = app.url(&format!("{session}/entries"));
+            tokio::spawn(write_until_told(url, writer, stop.clone(), told.clone()))
         })
         .collect();
+    let mut from = vec![0; WRITERS];
     for _ in 0..2 {
-        tokio::time::sleep(WRITING).await;
+        until_written(&told, &from).await;
+        from = counts(&told);
         kill(postmaster(app.data_dir()), Signal::SIGKILL).unwrap();
     }
-    tokio::time::sleep(2 * WRITING).await;
-    let ready = tokio::time::timeout(Duration::from_secs(30), async {
-        while app.get("/readyz").await.status != 200 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    });
-    ready.await.expect("it recovers by itself");
-    tokio::time::sleep(WRITING / 3).await;
+    // By itself, after each of the two.
+    until_written(&told, &from).await;
+    until("it is ready again", async || app.get("/readyz").await.status == 200).await;
     stop.cancel();
     for (writer, handle) in writers.into_iter().enumerate() {
         let (acknowledged, refused) = handle.await.unwrap();

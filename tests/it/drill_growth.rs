@@ -1,9 +1,5 @@
 //! Sessions that grow to several times their window while the summariser is slow, or says nothing at all: no context is
 //! larger than the window, no append waits for a model, and compactions stay few.
-//!
-//! `CONTEXTD_DRILL_LONG=1` plays it at full length: 20 s a summary, two seconds between messages.
-
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,17 +7,13 @@ use crate::app::App;
 use crate::corpus::recordings;
 use crate::drill_support::*;
 use crate::drill_valid::violations;
+use crate::patience::{eventually, until};
 use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
 const GROWTH: u64 = 5;
 
-/// How long a summary takes, and how long the agent takes between two appends.
-fn pace() -> (Duration, Duration) {
-    match std::env::var_os("CONTEXTD_DRILL_LONG") {
-        Some(_) => (Duration::from_secs(20), Duration::from_secs(2)),
-        None => (Duration::from_millis(600), Duration::from_millis(40)),
-    }
-}
+/// How many turns the agent goes on while a summary is written.
+const SUMMARY_TAKES_TURNS: usize = 8;
 
 /// What a session was driven through.
 struct Drive {
@@ -55,6 +47,18 @@ impl Drive {
             let faults = violations(self.format, messages(&answer["context"]), false);
             assert_eq!(faults, Vec::<String>::new());
         }
+    }
+
+    /// Every compaction waits for the model, or is prepared, or has ended.
+    async fn until_asked_or_settled(&self, played: &PlayedUpstream) {
+        let path = format!("{}/compactions", self.session);
+        until("compactions wait for the model or are settled", async || {
+            let is_settled = |one: &Value| {
+                one["prepared"] == true || !["queued", "running"].contains(&one["status"].as_str().unwrap())
+            };
+            played.running() > 0 || all(&self.app, &path).await.iter().all(is_settled)
+        })
+        .await;
     }
 
     /// Nothing lost, few compactions, the saw-tooth printed.
@@ -92,9 +96,28 @@ fn saw_tooth(tokens: &[u64], window: u64) -> String {
 }
 
 async fn slow_instance() -> (PlayedUpstream, App) {
-    let played = PlayedUpstream::start(Behaviour::Slow(pace().0, SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "60000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     (played, app)
+}
+
+/// Drives a session through all of its turns. A summary that is begun is ready some turns later; the agent is no faster
+/// than that, however busy the machine.
+async fn drive_slowly(drive: &mut Drive, played: &PlayedUpstream, items: &[Value]) {
+    let mut begun = 0;
+    for turn in items.chunks(2) {
+        drive.turn(turn).await;
+        drive.until_asked_or_settled(played).await;
+        begun = if played.running() == 0 { 0 } else { begun + 1 };
+        if begun > SUMMARY_TAKES_TURNS {
+            played.release();
+            played.wait_for_running(0).await;
+            drive.until_asked_or_settled(played).await;
+        }
+    }
+    // What is still asked for is of no use any more.
+    played.play(Behaviour::good());
+    played.release();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,10 +125,7 @@ async fn a_generated_session_outgrows_its_window() {
     let (played, app) = slow_instance().await;
     let mut drive = Drive::new(app, "openai_chat", 24_000).await;
     let items = turns(0..190, 150);
-    for turn in items.chunks(2) {
-        drive.turn(turn).await;
-        tokio::time::sleep(pace().1).await;
-    }
+    drive_slowly(&mut drive, &played, &items).await;
     let compactions = drive.finish("generated", &items).await;
     assert!(played.calls() > 0);
     let in_time = |one: &&Value| one["trigger"] == "ahead" && one["result"]["fallback"]["used"] == false;
@@ -113,30 +133,26 @@ async fn a_generated_session_outgrows_its_window() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn a_real_session_outgrows_its_window() {
-    let Some(folder) = shared("corpus") else { return };
-    let real = recordings(&folder).into_iter().filter(|one| one.format == "anthropic");
+    let real = recordings().into_iter().filter(|one| one.format == "anthropic");
     let mut real = real.max_by_key(|one| one.items.len()).expect("a recording");
     // What was reported then is the size of a context that was never compacted.
     for item in &mut real.items {
         item.as_object_mut().unwrap().remove("usage");
     }
-    let (_played, app) = slow_instance().await;
+    let (played, app) = slow_instance().await;
     let counted = json!({"format": real.format, "items": real.items.chunks(900).next()});
     let total = app.post("/v1/count", counted).await.expect(200)["tokens"].as_u64().unwrap();
     let mut drive = Drive::new(app, real.format, total / GROWTH).await;
-    for turn in real.items.chunks(2) {
-        drive.turn(turn).await;
-        tokio::time::sleep(pace().1).await;
-    }
+    drive_slowly(&mut drive, &played, &real.items).await;
     drive.finish(&real.name, &real.items).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summariser_that_never_answers_is_not_waited_for() {
-    let never = Behaviour::Slow(Duration::from_secs(600), SUMMARY.to_owned());
-    let played = PlayedUpstream::start(never).await;
-    let app = App::fresh(&upstream(&played.base_url(), "60000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let mut drive = Drive::new(app, "openai_chat", 12_000).await;
     let items = turns(0..100, 150);
     drive.turn(&items[..80]).await;
@@ -168,14 +184,11 @@ async fn a_candidate_outlives_kill_9() {
             break answer["compaction"]["id"].as_str().unwrap().to_owned();
         }
     };
-    for _ in 0..200 {
+    let prepared = async || {
         let one = app.get(&format!("/v1/compactions/{id}")).await.expect(200);
-        if one["prepared"] == true {
-            assert_eq!(one["status"], "running");
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        (one["prepared"] == true).then_some(one)
+    };
+    assert_eq!(eventually("the candidate is ready", prepared).await["status"], "running");
     app = tokio::task::block_in_place(|| app.kill_and_restart());
     let shown = context(&app, &session, "openai_chat").await;
     assert!(shown["summary_entry_id"].is_null() && shown["elided"] == json!([]), "not applied");

@@ -1,7 +1,6 @@
 //! Many at once: what they wrote stands in one line, and one compaction is one compaction.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -27,14 +26,14 @@ async fn assert_valid(app: &App, session: &str) {
     }
 }
 
-/// An instance whose summaries take a while, with a session whose compaction waits for one.
-async fn compacting(seconds: u64) -> (PlayedUpstream, App, String, Value) {
-    let slow = Behaviour::Slow(Duration::from_secs(seconds), SUMMARY.to_owned());
-    let played = PlayedUpstream::start(slow).await;
-    let app = App::fresh(&upstream(&played.base_url(), "20000"));
+/// An instance with a session whose compaction waits for a summary, until it is released; later ones are written at once.
+async fn compacting() -> (PlayedUpstream, App, String, Value) {
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let session = filled(&app, by_hand(), 30).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
     played.wait_for_calls(1).await;
+    played.play(Behaviour::good());
     (played, app, session, id)
 }
 
@@ -110,7 +109,7 @@ async fn one_key_appends_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_at_once_are_the_same_compaction() {
-    let (played, app, session, id) = compacting(2).await;
+    let (played, app, session, id) = compacting().await;
     let path = format!("{session}/compact");
     let answers = join_all((0..4).map(|_| app.post(&path, json!({})))).await;
     for answer in answers {
@@ -118,13 +117,12 @@ async fn calls_at_once_are_the_same_compaction() {
     }
     let prepared = app.post(&format!("{session}/prepare"), json!({})).await.expect(200);
     assert_eq!((&prepared["possible"], &prepared["reason"]), (&json!(false), &json!("in_progress")));
-    assert_eq!(ended(&app, &id, 30).await["status"], "succeeded");
+    played.release();
+    assert_eq!(ended(&app, &id).await["status"], "succeeded");
     assert_eq!(all(&app, &format!("{session}/compactions")).await.len(), 1);
     let again = filled(&app, by_hand(), 30).await;
-    played.play(Behaviour::good());
-    let path = format!("{again}/compact");
-    let answers = join_all((0..8).map(|_| app.post(&path, json!({"wait": 30})))).await;
-    let ids: HashSet<String> = answers.into_iter().map(|answer| answer.expect(200)["id"].to_string()).collect();
+    let ended = join_all((0..8).map(|_| compact(&app, &again, json!({})))).await;
+    let ids: HashSet<String> = ended.into_iter().map(|done| done["id"].to_string()).collect();
     let succeeded =
         all(&app, &format!("{again}/compactions")).await.into_iter().filter(|one| one["status"] == "succeeded").count();
     assert_eq!(succeeded, 1, "{ids:?}");
@@ -134,13 +132,14 @@ async fn calls_at_once_are_the_same_compaction() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_during_a_compaction_has_the_whole_history() {
-    let (_played, app, session, id) = compacting(2).await;
+    let (played, app, session, id) = compacting().await;
     let before = context(&app, &session, "openai_chat").await;
     let fork = app.post(&format!("{session}/fork"), json!({})).await.expect(201);
     let fork = format!("/v1/sessions/{}", fork["id"].as_str().unwrap());
     app.append(&fork, "openai_chat", by(1, 0)).await;
     app.append(&session, "openai_chat", by(2, 0)).await;
-    assert_eq!(ended(&app, &id, 30).await["status"], "succeeded");
+    played.release();
+    assert_eq!(ended(&app, &id).await["status"], "succeeded");
     let forked = context(&app, &fork, "openai_chat").await;
     assert!(forked["summary_entry_id"].is_null(), "the fork was made before the summary");
     let expected: Vec<Value> = messages(&before).iter().chain(by(1, 0).as_array().unwrap()).cloned().collect();
@@ -159,13 +158,14 @@ async fn a_fork_during_a_compaction_has_the_whole_history() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_whose_leaf_was_left_does_not_reach_the_new_branch() {
-    let (_played, app, session, id) = compacting(2).await;
+    let (played, app, session, id) = compacting().await;
     let entries = all(&app, &format!("{session}/entries")).await;
     let target = &entries[39];
     assert_eq!(target["role"], "assistant");
     app.post(&format!("{session}/navigate"), json!({"target_id": target["id"]})).await.expect(200);
     app.append(&session, "openai_chat", by(1, 0)).await;
-    let done = ended(&app, &id, 30).await;
+    played.release();
+    let done = ended(&app, &id).await;
     println!("left during the summary: {} {}", done["status"], done["result"]["skip_reason"]);
     let expected: Vec<Value> =
         entries[..40].iter().map(|entry| entry["item"].clone()).chain(by(1, 0).as_array().unwrap().clone()).collect();
@@ -189,12 +189,12 @@ async fn a_compaction_whose_leaf_was_left_does_not_reach_the_new_branch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_erased_during_its_compaction_stays_erased() {
-    let (played, app, session, id) = compacting(1).await;
+    let (played, app, session, id) = compacting().await;
     assert_eq!(app.delete(&session).await.status, 204);
-    played.play(Behaviour::good());
-    tokio::time::sleep(Duration::from_millis(1500)).await;
-    app.get(&session).await.assert_problem(404, "not_found");
-    app.get(&format!("/v1/compactions/{}", id.as_str().unwrap())).await.assert_problem(404, "not_found");
+    played.release();
+    played.wait_for_running(0).await;
     let other = filled(&app, by_hand(), 30).await;
     assert_eq!(compact(&app, &other, json!({})).await["status"], "succeeded");
+    app.get(&session).await.assert_problem(404, "not_found");
+    app.get(&format!("/v1/compactions/{}", id.as_str().unwrap())).await.assert_problem(404, "not_found");
 }

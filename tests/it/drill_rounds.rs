@@ -1,24 +1,20 @@
 //! Ten compactions in a row on the longest recordings: what must survive all of them.
 
-use std::io::Read;
-
-use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
 use crate::drill_valid::{FORMATS, violations};
+use crate::shared;
 
 const ROUNDS: usize = 10;
 
 /// The items of the recording with the most of them in a file of the corpus.
-fn longest(file: &str) -> Option<Vec<Value>> {
-    let path = shared(&format!("corpus/{file}"))?;
-    let mut text = String::new();
-    GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+fn longest(file: &str) -> Vec<Value> {
+    let text = shared::text(&format!("corpus/{file}"));
     let sessions = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let longest = sessions.max_by_key(|session| session["messages"].as_array().unwrap().len())?;
-    longest["messages"].as_array().cloned()
+    let lists = sessions.map(|session| session["messages"].as_array().unwrap().clone());
+    lists.max_by_key(Vec::len).unwrap()
 }
 
 fn call_ids(format: &str, items: &[Value]) -> Vec<String> {
@@ -116,16 +112,18 @@ fn texts_of(value: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn ten_rounds_on_the_longest_pi_session() {
-    let Some(items) = longest("pi-mono.jsonl.gz") else { return };
+    let items = longest("pi-mono.jsonl.gz");
     let first = items.iter().find(|item| item["message"]["role"] == "user").unwrap()["message"]["content"].clone();
     let first = texts_of(&first[0]["text"]).pop().unwrap();
     ten_rounds("pi", items, &first).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn ten_rounds_on_the_longest_messages_session() {
-    let Some(items) = longest("entireio-cli.jsonl.gz") else { return };
+    let items = longest("entireio-cli.jsonl.gz");
     let first = items.iter().find(|item| item["role"] == "user").unwrap()["content"].clone();
     let first = match &first {
         Value::String(text) => text.clone(),

@@ -26,8 +26,12 @@ async fn a_system_prompt_larger_than_the_window_is_said_so() {
     let session = app.session(json!({"settings": settings, "system": words(5_000)})).await;
     let answer = app.append(&session, "openai_chat", json!(turns(0..5, 20))).await;
     assert_eq!(answer["snapshot"]["state"], "red", "{answer}");
-    let done = ended(app, &answer["compaction"]["id"], 30).await;
-    assert_eq!((&done["status"], &done["result"]["skip_reason"]), (&json!("skipped"), &json!("fixed_overhead")));
+    // Nothing is begun where nothing can be done; who asks is told why.
+    assert_eq!((&answer["snapshot"]["should_compact"], &answer["compaction"]), (&json!(false), &Value::Null));
+    let prepared = app.post(&format!("{session}/prepare"), json!({})).await.expect(200);
+    assert_eq!((&prepared["possible"], &prepared["reason"]), (&json!(false), &json!("fixed_overhead")));
+    let shown = context(app, &session, "openai_chat").await;
+    assert_eq!(shown["exceeds_window"]["reason"], "fixed_overhead", "{shown}");
     let asked = compact(app, &session, json!({})).await;
     assert_eq!(asked["result"]["skip_reason"], "fixed_overhead", "{asked}");
     let next = app.append(&session, "openai_chat", json!(turns(5..6, 5))).await;
@@ -58,7 +62,7 @@ async fn a_system_prompt_near_the_window_ends_cleanly() {
         if let Some(id) = answer["compaction"]["id"].as_str().filter(|_| answer["compaction"]["status"] == "queued") {
             let one = app.get(&format!("/v1/compactions/{id}")).await.expect(200);
             if one["trigger"] != "ahead" {
-                ended(app, &json!(id), 30).await;
+                ended(app, &json!(id)).await;
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Two million tokens through a window of eight thousand: every call fits, everything is read once, in order.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 
 use contextd::domain::settings::Estimator;
 use contextd::domain::tokens::count_text;
 use serde_json::{Value, json};
 
+use crate::app::App;
 use crate::drill_model_faults::instance;
-use crate::drill_support::*;
+use crate::patience::eventually;
 use crate::played_upstream::{Behaviour, PlayedRequest, PlayedUpstream};
+use crate::shared;
 
 const WINDOW: u32 = 8_192;
 const MESSAGES: usize = 1_600;
@@ -19,9 +21,8 @@ const LENGTH: usize = 5_200;
 /// Real transcripts as they lie in their files, where they are there; else made-up words.
 fn real_text() -> Vec<char> {
     let mut text = String::new();
-    if let Some(path) = shared("corpus/swe-smith.jsonl.gz") {
-        let file = flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap());
-        for line in BufReader::new(file).lines().map_while(Result::ok).take(40) {
+    if cfg!(shared) {
+        for line in shared::reader("corpus/swe-smith.jsonl.gz").lines().map_while(Result::ok).take(40) {
             text.push_str(&line);
         }
     }
@@ -68,7 +69,7 @@ async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
     assert!(snapshot["tokens"].as_u64().unwrap() >= 2_000_000, "{snapshot}");
 
     let begun = app.post(&format!("{session}/compact"), json!({"strategy": "llm_summarize"})).await.expect(202);
-    let done = ended(&app, &begun["id"], 300).await;
+    let done = ended_while_asking(&app, &begun["id"], &upstream).await;
     let result = &done["result"];
     assert_eq!((&done["status"], &result["fallback"]["used"]), (&json!("succeeded"), &json!(false)), "{done}");
     let requests = upstream.requests();
@@ -89,6 +90,22 @@ async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
         assert!(counted.max(quarters) + answer <= WINDOW.into(), "{counted} {quarters} {answer}");
     }
     covered(&requests, result["messages_summarized"].as_u64().unwrap());
+}
+
+/// Waits for the end of a compaction as long as it goes on asking its model.
+async fn ended_while_asking(app: &App, id: &Value, upstream: &PlayedUpstream) -> Value {
+    let path = format!("/v1/compactions/{}", id.as_str().unwrap());
+    loop {
+        let asked = upstream.calls();
+        let done = eventually("a compaction asks again or ends", async || {
+            let compaction = app.get(&path).await.expect(200);
+            let has_ended = !["queued", "running"].contains(&compaction["status"].as_str().unwrap());
+            (has_ended || upstream.calls() > asked).then_some((has_ended, compaction))
+        });
+        if let (true, compaction) = done.await {
+            return compaction;
+        }
+    }
 }
 
 /// Each summarised message begins in exactly one part, and the parts, ordered, are the transcript.

@@ -1,7 +1,5 @@
 //! Cancelling what started by itself, and entries that are pinned.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -10,9 +8,8 @@ use crate::played_upstream::{Behaviour, PlayedUpstream};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_compaction_does_not_start_again_at_once() {
-    let slow = Behaviour::Slow(Duration::from_secs(30), "## Goal\n- rename".to_owned());
-    let played = PlayedUpstream::start(slow).await;
-    let app = App::fresh(&upstream(&played.base_url(), "60000"));
+    let played = PlayedUpstream::start(Behaviour::Held("## Goal\n- rename".to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let settings = json!({"context_window": 12_000, "reserve_tokens": 2_000, "keep_recent_tokens": 1_000,
         "ahead_at": null, "strategy": "llm_summarize"});
     let session = app.session(json!({"settings": settings})).await;

@@ -1,7 +1,5 @@
 //! Leaving a branch: where the leaf lands, and what the summary of what was left says.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -147,8 +145,8 @@ async fn instructions_join_the_prompt_or_take_its_place() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_longer_than_asked() {
-    let played = PlayedUpstream::start(Behaviour::Slow(Duration::from_secs(30), SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "60000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let session = filled(&app, by_hand(), 4).await;
     let before = path(&app, &session).await;
     let body = json!({"summarize": true, "wait": 0.3});
@@ -188,15 +186,15 @@ async fn an_upstream_that_fails_is_stood_in_for_or_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_during_the_summary_is_told_too() {
-    let slow = Behaviour::Slow(Duration::from_millis(1500), SUMMARY.to_owned());
-    let played = PlayedUpstream::start(slow).await;
-    let app = App::fresh(&upstream(&played.base_url(), "20000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let session = filled(&app, by_hand(), 3).await;
     let before = path(&app, &session).await;
     let append = async {
         played.wait_for_calls(1).await;
         played.play(Behaviour::good());
         app.append(&session, "openai_chat", json!(turns(20..21, 5))).await;
+        played.release();
     };
     let (moved, ()) = tokio::join!(summarized(&app, &session, &before[3]["id"]), append);
     assert_eq!(played.requests().len(), 2);
@@ -208,16 +206,20 @@ async fn what_comes_during_the_summary_is_told_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_compaction_and_a_departure_leave_each_other_whole() {
-    let slow = Behaviour::Slow(Duration::from_millis(1200), SUMMARY.to_owned());
-    let played = PlayedUpstream::start(slow).await;
-    let app = App::fresh(&upstream(&played.base_url(), "20000"));
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = path(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
     played.wait_for_calls(1).await;
-    let moved = summarized(&app, &session, &before[39]["id"]).await;
+    let both = async {
+        played.wait_for_calls(2).await;
+        played.play(Behaviour::good());
+        played.release();
+    };
+    let (moved, ()) = tokio::join!(summarized(&app, &session, &before[39]["id"]), both);
     assert!(moved["summary_entry_id"].is_string());
-    let done = ended(&app, &id, 30).await;
+    let done = ended(&app, &id).await;
     println!("left during the summary: {} {}", done["status"], done["result"]["skip_reason"]);
     let leaf = app.get(&session).await.expect(200)["leaf_id"].clone();
     let now = path(&app, &session).await;

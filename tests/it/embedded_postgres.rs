@@ -1,13 +1,14 @@
 //! The embedded server: started once, shared, started again, and never losing what was committed.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use contextd::lifecycle::embedded_postgres::{EmbeddedPostgres, StartError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+
+use crate::patience::eventually;
 
 async fn start(data_dir: &Path) -> EmbeddedPostgres {
     let pg_bin = std::env::var_os("CONTEXTD_PG_BIN").map(PathBuf::from);
@@ -20,14 +21,10 @@ async fn pool(server: &EmbeddedPostgres) -> PgPool {
 
 /// Asks until the server answers.
 async fn rows(pool: &PgPool) -> i64 {
-    let asked = Instant::now();
-    loop {
-        match sqlx::query_scalar("SELECT count(*) FROM kept").fetch_one(pool).await {
-            Ok(count) => return count,
-            Err(error) => assert!(asked.elapsed() < Duration::from_secs(30), "the server did not come back: {error}"),
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the server comes back", async || {
+        sqlx::query_scalar("SELECT count(*) FROM kept").fetch_one(pool).await.ok()
+    })
+    .await
 }
 
 async fn keep_a_row(pool: &PgPool) {

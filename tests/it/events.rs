@@ -4,13 +4,12 @@ mod reader;
 mod replicas;
 mod store;
 
-use std::time::Duration;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
+use crate::patience::eventually;
 use reader::*;
 
 const PAIRED: [&str; 5] = ["queued", "started", "before", "after", "succeeded"];
@@ -180,16 +179,10 @@ async fn streams_are_limited_and_end_with_the_service() {
     refused.assert_problem(429, "too_many_streams");
     assert!(refused.header("retry-after").is_some());
     drop(streams.pop());
-    let freed = tokio::time::timeout(Duration::from_secs(20), async {
-        loop {
-            let response = request(&app.url("/v1/events"), None, None).await;
-            if response.status() == 200 {
-                break response;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+    let freed = eventually("a place is given back", async || {
+        Some(request(&app.url("/v1/events"), None, None).await).filter(|response| response.status() == 200)
     });
-    streams.push(Reader::of(freed.await.expect("a place is given back")));
+    streams.push(Reader::of(freed.await));
     let from = std::time::Instant::now();
     let (status, _again) = tokio::task::block_in_place(|| app.stop_and_restart());
     assert!(status.success(), "{status}");

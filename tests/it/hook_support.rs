@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::app::App;
+use crate::patience::until;
 
 /// How the receiver answers.
 #[derive(Debug, Clone)]
@@ -92,14 +93,9 @@ impl Receiver {
         format!("/v1/hooks/{}", hook["id"].as_str().unwrap())
     }
 
-    /// Waits until so many messages have come; panics after ten seconds.
+    /// Waits until so many messages have come.
     pub async fn wait_for(&self, count: usize) -> Vec<Message> {
-        let arrived = tokio::time::timeout(Duration::from_secs(10), async {
-            while self.messages().len() < count {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        });
-        arrived.await.unwrap_or_else(|_| panic!("{} of {count} messages came", self.messages().len()));
+        until(&format!("{count} messages come"), async || self.messages().len() >= count).await;
         self.messages()
     }
 }

@@ -4,13 +4,15 @@
 use contextd::domain::hook::{Event, OnError};
 use contextd::service::error::ServiceError;
 use contextd::service::hooks::NewHook;
-use contextd::service::state::{PageRequest, Tenant};
+use contextd::service::page::PageRequest;
+use contextd::service::tenant::Tenant;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use crate::app::App;
 use crate::drill_support::*;
 use crate::hook_support::{Receiver, Reply};
+use crate::patience::eventually;
 use crate::played_upstream::{Behaviour, PlayedUpstream};
 use crate::queue_support::tenant;
 use crate::service_support::Stage;
@@ -44,14 +46,10 @@ async fn deliveries(app: &App, hook: &str) -> Vec<Value> {
 
 /// Waits until the newest delivery of a hook has this status.
 async fn delivered(app: &App, hook: &str, status: &str) -> Value {
-    for _ in 0..200 {
-        let newest = deliveries(app, hook).await.into_iter().next().unwrap_or_default();
-        if newest["status"] == status {
-            return newest;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("{:?}", deliveries(app, hook).await);
+    eventually(&format!("the newest delivery is {status}"), async || {
+        deliveries(app, hook).await.into_iter().next().filter(|newest| newest["status"] == status)
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,7 +189,10 @@ async fn a_hook_may_pass_cancel_and_replace() {
     receiver.play(|_, _| Reply::Json(json!({"compaction": {"summary": SUMMARY}})));
     let (_, done) = compacted(&app, json!({})).await;
     let reports = done["result"]["hooks"].as_array().unwrap();
-    assert_eq!(reports.iter().map(|report| report["outcome"].as_str().unwrap()).collect::<Vec<_>>(), ["replaced"; 2]);
+    assert_eq!(
+        reports.iter().map(|report| report["outcome"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["unused", "replaced"]
+    );
     assert!(done["result"]["summary"].as_str().unwrap().contains("The second hook"), "{done}");
 }
 
@@ -406,6 +407,120 @@ async fn a_move_waits_for_its_hooks() {
     assert_eq!(receiver.messages().len(), 1, "nobody is asked about a move to where the leaf is, or to nowhere");
     app.patch(&hook, json!({"on_error": "continue"})).await.expect(200);
     assert_eq!(navigate(target).await.expect(200)["leaf_id"], *target);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_that_a_hook_gives_for_a_branch_is_used_or_its_delivery_says_why_not() {
+    let (app, _file) = instance("");
+    let told = "## Goal\n- Told by a hook: the first attempt at request 1 was left, src/module_1.rs is renamed.";
+    let receiver = Receiver::start(Reply::Json(json!({"compaction": {"summary": told}, "colour": "red"}))).await;
+    let hook = receiver.register(&app, &["before_navigate"], json!({})).await;
+    let session = filled(&app, by_hand(), 3).await;
+    let entries = all(&app, &format!("{session}/entries")).await;
+    let outcome = async || {
+        let newest = deliveries(&app, &hook).await.remove(0);
+        assert_eq!(newest["status"], "delivered", "{newest}");
+        (newest["outcome"].as_str().unwrap().to_owned(), newest["outcome_detail"].as_str().unwrap_or("").to_owned())
+    };
+    let navigate = async |body: Value| app.post(&format!("{session}/navigate"), body).await.expect(200);
+
+    let moved = navigate(json!({"target_id": entries[3]["id"], "summarize": true})).await;
+    assert!(moved["summary"]["text"].as_str().unwrap().contains("Told by a hook"), "{moved}");
+    assert_eq!(moved["summary"]["upstream"]["name"], Value::Null, "{moved}");
+    assert_eq!(outcome().await, ("replaced".to_owned(), "not used: `colour`".to_owned()));
+
+    navigate(json!({"target_id": entries[11]["id"]})).await;
+    assert_eq!(outcome().await, ("unused".to_owned(), "the caller wants no summary".to_owned()));
+
+    let long = format!("{told} {}", "It went on and on. ".repeat(2_000));
+    receiver.play(move |_, _| Reply::Json(json!({"compaction": {"summary": long}})));
+    let moved = navigate(json!({"target_id": entries[3]["id"], "summarize": true})).await;
+    assert!(!moved["summary"]["text"].as_str().unwrap().contains("Told by a hook"), "{moved}");
+    let (failed, why) = outcome().await;
+    assert_eq!(failed, "failed");
+    assert!(!why.is_empty());
+
+    app.patch(&hook, json!({"on_error": "cancel"})).await.expect(200);
+    let body = json!({"target_id": entries[11]["id"], "summarize": true});
+    let answer = app.post(&format!("{session}/navigate"), body).await;
+    // From the third turn's side there is only the little that came after the move: it may be told, or not.
+    assert!(answer.status == 409 || outcome().await.0 == "unused", "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_a_compaction_does_not_use_are_named() {
+    let (app, _file) = instance("");
+    let receiver = Receiver::start(Reply::Json(json!({"text": "Shown in place of it.", "summary": 3}))).await;
+    let hook = receiver.register(&app, &["format_messages"], json!({})).await;
+    let (_, done) = compacted(&app, json!({"strategy": "llm_summarize"})).await;
+    assert_eq!(report(&done).0, "unused", "no model was asked: {done}");
+    let delivery = deliveries(&app, &hook).await.remove(0);
+    assert_eq!((&delivery["outcome"], &delivery["status"]), (&json!("unused"), &json!("delivered")), "{delivery}");
+    assert!(delivery["outcome_detail"].as_str().unwrap().contains("no model"), "{delivery}");
+    app.delete(&hook).await;
+
+    receiver.play(|_, _| Reply::Json(json!({"compaction": {"summary": SUMMARY}})));
+    let hook = receiver.register(&app, &["before_compact"], json!({})).await;
+    let (_, done) = compacted(&app, json!({"strategy": "mask"})).await;
+    assert_eq!(report(&done).0, "unused", "{done}");
+    assert_eq!(deliveries(&app, &hook).await[0]["outcome"], "unused");
+
+    let second = Receiver::start(Reply::Json(json!({"compaction": {"summary": SUMMARY}}))).await;
+    let later = second.register(&app, &["before_compact"], json!({})).await;
+    let (_, done) = compacted(&app, json!({})).await;
+    assert_eq!(done["result"]["hooks"][1]["outcome"], "replaced", "{done}");
+    assert_eq!(deliveries(&app, &later).await[0]["outcome"], "replaced");
+    let first = deliveries(&app, &hook).await.remove(0);
+    assert_eq!((&first["outcome"], report(&done).0), (&json!("unused"), &json!("unused")), "{first}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_reads_of_any_answer_is_named() {
+    let (app, _file) = instance("");
+    let receiver = Receiver::start(Reply::Json(json!({}))).await;
+    let hook = receiver.register(&app, &["build_summary"], json!({})).await;
+    let named = async |event: &str, answer: Value, strategy: &str| {
+        app.patch(&hook, json!({"events": [event]})).await.expect(200);
+        receiver.play(move |_, _| Reply::Json(answer.clone()));
+        let (_, done) = compacted(&app, json!({"strategy": strategy})).await;
+        let newest = deliveries(&app, &hook).await.remove(0);
+        assert_eq!((&newest["event"], &newest["status"]), (&json!(event), &json!("delivered")), "{newest}");
+        assert_eq!(*report(&done).0, newest["outcome"], "{done}");
+        let detail = newest["outcome_detail"].as_str().unwrap_or_default().to_owned();
+        (newest["outcome"].as_str().unwrap().to_owned(), detail)
+    };
+    let (passed, replaced) = (|why: &str| ("passed".into(), why.into()), |why: &str| ("replaced".into(), why.into()));
+    let summary = json!({"summary": SUMMARY, "details": {"read_files": ["a"], "note": 1}, "text": "T"});
+    let of_summary = named("build_summary", summary, "llm_summarize").await;
+    assert_eq!(of_summary, replaced("not used: `text`, `details.note`"));
+    let nothing = named("build_summary", json!({"compaction": {"summary": SUMMARY}}), "llm_summarize").await;
+    assert_eq!(nothing, passed("not used: `compaction`"));
+    let nothing = named("prune_tool_results", json!({"results": [], "summary": SUMMARY}), "prune").await;
+    assert_eq!(nothing, passed("not used: `summary`"));
+    let results = json!([{"tool_call_id": "call_3", "text": "renamed", "is_error": false}]);
+    let shorter = named("prune_tool_results", json!({"results": results}), "prune").await;
+    assert_eq!(shorter, replaced("not used: `results.is_error`"));
+
+    // Nobody asks these anything.
+    let answer = json!({"cancel": true, "compaction": {"summary": SUMMARY}});
+    for event in ["after_compact", "after_navigate", "chapter_requested"] {
+        app.patch(&hook, json!({"events": [event]})).await.expect(200);
+        let answer = answer.clone();
+        receiver.play(move |_, _| Reply::Json(answer.clone()));
+        let mut settings = by_hand();
+        settings["chaptering_trigger"] = if event == "chapter_requested" { json!(100) } else { Value::Null };
+        let session = filled(&app, settings, 20).await;
+        if event == "after_navigate" {
+            let target = all(&app, &format!("{session}/entries")).await[3]["id"].clone();
+            app.post(&format!("{session}/navigate"), json!({"target_id": target})).await.expect(200);
+        }
+        if event == "after_compact" {
+            assert_eq!(compact(&app, &session, json!({})).await["status"], "succeeded");
+        }
+        let told = delivered(&app, &hook, "delivered").await;
+        let found = (&told["event"], &told["outcome"], &told["outcome_detail"]);
+        assert_eq!(found, (&json!(event), &json!("unused"), &json!("not used: `cancel`, `compaction`")), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

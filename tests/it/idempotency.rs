@@ -1,13 +1,17 @@
 //! The promise of `seal`: effect and answer land together or not at all, and only once.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contextd::service::error::ServiceError;
 use contextd::service::idempotency::{Answer, IN_PROGRESS, Keyed, Known, Outcome, seal, under};
-use contextd::service::state::{Options, Service, Tenant};
+use contextd::service::state::{Options, Service};
+use contextd::service::tenant::Tenant;
 use sqlx::PgPool;
 use uuid::Uuid;
+
+use crate::patience::until_blocked;
 
 const TENANT: Tenant = Tenant(Uuid::from_u128(1));
 
@@ -19,14 +23,14 @@ async fn service() -> Service {
 }
 
 fn keyed(request: u8) -> Arc<Keyed> {
-    Arc::new(Keyed::new(TENANT, "key".to_owned(), [request; 32]))
+    Arc::new(Keyed::new(TENANT, "key".to_owned(), [request; 32], None))
 }
 
-/// One use case: waits, seals, waits, commits or rolls back.
-async fn work(pool: &PgPool, answer: &str, hold: Duration, commit: bool) -> Result<(), ServiceError> {
+/// One use case: seals, waits for `held`, commits or rolls back.
+async fn work(pool: &PgPool, answer: &str, held: impl Future<Output = ()>, commit: bool) -> Result<(), ServiceError> {
     let mut tx = pool.begin().await?;
     seal(&mut tx, Outcome::Created, &answer).await?;
-    tokio::time::sleep(hold).await;
+    held.await;
     if commit {
         tx.commit().await?
     } else {
@@ -39,14 +43,14 @@ async fn work(pool: &PgPool, answer: &str, hold: Duration, commit: bool) -> Resu
 async fn an_answer_is_known_once_its_effect_is_committed() {
     let service = service().await;
     let request = keyed(1);
-    under(request.clone(), work(service.pool(), "lost", Duration::ZERO, false)).await.unwrap();
+    under(request.clone(), work(service.pool(), "lost", ready(()), false)).await.unwrap();
     assert_eq!(service.known_answer(&request).await.unwrap(), Known::Nothing);
 
-    under(request.clone(), work(service.pool(), "kept", Duration::ZERO, true)).await.unwrap();
+    under(request.clone(), work(service.pool(), "kept", ready(()), true)).await.unwrap();
     let kept = Answer { status: 201, body: "\"kept\"".to_owned() };
     assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(kept));
     assert_eq!(service.known_answer(&keyed(2)).await.unwrap(), Known::Reused);
-    let foreign = Keyed::new(Tenant(Uuid::from_u128(2)), "key".to_owned(), [1; 32]);
+    let foreign = Keyed::new(Tenant(Uuid::from_u128(2)), "key".to_owned(), [1; 32], None);
     assert_eq!(service.known_answer(&foreign).await.unwrap(), Known::Nothing);
 
     let full = Answer { status: 200, body: "\"more\"".to_owned() };
@@ -60,13 +64,17 @@ async fn an_answer_is_known_once_its_effect_is_committed() {
 #[tokio::test]
 async fn of_two_at_once_one_acts_and_the_other_steps_back() {
     let service = service().await;
-    let hold = Duration::from_millis(200);
     for (commit, second_acts) in [(false, true), (true, false)] {
         sqlx::query("DELETE FROM idempotency_keys").execute(service.pool()).await.unwrap();
-        let first = under(keyed(1), work(service.pool(), "first", hold, commit));
+        let (sealed, is_sealed) = tokio::sync::oneshot::channel();
+        let held = async {
+            sealed.send(()).unwrap();
+            until_blocked(service.pool()).await;
+        };
+        let first = under(keyed(1), work(service.pool(), "first", held, commit));
         let second = async {
-            tokio::time::sleep(hold / 4).await;
-            under(keyed(1), work(service.pool(), "second", Duration::ZERO, true)).await
+            is_sealed.await.unwrap();
+            under(keyed(1), work(service.pool(), "second", ready(()), true)).await
         };
         let (first, second) = tokio::join!(first, second);
         first.unwrap();
@@ -84,9 +92,9 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
 #[tokio::test]
 async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
     let service = service().await;
-    work(service.pool(), "free", Duration::ZERO, true).await.unwrap();
+    work(service.pool(), "free", ready(()), true).await.unwrap();
     assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);
-    under(keyed(1), work(service.pool(), "kept", Duration::ZERO, true)).await.unwrap();
+    under(keyed(1), work(service.pool(), "kept", ready(()), true)).await.unwrap();
     assert_eq!(service.purge_idempotency_keys(Duration::from_secs(60)).await.unwrap(), 0);
     assert_eq!(service.purge_idempotency_keys(Duration::ZERO).await.unwrap(), 1);
     assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);

@@ -98,7 +98,7 @@ fn no_invariant_fails() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without a message").to_owned()
 }

@@ -1,18 +1,23 @@
 //! The arrows between the layers: read from the source, refused when there is one too many.
 
-use std::collections::BTreeSet;
+mod arrows;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 7] = [
+const LAYERS: [(&str, &[&str], &[&str]); 8] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
+    ("background", &[], &["axum", "sqlx", "reqwest"]),
     ("llm", &["domain"], &["axum", "sqlx"]),
     ("hooks", &["domain"], &["axum", "sqlx"]),
-    ("service", &["domain", "store", "hooks"], &["axum", "reqwest"]),
+    ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("worker", &["service", "store", "llm", "domain"], &["axum"]),
+    ("worker", &["background", "service", "store", "llm", "domain"], &["axum"]),
 ];
+/// What tests alone use: `tests/support`.
+const TEST_SUPPORT: &str = "shared";
 /// May use everything.
 const COMPOSITION: [&str; 5] = ["cli", "config", "lifecycle", "lib", "main"];
 
@@ -98,7 +103,7 @@ fn layers_use_only_what_is_below_them() {
             continue;
         };
         for used in used_modules(&source) {
-            if used != layer && !allowed.contains(&used.as_str()) {
+            if used != layer && used != TEST_SUPPORT && !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{}: {layer} uses {used}", relative.display()));
             }
         }
@@ -111,6 +116,54 @@ fn layers_use_only_what_is_below_them() {
     };
     wrong.extend(seen.iter().filter(|layer| !placed(layer)).map(|layer| format!("src/{layer}: in no layer")));
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The files of `src`, and the arrows between them.
+fn arrows_of_files() -> arrows::Arrows {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    arrows::of_files(&root, &files)
+}
+
+#[test]
+fn no_files_use_one_another_in_a_circle() {
+    let circles = arrows::circles(&arrows_of_files());
+    assert!(circles.is_empty(), "{circles:#?}");
+}
+
+/// A room is a folder of the domain, with the file that bears its name.
+#[test]
+fn no_rooms_of_the_domain_use_one_another_in_a_circle() {
+    let files = arrows_of_files();
+    let room = |module: &arrows::Module| (module.first()? == "domain").then(|| module.get(..2).map(<[_]>::to_vec))?;
+    let rooms = arrows::between(&files, room);
+    assert!(rooms.len() > 8, "{rooms:?}");
+    let circles = arrows::circles(&rooms);
+    assert!(circles.is_empty(), "{circles:#?}");
+}
+
+#[test]
+fn circles_can_be_seen() {
+    let sources = |all: &[(&str, &str)]| -> BTreeMap<arrows::Module, String> {
+        let module = |path: &str| path.split('/').map(str::to_owned).collect();
+        all.iter().map(|(path, code)| (module(path), arrows::code_of(code))).collect()
+    };
+    let circles = |all: &[(&str, &str)]| -> Vec<String> {
+        let found = arrows::circles(&arrows::of_sources(&sources(all)));
+        found.iter().map(|circle| circle.iter().map(|module| module.join("/")).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let parent = ("a", "mod b;\nuse b::run;\npub struct Of;");
+    assert_eq!(circles(&[parent, ("a/b", "use super::Of;\npub fn run(of: Of) {}")]), ["a a/b"]);
+    assert_eq!(circles(&[parent, ("a/b", "pub fn run(of: super::Of) {}")]), ["a a/b"]);
+    assert_eq!(circles(&[parent, ("a/b", "// super::Of\nconst A: &str = \"crate::a::Of\";")]), [""; 0]);
+    assert_eq!(circles(&[parent, ("a/b", "#[cfg(test)]\nmod tests {\n    use crate::a::Of;\n}")]), [""; 0]);
+    // What a parent only passes on is its child's.
+    let passing = ("a", "mod b;\nmod c;\nuse c::run;\npub use b::{Of, With};");
+    assert_eq!(circles(&[passing, ("a/b", "pub struct Of;"), ("a/c", "use super::{Of, With};")]), [""; 0]);
+    assert_eq!(circles(&[passing, ("a/b", "use super::c;"), ("a/c", "use crate::a::b::Of;")]), ["a/b a/c"]);
+    let three = [("a", "use crate::b::{c::X, Y};"), ("b", "use crate::z;"), ("b/c", ""), ("z", "use crate::a::W;")];
+    assert_eq!(circles(&three), ["a b z"]);
 }
 
 #[test]

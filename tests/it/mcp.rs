@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use contextd::api::{self, AppState};
 use contextd::llm::Upstreams;
-use contextd::service::state::Tenant;
+use contextd::service::tenant::Tenant;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -290,6 +291,7 @@ async fn a_key_opens_the_sessions_of_its_tenant_and_no_others() {
         dev: false,
         dev_tenant: None,
         summariser: Arc::new(Upstreams::new(Vec::new(), None).unwrap()),
+        bounds: Arc::new(api::Bounds::new(Duration::from_secs(60), Duration::from_secs(60), 1 << 28, 1 << 27)),
         ready: Default::default(),
         max_body: 1 << 20,
         metrics: api::install_metrics().unwrap(),

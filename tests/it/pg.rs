@@ -27,15 +27,30 @@ pub async fn url() -> String {
     format!("postgres://{}@{socket}/{}?sslmode=disable", options.get_username(), options.get_database().unwrap())
 }
 
-async fn fresh() -> PgConnectOptions {
+/// How to connect to the server itself.
+pub async fn options() -> PgConnectOptions {
+    SERVER.get_or_init(start).await.options().clone()
+}
+
+/// How to connect to a fresh database with the current schema.
+pub async fn fresh() -> PgConnectOptions {
     let server = SERVER.get_or_init(start).await;
     let name = format!("test_{}", COUNTER.fetch_add(1, Ordering::Relaxed));
     execute(server.options(), format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
     server.options().clone().database(&name)
 }
 
+/// What the server has logged, beside its data.
+pub fn log_file() -> PathBuf {
+    data_dir().join("postgres.log")
+}
+
+fn data_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("postgres-{}", std::process::id()))
+}
+
 async fn start() -> EmbeddedPostgres {
-    let data_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("postgres-{}", std::process::id()));
+    let data_dir = data_dir();
     remove_at_exit(&data_dir);
     let pg_bin = std::env::var_os("CONTEXTD_PG_BIN").map(PathBuf::from);
     let server = EmbeddedPostgres::start(&data_dir, pg_bin.as_deref()).await.unwrap();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
+use crate::shared;
 
 /// A session file as pi reads it. Written from pi's rules and not from our code.
 struct PiFile {
@@ -293,11 +294,9 @@ async fn what_pi_has_no_place_for_is_not_lost() {
 }
 
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn the_command_line_takes_a_file_of_version_1_and_gives_one_of_version_3() {
-    let Some(corpus) = shared("corpus/pi-mono.jsonl.gz") else { return };
-    let mut text = String::new();
-    let file = std::fs::File::open(corpus).unwrap();
-    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
+    let text = shared::text("corpus/pi-mono.jsonl.gz");
     let folder = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use contextd::domain::format::Format;
-use contextd::domain::settings::Strategy;
+use contextd::domain::model::format::Format;
+use contextd::domain::model::strategy::Strategy;
 use contextd::llm::Upstreams;
 use contextd::service::append::Append;
 use contextd::service::compactions::{CompactRequest, Compaction, Status};
 use contextd::service::sessions::{NewSession, SessionPatch};
-use contextd::service::state::{Options, Service, Tenant};
+use contextd::service::state::{Options, Service};
+use contextd::service::tenant::Tenant;
 use contextd::worker::{Jobs, Worker, WorkerOptions};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -16,6 +17,7 @@ use sqlx::PgPool;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
+use crate::patience::PATIENCE;
 use crate::pg::database;
 use crate::queue_support::{counts, tenant};
 
@@ -48,7 +50,7 @@ async fn playing(pool: &PgPool) -> (Service, Tenant, Uuid, DropGuard) {
 }
 
 async fn compact(service: &Service, tenant: Tenant, session: Uuid, request: CompactRequest) -> Compaction {
-    service.compact(tenant, session, request, Some(Duration::from_secs(20))).await.unwrap()
+    service.compact(tenant, session, request, Some(PATIENCE)).await.unwrap()
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contextd::store::queue::{self, Completed, Enqueued, Retried};
 
+use crate::patience::until_blocked;
 use crate::pg::database;
 use crate::queue_support::*;
 
@@ -127,7 +128,7 @@ async fn a_rerun_asked_for_during_the_commit_is_not_lost() {
         let (pool, job) = (pool.clone(), job.clone());
         async move { complete(&pool, &job).await }
     });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until_blocked(&pool).await;
     assert!(!finishing.is_finished(), "the finish waits for the request's transaction");
     asking.commit().await.unwrap();
     assert_eq!(finishing.await.unwrap(), Completed::Rerun);

@@ -1,24 +1,29 @@
 //! The worker against a real database.
 
 use std::collections::HashMap;
-use std::future::{Future, pending};
+use std::future::pending;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use contextd::store::queue::{self, Completed, Job};
 use contextd::worker::{Handler, Outcome, Worker, WorkerOptions};
 use sqlx::PgPool;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::patience::{PATIENCE, until};
 use crate::pg::database;
 use crate::queue_support::*;
 
 /// What the test's jobs do.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Behaviour {
     Finish(Duration),
+    /// Ends when it is told to.
+    FinishAt(Arc<Notify>),
     Hang,
     Fail,
     Panic,
@@ -43,13 +48,18 @@ impl Handler for Recorder {
     async fn run(&self, job: &Job) -> Outcome {
         *self.runs.lock().unwrap().entry(job.id).or_default() += 1;
         let _guard = CountDrop(self.dropped.clone());
-        match self.behaviour {
+        match &self.behaviour {
             Behaviour::Finish(time) => {
-                tokio::time::sleep(time).await;
+                tokio::time::sleep(*time).await;
                 match complete(&self.pool, job).await {
                     Completed::LeaseLost => Outcome::LeaseLost,
                     Completed::Done | Completed::Rerun => Outcome::Done,
                 }
+            }
+            Behaviour::FinishAt(gate) => {
+                gate.notified().await;
+                assert_eq!(complete(&self.pool, job).await, Completed::Done);
+                Outcome::Done
             }
             Behaviour::Hang => pending().await,
             Behaviour::Fail => Outcome::Retry("it failed".into()),
@@ -76,21 +86,13 @@ impl Recorder {
 
 fn quick() -> WorkerOptions {
     WorkerOptions {
-        lease: Duration::from_millis(900),
+        lease: Duration::from_secs(4),
         poll: Duration::from_millis(50),
         reap: Duration::from_millis(100),
         retry_base: Duration::from_millis(1),
         retry_max: Duration::from_millis(5),
         shutdown: Duration::from_millis(200),
         ..WorkerOptions::default()
-    }
-}
-
-async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
-    let started = Instant::now();
-    while !condition().await {
-        assert!(started.elapsed() < Duration::from_secs(20), "never came true: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -116,9 +118,18 @@ async fn the_heartbeat_carries_a_job_past_its_lease() {
     let pool = database().await;
     let tenant = tenant(&pool).await;
     fill(&pool, tenant, 1).await;
-    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(2_500)));
+    let gate = Arc::new(Notify::new());
+    let recorder = Recorder::new(&pool, Behaviour::FinishAt(gate.clone()));
     let (_worker, _) = recorder.start(quick());
     let (_other, _) = recorder.start(quick());
+    until("the job runs", async || recorder.runs() == [1]).await;
+    let leased = "SELECT lease_until FROM jobs";
+    let first_end: DateTime<Utc> = sqlx::query_scalar(leased).fetch_one(&pool).await.unwrap();
+    until("its first lease is over", async || {
+        sqlx::query_scalar("SELECT clock_timestamp() > $1").bind(first_end).fetch_one(&pool).await.unwrap()
+    })
+    .await;
+    gate.notify_one();
     until("the job is done", async || counts(&pool).await == (0, 0, 0)).await;
     assert_eq!(recorder.runs(), [1]);
 }
@@ -174,11 +185,13 @@ async fn shutdown_lets_a_job_finish_in_time() {
     let pool = database().await;
     let tenant = tenant(&pool).await;
     fill(&pool, tenant, 3).await;
-    let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(300)));
-    let options = WorkerOptions { concurrency: 1, shutdown: Duration::from_secs(10), ..quick() };
+    let gate = Arc::new(Notify::new());
+    let recorder = Recorder::new(&pool, Behaviour::FinishAt(gate.clone()));
+    let options = WorkerOptions { concurrency: 1, shutdown: PATIENCE, ..quick() };
     let (worker, shutdown) = recorder.start(options);
     until("a job runs", async || recorder.runs() == [1]).await;
     shutdown.cancel();
+    gate.notify_one();
     worker.await.unwrap();
     assert_eq!(counts(&pool).await, (2, 0, 0), "one finished, no other was claimed");
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::drill_support::compact;
 
 const LONG: &str = "line of the original output that is worth reading\n";
 
@@ -33,10 +34,7 @@ async fn what_each_strategy_hides_comes_back_whole() {
             {"role": "assistant", "content": "Read."}, {"role": "user", "content": "go on"}, {"role": "assistant", "content": "Yes."},
         ]);
         app.append(&session, "openai_chat", items).await;
-        let done = app
-            .post(&format!("{session}/compact"), json!({"strategy": strategy, "force": true, "wait": 20}))
-            .await
-            .expect(200);
+        let done = compact(app, &session, json!({"strategy": strategy, "force": true})).await;
         assert_eq!(done["status"], "succeeded", "{strategy}: {done}");
         let context =
             app.get(&format!("{session}/context?format=openai_chat")).await.expect(200)["messages"].to_string();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::drill_support::compact;
 
 fn said(text: &str) -> Value {
     json!({"role": "user", "content": text})
@@ -36,7 +37,7 @@ async fn everything_ever_said_is_found_also_after_a_compaction_and_on_other_bran
     let appended = app.append(&session, "openai_chat", items).await;
     let first = appended["entries"][0]["id"].clone();
     let summary = "The quagga summary of all that was done here before, in as few words as can be.";
-    app.post(&format!("{session}/compact"), json!({"summary": summary, "force": true, "wait": 20})).await.expect(200);
+    compact(app, &session, json!({"summary": summary, "force": true})).await;
     app.post(
         &format!("{session}/entries"),
         json!({"format": "openai_chat", "items": [said("an okapi aside")], "parent_id": first}),

@@ -26,7 +26,7 @@ fn start(command: &mut Command) -> (Child, String, BufReader<std::process::Child
 
 fn health(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -91,4 +91,20 @@ async fn a_named_server_is_used_once_its_schema_is_current() {
     let refused = serve().output().unwrap();
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("contextd migrate"));
+}
+
+#[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    let root = tempfile::tempdir().unwrap();
+    let lowered = r#"ulimit -Sn 256 && exec "$0" serve --dev --listen 127.0.0.1:0 --data-dir "$1""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", lowered, env!("CARGO_BIN_EXE_contextd")]).arg(root.path()).env_remove("DATABASE_URL");
+    let (mut child, _, _output) = start(&mut command);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    signal(&child, Signal::SIGTERM);
+    assert!(child.wait().unwrap().success());
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let files: Vec<&str> = files.split_whitespace().collect();
+    assert_eq!(files[0], files[1], "soft and hard: {limits}");
+    assert!(files[1].parse::<u64>().is_ok_and(|hard| hard > 256), "no test where the hard limit is so low: {limits}");
 }

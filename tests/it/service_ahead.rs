@@ -1,6 +1,7 @@
 //! Compactions prepared ahead of red: kept, committed at once, dropped where they no longer fit.
 
-use contextd::domain::compaction::{FillState, Reason};
+use contextd::domain::compaction::result::Reason;
+use contextd::domain::tokens::accounting::FillState;
 use contextd::service::append::{Append, Appended, OverflowReason};
 use contextd::service::compactions::{CompactRequest, Compaction, Status, Trigger};
 use contextd::service::navigation::Navigate;
@@ -115,8 +116,8 @@ async fn a_candidate_of_a_branch_that_was_left_is_dropped() {
     assert_eq!(red.compaction.map(|landed| (landed.id, landed.status)), Some((again.id, Status::Succeeded)));
 }
 
-fn page() -> contextd::service::state::PageRequest {
-    contextd::service::state::PageRequest { limit: 10, after: None }
+fn page() -> contextd::service::page::PageRequest {
+    contextd::service::page::PageRequest { limit: 10, after: None }
 }
 
 #[tokio::test]

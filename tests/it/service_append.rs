@@ -1,6 +1,6 @@
 //! Appends beside the common case: kept heads that are old, moved leaves, other parents.
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use contextd::service::append::Append;
 use contextd::service::compactions::CompactRequest;
 use contextd::service::error::ServiceError;

@@ -1,7 +1,7 @@
 //! Compactions as the use cases see them: one after the other, with the caller's own cut, and taken back.
 
-use contextd::domain::compaction::Reason;
-use contextd::domain::settings::Strategy;
+use contextd::domain::compaction::result::Reason;
+use contextd::domain::model::strategy::Strategy;
 use contextd::service::compactions::{CompactRequest, Status};
 use contextd::service::error::ServiceError;
 use contextd::service::navigation::Navigate;
@@ -185,7 +185,7 @@ async fn a_fork_sees_what_it_shares_and_nothing_else() {
 async fn the_parts_of_a_snapshot_add_up() {
     let stage = Stage::set(small()).await;
     let talk = stage.talk(20).await;
-    let sum = |breakdown: contextd::domain::accounting::Breakdown| {
+    let sum = |breakdown: contextd::domain::tokens::accounting::Breakdown| {
         breakdown.system + breakdown.tools + breakdown.summary + breakdown.messages + breakdown.tool_results
     };
     assert_eq!(sum(talk.snapshot.breakdown), talk.snapshot.tokens);

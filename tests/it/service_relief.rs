@@ -1,12 +1,13 @@
 //! The last resort: a context larger than the window is made to fit once, and is the same from then on.
 
-use contextd::domain::compaction::Reason;
-use contextd::domain::format::Format;
+use contextd::domain::compaction::result::Reason;
+use contextd::domain::model::format::Format;
 use contextd::service::append::Append;
 use contextd::service::compactions::{Compaction, Status};
 use contextd::service::context::{Context, Rebuild};
+use contextd::service::page::PageRequest;
 use contextd::service::sessions::SessionPatch;
-use contextd::service::state::{Options, PageRequest, Service};
+use contextd::service::state::{Options, Service};
 use contextd::store::queue;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -1,10 +1,11 @@
 //! The strategies that ask no model, as the use cases see them: what stays, what is never forgotten, and that they rest.
 
-use contextd::domain::compaction::{CompactionResult, FillState, Reason};
-use contextd::domain::settings::Strategy;
+use contextd::domain::compaction::result::{CompactionResult, Reason};
+use contextd::domain::model::strategy::Strategy;
+use contextd::domain::tokens::accounting::FillState;
 use contextd::service::compactions::{CompactRequest, Status};
+use contextd::service::page::PageRequest;
 use contextd::service::sessions::SessionPatch;
-use contextd::service::state::PageRequest;
 use serde_json::{Value, json};
 
 use crate::service_support::{Stage, assistant, calls, result, user};
@@ -95,6 +96,25 @@ async fn each_keeps_what_its_rule_says() {
     let (smart, _) = talk(Strategy::Smart).await;
     assert!(smart[1].contains("Never touch config/prod.toml"), "{}", smart[1]);
     assert_eq!(smart[smart.len() - 4..], truncated[2..]);
+}
+
+#[tokio::test]
+async fn the_room_that_the_message_does_not_take_is_for_messages() {
+    for estimator in ["praison", "o200k"] {
+        for strategy in [Strategy::Sliding, Strategy::Smart] {
+            let mut settings = settings(4_000);
+            settings["estimator"] = json!(estimator);
+            settings["anchor_first_user"] = json!(false);
+            let stage = Stage::set(settings).await;
+            let said =
+                |n: usize| [user(&format!("And what of part {n}?")), assistant(&format!("Part {n} is as it was."))];
+            stage.append((0..700).flat_map(said).collect()).await;
+            let result = done(&stage, strategy).await;
+            assert_eq!((result.target_reached, stage.snapshot().await.tokens), (Some(true), result.tokens_after));
+            let free = 4_000 - result.tokens_after;
+            assert!(free < 60, "{estimator}, {strategy:?}: {free} tokens are left of 4,000");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 //! What the tests of the use cases share: a session, its items, and a worker that a test steps by hand.
 
-use contextd::domain::accounting::Snapshot;
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
+use contextd::domain::tokens::accounting::Snapshot;
 use contextd::llm::Upstreams;
 use contextd::service::append::{Append, Appended};
 use contextd::service::compactions::{CompactRequest, Compaction};
 use contextd::service::error::{Result, ServiceError};
 use contextd::service::sessions::NewSession;
-use contextd::service::state::{Options, Service, Tenant};
+use contextd::service::state::{Options, Service};
+use contextd::service::tenant::Tenant;
 use contextd::store::queue;
 use contextd::worker::{Handler, Jobs};
 use serde_json::value::{RawValue, to_raw_value};

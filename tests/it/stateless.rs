@@ -1,6 +1,6 @@
 //! Compacting a transcript that is stored nowhere.
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use contextd::llm::Upstreams;
 use contextd::service::compactions::StatelessRequest;
 use serde_json::value::to_raw_value;

@@ -2,13 +2,16 @@
 
 mod agent;
 mod chapters;
+mod quoted;
+mod returned;
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::corpus::refused::is_broken;
 use crate::corpus::{Recording, recordings};
-use crate::drill_support::{all, by_hand, kept_items, shared, turns};
+use crate::drill_support::{all, by_hand, kept_items, turns};
 
 async fn put(app: &App, session: &str, format: &str, items: &[Value]) -> Value {
     app.put(&format!("{session}/transcript"), json!({"format": format, "items": items})).await.expect(200)
@@ -127,10 +130,9 @@ fn cuts(recording: &Recording) -> Vec<usize> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_recorded_session_grows_turn_by_turn() {
-    let Some(folder) = shared("corpus") else { return };
     let app = App::shared();
     let recordings: Vec<Recording> =
-        recordings(&folder).into_iter().filter(|one| one.items.len() <= 300 && one.format != "pi").collect();
+        recordings().into_iter().filter(|one| one.items.len() <= 300 && one.format != "pi").collect();
     let grow = async |recording: &Recording| {
         let session = app.session(json!({"settings": {"enabled": false}})).await;
         let mut faults = Vec::new();
@@ -142,7 +144,7 @@ async fn every_recorded_session_grows_turn_by_turn() {
                     faults.push(format!("{}: forked at {cut}: {:?}", recording.name, figures(&answer.body)))
                 }
                 200 => {}
-                422 => return faults,
+                422 if is_broken(&recording.name) => return faults,
                 _ => faults.push(format!("{}: {}", recording.name, answer.text)),
             }
         }

@@ -26,6 +26,8 @@ pub enum Behaviour {
     Good(String),
     /// Waits, then answers well.
     Slow(Duration, String),
+    /// Answers well once [`PlayedUpstream::release`] is called.
+    Held(String),
     /// A good answer that reports this as its usage; null: nothing.
     Usage(Value),
     /// A whole answer of no text.
@@ -112,7 +114,7 @@ pub struct PlayedUpstream {
 }
 
 #[derive(Default)]
-struct Stage(Mutex<Script>);
+struct Stage(Mutex<Script>, tokio::sync::watch::Sender<u64>);
 
 #[derive(Default)]
 struct Script {
@@ -121,6 +123,8 @@ struct Script {
     requests: Vec<PlayedRequest>,
     running: usize,
     peak: usize,
+    /// How many times what was held has been released.
+    released: u64,
 }
 
 impl PlayedUpstream {
@@ -166,15 +170,31 @@ impl PlayedUpstream {
         self.stage.script().running
     }
 
-    /// Waits until `count` requests have come; panics after ten seconds.
+    /// Waits until `count` requests have come.
     pub async fn wait_for_calls(&self, count: usize) {
-        for _ in 0..1000 {
-            if self.calls() >= count {
+        self.wait_until("requests to come", |script| script.requests.len() >= count).await;
+    }
+
+    /// Waits until exactly `count` requests are in work.
+    pub async fn wait_for_running(&self, count: usize) {
+        self.wait_until("requests in work", |script| script.running == count).await;
+    }
+
+    /// Lets the requests go on that are held now. Later ones are held again.
+    pub fn release(&self) {
+        let mut script = self.stage.script();
+        script.released += 1;
+        self.stage.1.send_replace(script.released);
+    }
+
+    async fn wait_until(&self, what: &str, condition: impl Fn(&Script) -> bool) {
+        for _ in 0..18_000 {
+            if condition(&self.stage.script()) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("{} of {count} requests came", self.calls());
+        panic!("never came true: {what}; {} came, {} are in work", self.calls(), self.running());
     }
 }
 
@@ -208,16 +228,29 @@ impl Stage {
         script.peak = script.peak.max(script.running);
         let queued = script.queue.pop_front();
         let behaviour = queued.or_else(|| script.behaviour.clone()).unwrap_or_else(Behaviour::good);
-        (behaviour, Running(self.clone()))
+        (behaviour, Running { stage: self.clone(), entered: script.released })
     }
 }
 
 /// Counts a request as running until it is answered or the client is gone.
-struct Running(Arc<Stage>);
+struct Running {
+    stage: Arc<Stage>,
+    /// How many releases there had been when it came.
+    entered: u64,
+}
+
+impl Running {
+    /// Waits for the next release.
+    async fn held(&self) {
+        let mut released = self.stage.1.subscribe();
+        // The sender lives as long as the stage.
+        let _ = released.wait_for(|count| *count > self.entered).await;
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.script().running -= 1;
+        self.stage.script().running -= 1;
     }
 }
 
@@ -227,12 +260,15 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let request = PlayedRequest { path: uri.path().to_owned(), headers, body, text };
     let Some(api) = Api::of(&request.path) else { return reply(404, &api_error("not_found", "no such path")) };
-    let (mut behaviour, _running) = stage.enter(request.clone());
+    let (mut behaviour, running) = stage.enter(request.clone());
     if let Behaviour::OverflowAbove(limit, other) = behaviour {
         behaviour = if size > limit { Behaviour::Overflow } else { *other };
     }
     if let Behaviour::Slow(pause, _) = &behaviour {
         tokio::time::sleep(*pause).await;
+    }
+    if let Behaviour::Held(_) = &behaviour {
+        running.held().await;
     }
     match behaviour {
         Behaviour::Status(code, retry_after) => {
@@ -253,7 +289,9 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
         Behaviour::Malformed => response(200, Body::from("<html>not what you expect</html>")),
         Behaviour::WrongShape => reply(200, &json!({"hello": "world"})),
         Behaviour::Huge(bytes) => response(200, huge_body(api, bytes)),
-        Behaviour::Good(text) | Behaviour::Slow(_, text) => reply(200, &api.completion(&text, Stop::End)),
+        Behaviour::Good(text) | Behaviour::Slow(_, text) | Behaviour::Held(text) => {
+            reply(200, &api.completion(&text, Stop::End))
+        }
         Behaviour::Usage(usage) => {
             let mut completion = api.completion(SUMMARY, Stop::End);
             completion["usage"] = usage;

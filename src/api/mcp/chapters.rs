@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer::{self, Answer, Refusal};
-use super::tools::{Scope, long, long_fields, read, reads, schema};
+use super::tool::{OfSession, Scope, long, long_fields, read, reads, schema};
 use crate::api::chapters::WriteChapters;
 use crate::domain::chapter;
 use crate::service::chapters::VfsNode;
@@ -48,12 +48,6 @@ pub async fn call(scope: &Scope<'_>, name: &str, arguments: JsonObject) -> Optio
         "read_chapter_file" => read_chapter_file(scope, arguments).await,
         _ => return None,
     })
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OfSession {
-    session_id: Uuid,
 }
 
 #[derive(Deserialize)]

@@ -1,20 +1,19 @@
 //! The tools: their names, what they take, what they answer.
 
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::answer::{self, Answer, Refusal};
-use crate::domain::entry::EntryType;
+use super::chapters;
+use super::tool::{OfSession, Scope, id, long, long_fields, read, reads};
+use crate::domain::model::entry_type::EntryType;
 use crate::domain::search;
-use crate::service::state::{PageRequest, Service, Tenant};
-
-/// Characters of a long text that one call shows.
-const USUAL_CHARS: usize = 20_000;
-const MOST_CHARS: usize = 200_000;
+use crate::service::page::PageRequest;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 
 /// Every tool, as clients list them.
 pub fn all() -> Vec<Tool> {
@@ -22,7 +21,7 @@ pub fn all() -> Vec<Tool> {
         "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Items to list. Default 20."},
         "cursor": {"type": "string", "description": "next_cursor of the answer before."},
     });
-    let mut tools = super::chapters::all();
+    let mut tools = chapters::all();
     tools.extend([
         reads("get_snapshot", "How full the context is: tokens, window, state, what it consists of.", &[]),
         reads(
@@ -58,37 +57,6 @@ pub fn all() -> Vec<Tool> {
     tools
 }
 
-/// The fields of a tool that shows a long text by pages.
-pub fn long_fields() -> Value {
-    json!({
-        "offset": {"type": "integer", "minimum": 0, "description": "Characters to leave out at the start. Default 0."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_CHARS,
-            "description": "Characters to show. Default 20000."},
-    })
-}
-
-pub fn reads(name: &'static str, description: &'static str, fields: &[&Value]) -> Tool {
-    let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    Tool::new(name, description, schema(fields)).with_annotations(hints)
-}
-
-fn id(description: &str) -> Value {
-    json!({"type": "string", "format": "uuid", "description": description})
-}
-
-/// Fields without a default in their description are required; `session_id` is a field of every tool.
-pub fn schema(fields: &[&Value]) -> JsonObject {
-    let mut properties = JsonObject::new();
-    properties.insert("session_id".to_owned(), id("The session (conversation)."));
-    properties.extend(fields.iter().filter_map(|fields| fields.as_object()).flat_map(Clone::clone));
-    let optional = ["offset", "limit", "cursor"];
-    let required: Vec<&String> = properties.keys().filter(|name| !optional.contains(&name.as_str())).collect();
-    let schema = json!({"type": "object", "required": required, "additionalProperties": false});
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    schema
-}
-
 /// Carries out a tool.
 ///
 /// # Errors
@@ -100,7 +68,7 @@ pub async fn call(
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
     let scope = Scope { service, tenant };
-    if let Some(answer) = super::chapters::call(&scope, name, arguments.clone()).await {
+    if let Some(answer) = chapters::call(&scope, name, arguments.clone()).await {
         return Ok(shown(answer));
     }
     let answer = match name {
@@ -117,18 +85,6 @@ pub async fn call(
 
 fn shown(answer: Answer) -> CallToolResult {
     answer.unwrap_or_else(|Refusal(text)| CallToolResult::error(vec![ContentBlock::text(text)]))
-}
-
-/// Whose context is asked about.
-pub struct Scope<'s> {
-    pub service: &'s Service,
-    pub tenant: Tenant,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OfSession {
-    session_id: Uuid,
 }
 
 #[derive(Deserialize)]
@@ -209,23 +165,10 @@ impl Scope<'_> {
     }
 }
 
-pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Refusal> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Refusal::new(format!("validation_failed: the arguments are not valid: {error}")))
-}
-
 fn page(limit: Option<i64>, cursor: Option<String>) -> Result<PageRequest, Refusal> {
     let limit = limit.unwrap_or(20);
     if !(1..=200).contains(&limit) {
         return Err(Refusal::new("validation_failed: limit must be from 1 to 200"));
     }
     Ok(PageRequest { limit, after: cursor })
-}
-
-pub fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> Answer {
-    let limit = limit.unwrap_or(USUAL_CHARS);
-    if !(1..=MOST_CHARS).contains(&limit) {
-        return Err(Refusal::new(format!("validation_failed: limit must be from 1 to {MOST_CHARS}")));
-    }
-    Ok(answer::text(text, offset.unwrap_or(0), limit))
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::fold::{Fold, ShownFold};
 use super::tasks::{Refusal, Span};
-use crate::domain::entry::{EntryHead, EntryType};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::fold::{Fold, ShownFold};
 
 /// A range that can be closed, as places in the folded path and depths.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! What stands in a chapter's folder: which events, under which names.
 
-use super::{Chapter, Fold};
-use crate::domain::entry::{EntryHead, EntryType};
+use super::Chapter;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::fold::Fold;
 
 /// The depths of a chapter that lie in none of its nested ones, inclusive, ascending.
 pub fn own_depths(chapter: &Chapter) -> Vec<(i64, i64)> {

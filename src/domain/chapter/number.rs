@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::format::Format;
-use crate::domain::json::parse_lenient;
+use crate::domain::model::format::Format;
+use crate::domain::model::json::parse_lenient;
 
 /// What stands before a task's first words.
 pub fn prefix(number: usize) -> String {

@@ -2,16 +2,17 @@
 //! where they are not at hand. Two differences are meant: a task in progress can't be closed, and slugs are stored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
 
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::tests::told;
 use super::*;
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::message::Role;
-use crate::domain::prepare::tests::entry;
+use crate::domain::compaction::prepare::tests::entry;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::shared;
 
 /// The path with its chapters in place, as a view is planned on.
 pub fn folded(path: &[EntryHead], folds: &[ShownFold]) -> Vec<EntryHead> {
@@ -202,14 +203,9 @@ fn check_case(case: &Value, out: &Value) {
 }
 
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn agex_would_have_done_the_same() {
-    let root = std::env::var_os("CONTEXTD_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let file = root.join("oracle/agex/chapters.ndjson");
-    let Ok(golden) = std::fs::read_to_string(&file) else {
-        println!("skipped: {} is not there", file.display());
-        return;
-    };
+    let golden = shared::text("oracle/agex/chapters.ndjson");
     let mut checked = 0;
     for line in golden.lines() {
         let line: Value = serde_json::from_str(line).unwrap();

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// How the prompt begins. A message that begins so is no task of its own when it comes back with the transcript.
-const OPENING: &str = "[chapter task]";
+use crate::domain::model::chapter_task::OPENING;
 
 /// The prompt around the task index, one line per task.
 pub fn prompt(index: &str) -> String {
@@ -18,11 +17,6 @@ and their reasons, exact names, paths, ids and figures, what failed, what is lef
 - A task in progress or with an open tool call can't be closed. Ranges must not overlap.\n\
 - If nothing should be closed now, send an empty list."
     )
-}
-
-/// Whether a user's message is that prompt.
-pub fn asks_for_chapters(text: &str) -> bool {
-    text.trim_start().starts_with(OPENING)
 }
 
 /// The tool's definition: name, description and JSON schema of its parameters, which are the body of `POST chapters`.

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::fold::ShownFold;
-use crate::domain::cut::pairs;
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::message::Role;
+use crate::domain::context::pairs::pairs;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::fold::ShownFold;
+use crate::domain::model::message::Role;
 
 /// Whether a task may be closed: what is done may, and chapters may be folded again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -2,9 +2,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::entry::EntryHead;
-use crate::domain::format::Format;
-use crate::domain::prepare::tests::entry;
+use crate::domain::compaction::prepare::tests::entry;
+use crate::domain::model::chapter_task::asks_for_chapters;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::format::Format;
 
 /// A path of whole turns: a user's message, a call, its result, an answer.
 pub(super) fn turns(count: usize) -> Vec<EntryHead> {
@@ -58,7 +59,7 @@ fn the_chapter_task_and_what_comes_before_the_first_turn_are_no_tasks() {
 fn a_fold_hides_all_but_what_stays() {
     let mut path = turns(3);
     path.push(entry(12, "l0"));
-    path[12].kind = crate::domain::entry::EntryType::Chapter;
+    path[12].kind = crate::domain::model::entry_type::EntryType::Chapter;
     let folds = [shown(0, 7, 12, vec![0, 3])];
     let slots = arrange(&path, &folds);
     let entries = [0].map(Slot::Entry).into_iter().chain([Slot::Chapter { entry: 12, fold: 0 }, Slot::Entry(3)]);
@@ -158,7 +159,7 @@ proptest! {
         let (first, end) = (from.min(count - 1), (from + length).min(count));
         prop_assume!(first < end);
         let mut chapter = entry(path.len(), "l0");
-        chapter.kind = crate::domain::entry::EntryType::Chapter;
+        chapter.kind = crate::domain::model::entry_type::EntryType::Chapter;
         let fold = shown(first as i64 * 4, end as i64 * 4 - 1, chapter.depth, Vec::new());
         path.push(chapter);
         let folds = [fold];

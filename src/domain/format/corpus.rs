@@ -1,38 +1,28 @@
-//! Real transcripts for the tests of formats; the tests skip where they are absent.
+//! Real transcripts for the tests of formats.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::io::BufRead;
 
 use serde_json::Value;
 
 use super::write::{Note, Piece};
-use super::{Item, ItemError};
-use crate::domain::message::{Block, CallKind, Message, Role, ToolResult};
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
+use crate::shared;
 
 pub struct Session {
     pub name: String,
     pub items: Vec<Value>,
 }
 
-/// The sessions of one corpus format; empty, with a line that says so, where there is no corpus.
+/// The sessions of one corpus format.
 pub fn sessions(format: &str) -> Vec<Session> {
-    let root = std::env::var_os("CONTEXTD_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let Ok(folder) = std::fs::read_dir(root.join("corpus")) else {
-        println!("skipped: no corpus of real transcripts");
-        return Vec::new();
-    };
     let mut found = Vec::new();
-    for path in folder.map(|entry| entry.unwrap().path()) {
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let file = match name.rsplit_once('.') {
-            Some((_, "jsonl" | "gz")) => File::open(&path).unwrap(),
-            _ => continue,
-        };
-        let reader: Box<dyn Read> =
-            if name.ends_with(".gz") { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
-        for line in BufReader::new(reader).lines() {
+    for entry in std::fs::read_dir(shared::path("corpus")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".jsonl") && !name.ends_with(".gz") {
+            continue;
+        }
+        for line in shared::reader(&format!("corpus/{name}")).lines() {
             let mut session: Value = serde_json::from_str(&line.unwrap()).unwrap();
             if session["format"] == format {
                 let Value::Array(items) = session["messages"].take() else { panic!("{name} without messages") };

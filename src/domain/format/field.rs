@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ItemError;
+use crate::domain::model::item::ItemError;
 
 /// The object behind an item or one of its parts.
 pub fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, ItemError> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ItemError;
+use crate::domain::model::item::ItemError;
 
 pub type Object = Map<String, Value>;
 

@@ -5,8 +5,10 @@
 use serde_json::{Map, Value, json};
 
 use super::write::{Note, Piece};
-use super::{Format, Item, ItemError, field, outgoing};
-use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
+use super::{field, outgoing};
+use crate::domain::model::format::Format;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
 
 type Fields = Map<String, Value>;
 
@@ -25,8 +27,8 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     }
     let content: Vec<Block> = listed.iter().filter(|block| !is_empty_text(block)).cloned().collect();
     let unnamed = content.iter().any(|block| match block {
-        Block::ToolCall(call) => call.id.is_empty(),
-        Block::ToolResult(result) => result.tool_call_id.is_empty(),
+        Block::ToolCall(call) => call.id.is_empty() && call.kind != CallKind::Server,
+        Block::ToolResult(result) => result.tool_call_id.is_empty() && result.kind != CallKind::Server,
         _ => false,
     });
     let needs_repair = content.is_empty() || content.len() < listed.len() || unnamed;

@@ -1,7 +1,7 @@
 //! Chat Completions messages, and what its many imitators send under that name.
 //!
 //! Fields of a message that say how the model thought (`reasoning_content`, `reasoning`, `reasoning_details`) travel
-//! as one opaque [`Thinking`](crate::domain::message::Block::Thinking) block and come back as they were.
+//! as one opaque [`Thinking`](crate::domain::model::message::Block::Thinking) block and come back as they were.
 
 mod read;
 mod write;

@@ -11,12 +11,13 @@ pub(in crate::domain) mod tests;
 
 use serde_json::Value;
 
-pub use read::read;
-pub use write::write;
-
-use super::Format;
 use super::keys::Object;
-use crate::domain::message::Opaque;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::Opaque;
+
+pub use read::read;
+pub use tools::shows_nothing;
+pub use write::write;
 
 /// Longest `call_id` and longest tool name that the API takes.
 const MAX_ID: usize = 64;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::Format;
-use super::write::Note;
-use crate::domain::message::{Media, Opaque, ToolCall, ToolResult};
+use super::write::{Fault, Note};
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Media, Opaque, ToolCall, ToolResult};
 
 /// The notes of one writer, and the entry that it is at.
 pub struct Notes<'n> {
@@ -24,7 +24,11 @@ impl<'n> Notes<'n> {
     }
 
     pub fn add(&mut self, code: &'static str, detail: impl Into<String>) {
-        self.list.push(Note { code, entry: self.entry, detail: detail.into() });
+        self.list.push(Note::new(code, self.entry, detail));
+    }
+
+    pub fn add_fault(&mut self, code: &'static str, fault: Fault, detail: impl Into<String>) {
+        self.list.push(Note::new(code, self.entry, detail).of(fault));
     }
 }
 

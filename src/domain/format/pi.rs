@@ -1,6 +1,5 @@
 //! The entries of a pi session file (JSONL, versions 1 to 3).
 
-pub mod export;
 mod link;
 mod message;
 mod run;
@@ -9,10 +8,10 @@ mod write;
 
 use serde_json::Value;
 
-use super::{Item, ItemError};
-use crate::domain::compaction::{CompactionRecord, FileLists};
-use crate::domain::entry::EntryType;
-use crate::domain::message::{Block, Message, Role};
+use crate::domain::model::compaction::{CompactionRecord, FileLists};
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Message, Role};
 
 pub use link::{LinkError, PiLink, link};
 pub use message::for_provider;
@@ -26,8 +25,8 @@ pub use write::write;
 /// # Errors
 /// No object, no `type`, or a message that is none.
 pub fn read(value: &Value) -> Result<Item, ItemError> {
-    let object = value.as_object().ok_or_else(|| error("", "an entry must be an object"))?;
-    let kind = object.get("type").and_then(Value::as_str).ok_or_else(|| error("/type", "must be a string"))?;
+    let object = value.as_object().ok_or_else(|| ItemError::new("", "an entry must be an object"))?;
+    let kind = object.get("type").and_then(Value::as_str).ok_or_else(|| ItemError::new("/type", "must be a string"))?;
     let mut item = Item {
         kind: EntryType::Custom,
         message: None,
@@ -45,7 +44,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         "compaction" => item.kind = EntryType::Compaction,
         "branch_summary" => {
             item.kind = EntryType::BranchSummary;
-            item.message = summary_message(Role::BranchSummary, value);
+            item.message = message::summary_message(Role::BranchSummary, value);
         }
         "custom_message" => {
             item.kind = EntryType::CustomMessage;
@@ -106,19 +105,10 @@ pub fn from_hook(value: &Value) -> bool {
     value.get("fromHook").and_then(Value::as_bool).unwrap_or(false)
 }
 
-fn summary_message(role: Role, value: &Value) -> Option<Message> {
-    let summary = value.get("summary").and_then(Value::as_str).filter(|summary| !summary.is_empty())?;
-    Some(Message { role, content: vec![Block::text(summary.to_owned())], stop: None, opaque: None })
-}
-
 /// Whether a call or a result has no id: no provider takes it so.
 fn has_unnamed(message: &Message) -> bool {
     message.tool_calls().any(|call| call.id.is_empty())
         || message.tool_results().any(|result| result.tool_call_id.is_empty())
-}
-
-fn error(pointer: &str, detail: &str) -> ItemError {
-    ItemError { pointer: pointer.to_owned(), detail: detail.to_owned() }
 }
 
 #[cfg(test)]

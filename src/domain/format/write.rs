@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::message::{Media, Message, ToolCall, ToolResult};
+use crate::domain::model::message::{Media, Message, ToolCall, ToolResult};
 
 /// Characters of a provider-run tool's arguments or output that survive where only text can carry them.
 const SERVER_TEXT_CHARS: usize = 4_000;
@@ -28,11 +28,29 @@ pub struct Note {
     /// Index into the path (replaced by the entry's id before it is shown).
     pub entry: Option<usize>,
     pub detail: String,
+    /// What was wrong, where the code alone leaves that open.
+    #[serde(skip)]
+    pub fault: Option<Fault>,
+}
+
+/// Faults of an item that are mended in the same way, and so told under one code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The provider takes no such id of a call.
+    IdRefused,
+    /// An earlier call has the id.
+    IdTaken,
+    /// Thinking at the end of an answer.
+    EndsWithThinking,
 }
 
 impl Note {
     pub fn new(code: &'static str, entry: Option<usize>, detail: impl Into<String>) -> Note {
-        Note { code, entry, detail: detail.into() }
+        Note { code, entry, detail: detail.into(), fault: None }
+    }
+
+    pub fn of(self, fault: Fault) -> Note {
+        Note { fault: Some(fault), ..self }
     }
 }
 

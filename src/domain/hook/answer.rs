@@ -1,9 +1,15 @@
 //! What a hook's answer says. An empty body, `null` and an object without the fields of its event say nothing; what is no
 //! JSON object, or has such a field in another form, is no answer.
 
+use std::collections::HashSet;
+
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 use uuid::Uuid;
+
+use super::Event;
+use crate::domain::model::compaction::FileLists;
 
 /// A reason is kept up to this many characters.
 const MAX_REASON_CHARS: usize = 300;
@@ -18,6 +24,10 @@ pub enum BadAnswer {
     #[error("`{0}` has the wrong form")]
     Field(&'static str),
 }
+
+/// How many unread fields are named, and how much of each name.
+const MAX_NAMED: usize = 8;
+const MAX_NAME_CHARS: usize = 60;
 
 /// What a `before_*` hook says.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,9 +61,68 @@ pub fn before_compact(body: &[u8]) -> Result<Verdict, BadAnswer> {
     verdict(&object(body)?, "compaction")
 }
 
-/// `{cancel, reason?}` or `{summary: {summary, details?}}`.
+/// `{cancel, reason?}` or `{compaction: {summary, details?}}`; `summary` is an older name of `compaction`.
 pub fn before_navigate(body: &[u8]) -> Result<Verdict, BadAnswer> {
-    verdict(&object(body)?, "summary")
+    let fields = object(body)?;
+    verdict(&fields, if is_absent(&fields, "compaction") { "summary" } else { "compaction" })
+}
+
+/// The fields of a good answer that nobody reads, as a sentence.
+pub fn unread(event: Event, body: &[u8]) -> Option<String> {
+    let fields = object(body).ok()?;
+    let mut names = match event {
+        Event::BeforeCompact => besides(&fields, &["cancel", "reason", "compaction"], ""),
+        Event::BeforeNavigate => besides(&fields, &["cancel", "reason", "compaction", "summary"], ""),
+        Event::PruneToolResults => besides(&fields, &["results"], ""),
+        Event::FormatMessages => besides(&fields, &["text"], ""),
+        Event::BuildSummary => unread_given(&fields, &["summary", "details"], ""),
+        Event::AfterCompact | Event::AfterNavigate | Event::ChapterRequested => besides(&fields, &[], ""),
+    };
+    let inner = |name: &str| fields.get(name).and_then(Value::as_object);
+    match event {
+        Event::BeforeCompact => {
+            let given = ["summary", "first_kept_entry_id", "details"];
+            names.extend(inner("compaction").into_iter().flat_map(|it| unread_given(it, &given, "compaction.")));
+        }
+        Event::BeforeNavigate => {
+            for holder in ["compaction", "summary"] {
+                let below = format!("{holder}.");
+                names
+                    .extend(inner(holder).into_iter().flat_map(|it| unread_given(it, &["summary", "details"], &below)));
+            }
+        }
+        Event::PruneToolResults => {
+            let results = fields.get("results").and_then(Value::as_array).into_iter().flatten();
+            let read = ["entry_id", "tool_call_id", "text"];
+            names.extend(results.filter_map(Value::as_object).flat_map(|it| besides(it, &read, "results.")));
+        }
+        _ => {}
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names.truncate(MAX_NAMED);
+    (!names.is_empty()).then(|| format!("not used: {}", names.join(", ")))
+}
+
+/// What nobody reads of a summary that a hook gives; of its details, the file lists are read.
+fn unread_given(fields: &Map<String, Value>, read: &[&str], below: &str) -> Vec<String> {
+    let mut names = besides(fields, read, below);
+    if let Some(Value::Object(details)) = fields.get("details") {
+        match FileLists::deserialize(details) {
+            Ok(_) => names.extend(besides(details, &["read_files", "modified_files"], &format!("{below}details."))),
+            Err(_) => names.push(format!("`{below}details`")),
+        }
+    }
+    names
+}
+
+/// The names of fields besides those that are read; a field that says nothing is not missed.
+fn besides(fields: &Map<String, Value>, read: &[&str], below: &str) -> Vec<String> {
+    let more = fields.iter().filter(|(name, value)| !value.is_null() && !read.contains(&name.as_str()));
+    more.map(|(name, _)| {
+        format!("`{below}{}`", name.replace('\0', "").chars().take(MAX_NAME_CHARS).collect::<String>())
+    })
+    .collect()
 }
 
 /// `{summary, details?}`.

@@ -2,21 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Report;
+use super::report::Report;
+use crate::domain::format::is_foreign;
 use crate::domain::format::outgoing::is_word;
-
-/// Block types of other providers' APIs: this one does not know them.
-const FOREIGN: [&str; 9] = [
-    "image_url",
-    "input_text",
-    "output_text",
-    "input_image",
-    "input_audio",
-    "input_file",
-    "refusal",
-    "function_call",
-    "toolCall",
-];
+use crate::domain::model::format::Format;
 
 /// Reports what is wrong with a message, and puts right what the writer of contexts would let pass.
 /// `leads`: neither side has spoken before it; later on, newer models take the role `system` too (as of November 2026).
@@ -93,7 +82,7 @@ fn check_block(block: &mut Value, assistant: bool, report: &mut Report) {
         "image" | "document" if !block.get("source").is_some_and(Value::is_object) => {
             report.add("invalid_media", format!("{kind} without a source"));
         }
-        _ if FOREIGN.contains(&kind.as_str()) => {
+        _ if is_foreign(Format::Anthropic, block) => {
             report.add("unknown_block", format!("{kind:?} is no block of this API"));
             let said = block.get("text").or(block.get("refusal")).and_then(Value::as_str);
             let said = said.map_or_else(|| block.to_string(), str::to_owned);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Doc;
+use super::doc::Doc;
 
 /// What a change does; the words are those of JSON Patch (RFC 6902).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

@@ -2,19 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Report;
-use crate::domain::format::{Format, ItemError, anthropic, native, openai_chat, openai_responses, pi};
+use super::report::Report;
+use crate::domain::format;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::ItemError;
 
 /// Whether the item reads; the error says where it does not.
 pub fn check(format: Format, value: &Value) -> Result<(), ItemError> {
-    let read = match format {
-        Format::Native => native::read(value),
-        Format::OpenaiChat => openai_chat::read(value),
-        Format::OpenaiResponses => openai_responses::read(value),
-        Format::Anthropic => anthropic::read(value),
-        Format::Pi => pi::read(value),
-    };
-    read.map(drop)
+    format::read_value(format, value).map(drop)
 }
 
 /// Leaves `value` as an item that the format can read. What has to change is reported.
@@ -31,14 +26,18 @@ pub fn make_readable(format: Format, value: &mut Value, report: &mut Report) {
 }
 
 fn code(error: &ItemError) -> &'static str {
-    match error.pointer.as_str() {
-        "/role" | "/message/role" => "unknown_role",
-        "/content" | "/message/content" => "empty_content",
-        pointer if pointer.ends_with("/source") || pointer.contains("image_url") => "invalid_media",
-        pointer if pointer.starts_with("/content/") => "invalid_block",
-        pointer if pointer.contains("arguments") || pointer.ends_with("/input") => "invalid_arguments",
-        pointer if pointer.contains("Call") || pointer.ends_with("call_id") => "invalid_call_id",
-        pointer if pointer.contains("call") => "invalid_call",
+    let fields: Vec<&str> = error.pointer.split('/').skip(1).collect();
+    let holds = |field: &str| fields.contains(&field);
+    match fields.as_slice() {
+        ["role"] | ["message", "role"] => "unknown_role",
+        ["content"] | ["message", "content"] => "empty_content",
+        [.., "source"] => "invalid_media",
+        _ if holds("image_url") => "invalid_media",
+        ["content", ..] => "invalid_block",
+        [.., "input"] => "invalid_arguments",
+        _ if holds("arguments") => "invalid_arguments",
+        [.., "call_id" | "tool_call_id" | "toolCallId"] => "invalid_call_id",
+        _ if holds("tool_calls") || holds("function_call") => "invalid_call",
         _ => "invalid_item",
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Report;
+use super::report::Report;
+use crate::domain::format::is_foreign;
+use crate::domain::model::format::Format;
 
 /// Reports what is wrong with a message, and puts right what the writer of contexts would let pass.
 pub fn mend(value: &mut Value, report: &mut Report) -> bool {
@@ -40,7 +42,7 @@ fn check_call(call: &Value, report: &mut Report) {
         report.add("invalid_tool_name", "a call without the name of its tool");
     }
     match function.get("arguments") {
-        Some(Value::String(text)) if crate::domain::json::parse_lenient(text).is_ok() => {}
+        Some(Value::String(text)) if crate::domain::model::json::parse_lenient(text).is_ok() => {}
         Some(Value::String(_)) => report.add("invalid_arguments", "the arguments are no JSON"),
         _ => report.add("invalid_arguments", "the arguments are no string"),
     }
@@ -82,7 +84,7 @@ fn check_part(part: &mut Value, report: &mut Report) {
     };
     match kind.as_str() {
         "text" if part.get("text").is_some_and(|text| *text == "") => report.add("empty_text", "an empty text"),
-        "input_text" | "output_text" | "thinking" | "tool_use" | "tool_result" | "input_image" | "image" => {
+        _ if is_foreign(Format::OpenaiChat, part) => {
             report.add("unknown_block", format!("{kind:?} is no part of this API"));
             let said = part.get("text").or(part.get("thinking")).and_then(Value::as_str);
             let said = said.map_or_else(|| part.to_string(), str::to_owned);

@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::Report;
-use crate::domain::json;
+use super::report::Report;
+use crate::domain::format::is_foreign;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
 
 /// The ids that items had so far.
 #[derive(Default)]
@@ -15,7 +17,9 @@ pub struct Ids(HashSet<String>);
 /// has to go.
 pub fn mend(value: &mut Value, ids: &mut Ids, report: &mut Report) -> bool {
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
-    if let Some(id) = value.get("id").and_then(Value::as_str).filter(|id| !id.is_empty())
+    // The output of a local shell call names its call by `id`.
+    let own_id = value.get("id").and_then(Value::as_str).filter(|_| kind != "local_shell_call_output");
+    if let Some(id) = own_id.filter(|id| !id.is_empty())
         && !ids.0.insert(id.to_owned())
     {
         report.add("duplicate_item_id", format!("an earlier item has the id {id:?} too"));
@@ -93,7 +97,7 @@ fn check_part(part: &mut Value, assistant: bool, report: &mut Report) {
             report.add("invalid_media", "an image without its URL");
             *part = json!({"type": wanted, "text": "[image not shown]"});
         }
-        "image_url" | "image" | "thinking" | "tool_use" | "tool_result" => {
+        _ if is_foreign(Format::OpenaiResponses, part) => {
             report.add("unknown_block", format!("{kind:?} is no part of this API"));
             let said = part.get("text").or(part.get("thinking")).and_then(Value::as_str);
             let said = said.map_or_else(|| part.to_string(), str::to_owned);

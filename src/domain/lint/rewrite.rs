@@ -4,14 +4,18 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use super::{Doc, Report};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::write::Note;
-use crate::domain::format::{self, Format};
-use crate::domain::json;
-use crate::domain::pairing::{self, Source};
-use crate::domain::shape::{OpenCalls, Shape};
-use crate::domain::view::ViewItem;
+use super::doc::Doc;
+use super::report::Report;
+use crate::domain::context::pairing;
+use crate::domain::context::pairing::Source;
+use crate::domain::context::view::ViewItem;
+use crate::domain::format;
+use crate::domain::format::write::{Fault, Note};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+use crate::domain::model::shape::{OpenCalls, Shape};
 
 /// Items of a format, each with the index that it was given at, written so that the provider takes them.
 pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
@@ -68,23 +72,23 @@ fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
 }
 
 /// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
-fn code(note: &Note) -> Option<&'static str> {
+pub(super) fn code(note: &Note) -> Option<&'static str> {
     Some(match note.code {
+        "call_id_renamed" if note.fault == Some(Fault::IdRefused) => "invalid_call_id",
+        "call_id_renamed" => "duplicate_call_id",
+        "thinking_dropped" if note.fault == Some(Fault::EndsWithThinking) => "ends_with_thinking",
+        "thinking_dropped" => "unsigned_thinking",
         "item_repaired" | "error_flag_dropped" | "parent_changed" => return None,
         "orphan_result_dropped" => "orphan_result",
         "duplicate_result_dropped" => "duplicate_result",
         "synthetic_result" => "call_without_result",
         "result_moved" => "result_out_of_place",
         "messages_merged" => "split_batch",
-        "call_id_renamed" if note.detail.contains(" is sent as ") => "invalid_call_id",
-        "call_id_renamed" => "duplicate_call_id",
         "item_unreadable" => "invalid_item",
         "user_message_inserted" => "first_message_not_user",
         "response_fields_removed" => "response_fields",
         "empty_message_dropped" => "empty_content",
         "empty_text_dropped" => "empty_text",
-        "thinking_dropped" if note.detail.contains("end with") => "ends_with_thinking",
-        "thinking_dropped" => "unsigned_thinking",
         "reasoning_unpaired" => "reasoning_without_item",
         "arguments_wrapped" => "invalid_arguments",
         "tool_name_renamed" => "invalid_tool_name",

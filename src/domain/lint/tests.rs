@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Change, Lint, Op, lint};
-use crate::domain::format::{Format, corpus};
+use crate::domain::format::corpus;
+use crate::domain::format::write::{Fault, Note};
+use crate::domain::model::format::Format;
 
 fn linted(format: Format, items: &[Value]) -> Lint {
     let texts: Vec<String> = items.iter().map(Value::to_string).collect();
@@ -141,6 +143,36 @@ fn anthropic_rules() {
 }
 
 #[test]
+fn ids_that_the_provider_takes_no_call_by_are_invalid() {
+    let user = json!({"role": "user", "content": "hi"});
+    let call =
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a b!", "name": "read", "input": {}}]});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a b!", "content": "x"}]});
+    let found = check(Format::Anthropic, &[user.clone(), call, result]).unwrap();
+    assert!(codes(&found).contains(&("invalid_call_id", 1)), "{:?}", found.violations);
+    assert!(codes(&found).iter().all(|(code, _)| *code != "duplicate_call_id"), "{:?}", found.violations);
+    let long = "c".repeat(100);
+    let call = json!({"type": "function_call", "call_id": long, "name": "read", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": long, "output": "x"});
+    let found = check(Format::OpenaiResponses, &[user, call, output]).unwrap();
+    assert!(codes(&found).contains(&("invalid_call_id", 1)), "{:?}", found.violations);
+}
+
+#[test]
+fn a_code_follows_the_fault_and_not_the_words() {
+    let sentences = ["a is sent as b", "an answer can't end with thinking", "an earlier call has the same id", ""];
+    for sentence in sentences {
+        let code = |code: &'static str, fault: Option<Fault>| {
+            super::rewrite::code(&Note { fault, ..Note::new(code, Some(0), sentence) }).unwrap()
+        };
+        assert_eq!(code("call_id_renamed", Some(Fault::IdRefused)), "invalid_call_id", "{sentence}");
+        assert_eq!(code("call_id_renamed", Some(Fault::IdTaken)), "duplicate_call_id", "{sentence}");
+        assert_eq!(code("thinking_dropped", Some(Fault::EndsWithThinking)), "ends_with_thinking", "{sentence}");
+        assert_eq!(code("thinking_dropped", None), "unsigned_thinking", "{sentence}");
+    }
+}
+
+#[test]
 fn responses_rules() {
     use Format::OpenaiResponses as F;
     let user = json!({"type": "message", "role": "user", "content": "hi"});
@@ -183,6 +215,10 @@ fn native_and_pi_rules() {
     assert_eq!(mended[3]["parentId"], mended[2]["id"], "the tree goes through the entry that was put in");
     let lost = [header.clone(), entry("1", None, user.clone()), entry("2", Some("9"), user.clone())];
     assert_eq!(codes(&check(Format::Pi, &lost).unwrap()), [("unknown_parent", 2)]);
+    let continued = [entry("2", Some("9"), user.clone()), entry("3", Some("2"), user.clone())];
+    assert!(check(Format::Pi, &continued).unwrap().violations.is_empty());
+    let torn = [entry("2", Some("9"), user.clone()), entry("3", Some("8"), user.clone())];
+    assert_eq!(codes(&check(Format::Pi, &torn).unwrap()), [("unknown_parent", 1)]);
     // The call is open on a branch that was left: none of this path's business.
     let branched = [header, entry("1", None, user.clone()), entry("2", Some("1"), calls), entry("3", Some("1"), user)];
     assert!(check(Format::Pi, &branched).unwrap().violations.is_empty());
@@ -226,6 +262,7 @@ const FORMATS: [(&str, Format); 4] = [
 ];
 
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_transcripts_and_what_becomes_of_them_are_mended() {
     let mut total: std::collections::BTreeMap<(&str, &str), usize> = Default::default();
     for (name, format) in FORMATS {

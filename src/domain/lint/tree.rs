@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::doc::Doc;
+use super::report::Report;
 use super::rewrite::rewrite as rewrite_items;
-use super::{Doc, Report};
-use crate::domain::format::Format;
+use crate::domain::model::format::Format;
 
 /// Mends the path of the last entry and hangs its entries one under the other again.
 pub fn rewrite(given: Vec<(usize, Doc)>, report: &mut Report) -> Vec<Doc> {
@@ -45,6 +46,9 @@ fn rewrite_path(shown: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
         return mended;
     }
     let known: HashSet<&str> = after.iter().map(String::as_str).collect();
+    let has_header = shown.iter().any(|(_, doc)| is_header(&doc.value));
+    // Whether the first entry hangs under one that was here, or should have been.
+    let is_lost = |given: &str| !known.contains(given) && (has_header || before.iter().any(|id| id == given));
     let mut parent: Option<&str> = None;
     for (doc, own) in mended.iter_mut().zip(&after) {
         if is_header(&doc.value) {
@@ -53,7 +57,7 @@ fn rewrite_path(shown: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
         let given = doc.value.get("parentId").map(|given| given.as_str().unwrap_or_default());
         let wrong = match parent {
             Some(parent) => given.is_some_and(|given| given != parent),
-            None => given.is_some_and(|given| !given.is_empty() && !known.contains(given)),
+            None => given.is_some_and(|given| !given.is_empty() && is_lost(given)),
         };
         if wrong && let Some(fields) = doc.value.as_object_mut() {
             fields.insert("parentId".to_owned(), parent.map_or(Value::Null, Value::from));
@@ -98,6 +102,8 @@ fn path(entries: &[(usize, Doc)], report: &mut Report) -> Vec<bool> {
                 // A parent that comes later would be a ring.
                 match places.get(parent.as_str()).copied().filter(|parent| *parent < place) {
                     Some(parent) => Some(parent).filter(|parent| !is_header(&entries[*parent].1.value)),
+                    // Without a header these continue a file: the first of them hangs under what is not here.
+                    None if place == 0 => None,
                     None => {
                         report.at(*index, "unknown_parent", format!("no earlier entry has the id {parent:?}"));
                         previous()

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::entry::EntryType;
+use crate::domain::model::entry_type::EntryType;
 
 fn finds(query: &str, text: &str) -> bool {
     Query::parse(query).unwrap().score(text).is_some_and(|score| score.all)

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::domain::entry::EntryType;
-use crate::domain::json::mend_surrogates;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::json::mend_surrogates;
 
 /// A string of this many bytes that could be base64 is taken for that.
 const BASE64_BYTES: usize = 512;

@@ -1,11 +1,8 @@
 //! What every setting is when nobody sets it.
 
-use std::collections::BTreeMap;
-
-use super::{
-    Estimator, FileKind, FileTool, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Strategy, Template,
-    Thinking,
-};
+use super::file_tools::default_file_tools;
+use super::{Estimator, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Template, Thinking};
+use crate::domain::model::strategy::Strategy;
 
 /// The preset's values for a model with this window. Sizes are not yet fitted to a small window.
 pub(super) fn settings(preset: Preset, model_window: u32) -> Settings {
@@ -85,7 +82,7 @@ fn auto(model_window: u32) -> Settings {
         max_consecutive_low_savings: 2,
         reset: GuardReset::Growth,
         chaptering_trigger: None,
-        file_tools: file_tools(),
+        file_tools: default_file_tools(),
         pinned_entry_ids: Vec::new(),
     }
 }
@@ -99,29 +96,4 @@ impl Policy {
             Self::Aggressive => (0.95, 0.75),
         }
     }
-}
-
-/// The file tools of widely used agents. `apply_patch` names its files inside the patch, and the text editors say in `command`
-/// what they do: their kind here is the one for a command that is not known.
-fn file_tools() -> BTreeMap<String, FileTool> {
-    use FileKind::{Edit, Read, Write};
-    let table = [
-        ("read", Read, "path"),
-        ("write", Write, "path"),
-        ("edit", Edit, "path"),
-        ("Read", Read, "file_path"),
-        ("Write", Write, "file_path"),
-        ("Edit", Edit, "file_path"),
-        ("MultiEdit", Edit, "file_path"),
-        ("NotebookEdit", Edit, "notebook_path"),
-        ("apply_patch", Edit, "input"),
-        ("str_replace_based_edit_tool", Edit, "path"),
-        ("str_replace_editor", Edit, "path"),
-        ("read_file", Read, "file_path"),
-        ("write_file", Write, "file_path"),
-        ("replace", Edit, "file_path"),
-        ("open", Read, "path"),
-        ("create", Write, "filename"),
-    ];
-    table.into_iter().map(|(name, kind, path)| (name.into(), FileTool { kind, path: path.into() })).collect()
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::value::{self, Read};
 use super::{Preset, Settings, presets};
-use crate::domain::models;
+use crate::domain::settings::models;
 
 /// Why a setting is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::message::{Block, Message, Role, ToolCall, ToolResult};
 use super::super::settings::Estimator;
 use super::super::tokens::count_text;
 use super::text::quarters;
 use super::transcript::serialise;
 use super::{SummaryTask, prompt};
+use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 
 /// Tool results are shortened to this many characters before anything is split.
 const RESULT_CHARS: usize = 400;

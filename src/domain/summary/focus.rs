@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::super::message::{Block, Message};
 use super::SummaryTask;
 use super::text::{clip, quarters, words};
+use crate::domain::model::message::{Block, Message};
 
 /// Marks a passage that is quoted because of the focus topic.
 pub const MARK: &str = "*FOCUS*";

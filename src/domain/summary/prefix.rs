@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::super::format::Format;
 use super::text::brief;
 use super::{SummaryTask, prompt};
+use crate::domain::model::format::Format;
 
 /// How much of the first kept message is quoted, in characters.
 const QUOTED: usize = 240;

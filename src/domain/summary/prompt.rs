@@ -18,7 +18,8 @@ greeting, no remark about the task, no code fence around the whole.";
 
 const EXACT: &str = "Copy file paths, names, commands, ids, URLs, numbers, versions and error texts exactly as they \
 stand. State only what the transcript shows; where an outcome is not shown, say that it is unknown. Say for every \
-action with lasting effect whether it succeeded, so that nobody does it twice. Write in the language the user writes in.";
+action with lasting effect whether it succeeded, so that nobody does it twice. What is marked [System instruction] \
+binds the agent: where it still holds, carry it on as an instruction. Write in the language the user writes in.";
 
 const UPDATE: &str = "The earlier notes cover what happened before this transcript. Write the whole notes anew: keep \
 everything from the earlier notes that still matters, add what is new, move what is now finished to the finished work, \
@@ -66,7 +67,7 @@ pub fn is_echo(text: &str) -> bool {
         "[Assistant thinking]: ",
         "[Assistant tool calls]: ",
         "[Tool result]",
-        "[System]: ",
+        "[System instruction]: ",
     ];
     let text = text.trim_start();
     let speaks = |line: &str| SPEAKERS.iter().any(|speaker| line.starts_with(speaker));

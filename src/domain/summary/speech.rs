@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::super::message::{Message, Role};
 use super::framing;
+use crate::domain::model::message::{Message, Role};
 
 /// Elements that harnesses add to a user's message.
 const ADDED: [&str; 17] = [

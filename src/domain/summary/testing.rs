@@ -1,16 +1,17 @@
 //! What the tests of this part share: settings, message builders and real transcripts.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::io::BufRead;
 
-use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::domain::format::{self, Format};
-use crate::domain::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
+use crate::domain::format;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
+use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::*;
 use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::shared;
 
 pub fn settings() -> Settings {
     Settings {
@@ -109,22 +110,9 @@ fn tool_result(id: &str, text: &str, is_error: bool) -> ToolResult {
     }
 }
 
-/// A file of the shared test material; prints that the test skips where it is absent.
-pub fn shared(relative: &str) -> Option<BufReader<GzDecoder<std::fs::File>>> {
-    let root = std::env::var_os("CONTEXTD_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    match std::fs::File::open(root.join(relative)) {
-        Ok(file) => Some(BufReader::new(GzDecoder::new(file))),
-        Err(_) => {
-            println!("skipped: {relative} is not there");
-            None
-        }
-    }
-}
-
 /// The sessions of a corpus file, read as the service reads them.
 pub fn transcripts(name: &str) -> Vec<Vec<Message>> {
-    let Some(file) = shared(&format!("corpus/{name}.jsonl.gz")) else { return Vec::new() };
+    let file = shared::reader(&format!("corpus/{name}.jsonl.gz"));
     let sessions = file.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str::<Value>(&line).ok());
     sessions.map(|session| messages(&session)).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::super::message::{Block, Media, Message, Role, ToolCall, ToolResult};
+use crate::domain::model::message::{Block, Media, Message, Role, ToolCall, ToolResult};
 
 /// Tool results are cut at this many UTF-16 units.
 const RESULT_UNITS: usize = 2000;
@@ -80,7 +80,7 @@ pub fn without_tags(text: &str) -> String {
 fn parts(message: &Message) -> Vec<String> {
     match message.role {
         Role::Assistant => assistant(message),
-        Role::System | Role::Developer => spoken("System", message),
+        Role::System | Role::Developer => spoken("System instruction", message),
         _ => spoken("User", message),
     }
 }
@@ -183,10 +183,10 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::format::Format;
-    use super::super::super::message::Opaque;
     use super::super::testing::{assistant, call, failed, result, user};
     use super::*;
+    use crate::domain::model::format::Format;
+    use crate::domain::model::message::Opaque;
 
     #[test]
     fn labels_each_part() {

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use bpe_openai::Tokenizer;
 use serde_json::Value;
 
+use super::counted::{Counted, saturate};
 use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
-use super::{Counted, saturate};
 use crate::domain::format::pi::is_excluded_run;
-use crate::domain::message::{Block, Message, ToolCall};
+use crate::domain::model::message::{Block, Message, ToolCall};
 use words::{Words, leading_word};
 
 const MESSAGE: u32 = 4;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::domain::message::Media;
+use super::counted::saturate;
+use crate::domain::model::message::Media;
 
 /// An image of any size, wherever its bytes are.
 pub const IMAGE_TOKENS: u32 = 1_200;
@@ -21,13 +22,13 @@ pub fn document_tokens(source: &Media, text: impl Fn(&str) -> u32) -> u32 {
         return text(plain);
     }
     let bytes = source.data.as_ref().map_or(0, |data| data.len() / 4 * 3);
-    let pages = super::saturate(bytes.div_ceil(PAGE_BYTES).max(1));
+    let pages = saturate(bytes.div_ceil(PAGE_BYTES).max(1));
     pages.saturating_mul(PAGE_TOKENS)
 }
 
 /// A block that only its provider can read, by the size of its strings.
 pub fn opaque_tokens(value: &Value) -> u32 {
-    OPAQUE_TOKENS.saturating_add(super::saturate(string_bytes(value) / OPAQUE_BYTES_PER_TOKEN))
+    OPAQUE_TOKENS.saturating_add(saturate(string_bytes(value) / OPAQUE_BYTES_PER_TOKEN))
 }
 
 fn string_bytes(value: &Value) -> usize {

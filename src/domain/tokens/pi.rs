@@ -1,10 +1,13 @@
 //! `pi`: UTF-16 code units / 4, rounded up once per message, exactly as pi 0.87 estimates.
 
+use super::counted::{Counted, saturate};
 use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
-use super::{Counted, saturate};
-use crate::domain::format::{Format, pi::run_units};
-use crate::domain::json::js_stringify_len;
-use crate::domain::message::{Block, Message, Opaque, Role};
+use crate::domain::format;
+use crate::domain::format::pi::run_units;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+use crate::domain::model::json::{LONE_SURROGATE, js_stringify_len, marks, parse_marked};
+use crate::domain::model::message::{Block, Message, Opaque, Role, ToolCall};
 
 const UNITS_PER_TOKEN: usize = 4;
 
@@ -12,13 +15,29 @@ pub fn text(text: &str) -> u32 {
     to_tokens(utf16_len(text))
 }
 
+/// As [`message`], of what was read from `raw`.
+pub fn item(format: Format, raw: &str, message: &Message) -> Counted {
+    counted(message, LONE_SURROGATE * lone_surrogates(format, raw))
+}
+
+/// How many surrogates in the arguments of calls have no partner. Reading them as text loses what they were.
+fn lone_surrogates(format: Format, raw: &str) -> usize {
+    let Some(marked) = parse_marked(raw) else { return 0 };
+    let read = format::read_value(format, &marked).ok().and_then(|item| item.message);
+    read.iter().flat_map(Message::tool_calls).map(|call| marks(&call.arguments)).sum()
+}
+
 pub fn message(message: &Message) -> Counted {
-    let units = match message.role {
+    counted(message, 0)
+}
+
+fn counted(message: &Message, more: usize) -> Counted {
+    let units: usize = match message.role {
         Role::BashExecution => run_units(message),
         _ => message.content.iter().map(block_units).sum(),
     };
     let results = message.tool_results().map(|result| to_tokens(result.content.iter().map(block_units).sum()));
-    Counted { total: to_tokens(units), results: results.collect() }
+    Counted { total: to_tokens(units + more), results: results.collect() }
 }
 
 fn block_units(block: &Block) -> usize {
@@ -31,10 +50,16 @@ fn block_units(block: &Block) -> usize {
             Some(text) => utf16_len(text),
             None => to_units(document_tokens(source, text)),
         },
-        Block::ToolCall(call) => utf16_len(&call.name) + js_stringify_len(&call.arguments),
+        Block::ToolCall(call) => utf16_len(&call.name) + js_stringify_len(&call.arguments) + escaped_units(call),
         Block::ToolResult(result) => result.content.iter().map(block_units).sum(),
         Block::Raw(opaque) => opaque_units(opaque),
     }
+}
+
+/// What the escapes of lone surrogates take in arguments that came as a JSON text of their own.
+fn escaped_units(call: &ToolCall) -> usize {
+    let text = call.arguments_text.as_deref().filter(|_| !call.arguments.is_string());
+    text.map_or(0, |text| LONE_SURROGATE * json::lone_surrogates(text))
 }
 
 /// pi counts nothing for its own blocks that hold no text; it never sees those of others.

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Counted;
+use super::counted::Counted;
 use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
 use crate::domain::format::pi::is_excluded_run;
-use crate::domain::message::{Block, Message, ToolCall};
+use crate::domain::model::message::{Block, Message, ToolCall};
 
 const ASCII_WEIGHT: f64 = 0.25;
 const OTHER_WEIGHT: f64 = 1.3;

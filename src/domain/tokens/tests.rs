@@ -2,8 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::format::{Format, pi};
-use crate::domain::message::{Block, CallKind, Media, Opaque, Role, ToolCall, ToolResult};
+use crate::domain::format::pi;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Media, Opaque, Role, ToolCall, ToolResult};
+use crate::shared;
 
 const ALL: [Estimator; 4] = [Estimator::O200k, Estimator::Cl100k, Estimator::Pi, Estimator::Praison];
 
@@ -171,15 +173,11 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn counts_of_recorded_sessions_equal_the_reference() {
-    let root = std::env::var("CONTEXTD_SHARED").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
     let mut compared = 0;
     for name in ["claude-code-transcripts.jsonl", "glaive-toolcall-zh.jsonl", "toolbench.jsonl", "inspect-ai.jsonl"] {
-        let Ok(sessions) = std::fs::read_to_string(format!("{root}/corpus/{name}")) else {
-            println!("skipped: {root}/corpus/{name} is not there");
-            continue;
-        };
-        for line in sessions.lines() {
+        for line in shared::text(&format!("corpus/{name}")).lines() {
             let session: Value = serde_json::from_str(line).unwrap();
             for item in session["messages"].as_array().into_iter().flatten() {
                 assert_equal_to_the_reference(&item.to_string());
@@ -193,17 +191,11 @@ fn counts_of_recorded_sessions_equal_the_reference() {
 
 /// The sizes that the original compactor reports before each of its passes.
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn praison_equals_the_original() {
-    use std::io::Read;
-    let root = std::env::var("CONTEXTD_SHARED").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
-    let Ok(packed) = std::fs::read(format!("{root}/oracle/praison/strategies.ndjson.gz")) else {
-        println!("skipped: {root}/oracle/praison is not there");
-        return;
-    };
-    let mut lines = String::new();
-    flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut lines).unwrap();
+    let lines = shared::text("oracle/praison/strategies.ndjson.gz");
     let mut passes = 0;
-    for line in crate::domain::json::mend_surrogates(&lines).lines() {
+    for line in crate::domain::model::json::mend_surrogates(&lines).lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         for (pass, out) in case["case"]["passes"].as_array().unwrap().iter().zip(case["out"].as_array().unwrap()) {
             let total: u32 = pass.as_array().unwrap().iter().map(praison_size).sum();
@@ -229,4 +221,40 @@ fn praison_size(item: &Value) -> u32 {
         }));
     }
     count_message(Estimator::Praison, &message(Role::User, content)).total
+}
+
+/// As `JSON.stringify` writes them: an escape of six units for each that has no partner, one character for a pair.
+#[test]
+fn lone_surrogates_in_arguments_count_as_javascript_writes_them() {
+    let pi = |format: Format, item: &str| {
+        let message = crate::domain::format::read(format, item).unwrap().message.unwrap();
+        count_item(Estimator::Pi, format, item, &message).total
+    };
+    let lone = r#""\ud83d""#;
+    let quoted = r#"\"\\ud83d\""#;
+    // "{"a":["\ud83d","\ud83d","\ud83d","\ud83d"]}" is 6 + 4 * 8 + 3 + 2 units, the name 2 more.
+    let four = |one: &str| [one; 4].join(",");
+    let claude = format!(
+        r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"ls","input":{{"a":[{}]}}}}]}}"#,
+        four(lone)
+    );
+    let own = format!(
+        r#"{{"type":"message","id":"m","parentId":null,"timestamp":"2026-01-01T00:00:00Z","message":{{"role":"assistant",
+        "content":[{{"type":"toolCall","id":"c","name":"ls","arguments":{{"a":[{}]}}}}]}}}}"#,
+        four(lone)
+    );
+    let chat = format!(
+        r#"{{"role":"assistant","tool_calls":[{{"id":"c","type":"function","function":{{"name":"ls",
+        "arguments":"{{\"a\":[{}]}}"}}}}]}}"#,
+        four(quoted)
+    );
+    let units = 2 + r#"{"a":["\ud83d","\ud83d","\ud83d","\ud83d"]}"#.len();
+    let tokens = u32::try_from(units.div_ceil(4)).unwrap();
+    assert_eq!([pi(Format::Anthropic, &claude), pi(Format::Pi, &own), pi(Format::OpenaiChat, &chat)], [tokens; 3]);
+    // A character that is really there, a pair, and a text count as they did.
+    let paired = claude.replace(lone, r#""\ud83d\ude00""#);
+    let units = 2 + r#"{"a":["..","..","..",".."]}"#.len();
+    assert_eq!(pi(Format::Anthropic, &paired), u32::try_from(units.div_ceil(4)).unwrap());
+    let said = r#"{"role":"user","content":"\ud83d\ud83d\ud83d\ud83d"}"#;
+    assert_eq!(pi(Format::Anthropic, said), 1);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::StartError;
+use super::error::StartError;
 
 /// The oldest major version the service's SQL is written for.
 const OLDEST: u32 = 15;

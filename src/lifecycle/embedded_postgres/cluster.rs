@@ -10,10 +10,10 @@ use std::process::{Child, Stdio};
 
 use nix::unistd::Uid;
 
-use super::StartError;
 use super::binaries::{self, Binaries};
+use super::error::StartError;
 use super::identity::Identity;
-use super::spawn;
+use super::{detect, spawn};
 
 /// Names the socket only: nothing listens on TCP.
 pub(super) const PORT: u16 = 5432;
@@ -82,7 +82,7 @@ impl Cluster {
     /// Makes the cluster on the first start and spawns the server. Only the holder of the lock may call it.
     pub fn spawn(&self) -> Result<Child, StartError> {
         let binaries = binaries::find(&self.data_dir, self.pg_bin.as_deref(), self.major_version())?;
-        let identity = Identity::detect(&binaries)?;
+        let identity = detect::identity(&binaries)?;
         if !self.directory().exists() {
             self.create(&binaries, identity)?;
         }

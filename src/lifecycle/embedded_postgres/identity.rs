@@ -2,13 +2,10 @@
 
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::Path;
-use std::process::Stdio;
 
-use nix::unistd::{Gid, Uid, User};
+use nix::unistd::{Gid, Uid};
 
-use super::StartError;
-use super::binaries::Binaries;
-use super::spawn;
+use super::error::StartError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Identity {
@@ -21,28 +18,6 @@ pub(super) enum Identity {
 }
 
 impl Identity {
-    /// The best that this system permits; `binaries` are tried out inside the namespace.
-    pub fn detect(binaries: &Binaries) -> Result<Self, StartError> {
-        if !Uid::effective().is_root() {
-            return Ok(Self::Own);
-        }
-        let mut probe = spawn::command(&binaries.program("postgres"), Self::Namespace);
-        probe.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if probe.status().is_ok_and(|status| status.success()) {
-            return Ok(Self::Namespace);
-        }
-        ["postgres", "nobody"]
-            .into_iter()
-            .find_map(|name| User::from_name(name).ok().flatten())
-            .map(|user| Self::User(user.uid, user.gid))
-            .ok_or_else(|| {
-                StartError::io(
-                    "PostgreSQL does not run as root",
-                    "user namespaces are forbidden here, and there is no user `postgres` or `nobody`",
-                )
-            })
-    }
-
     /// The owner that the server's files need, as seen from outside; `None`: whoever creates them.
     fn owner(self) -> Option<(u32, u32)> {
         match self {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::StartError;
 use super::cluster::Cluster;
+use super::error::StartError;
 
 const WATCH: Duration = Duration::from_millis(100);
 const FOLLOW: Duration = Duration::from_millis(250);
@@ -20,12 +20,11 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// A server that lived this long was fine: its end starts the back-off anew.
 const STABLE: Duration = Duration::from_secs(30);
 
-/// How the server is asked to end, and how long each way may take. `SIGINT`: fast; `SIGQUIT`: at once, with recovery at the next start.
-const STOP_STEPS: [(Signal, Duration); 3] = [
-    (Signal::SIGINT, Duration::from_secs(10)),
-    (Signal::SIGQUIT, Duration::from_secs(4)),
-    (Signal::SIGKILL, Duration::from_secs(1)),
-];
+/// How the server is asked to end, and the share of the time that each way gets. `SIGINT`: fast; `SIGQUIT`: at once,
+/// with recovery at the next start.
+const STOP_STEPS: [(Signal, f64); 3] = [(Signal::SIGINT, 0.7), (Signal::SIGQUIT, 0.2), (Signal::SIGKILL, 0.1)];
+/// For all of them, when nobody says otherwise.
+pub(super) const STOP_WITHIN: Duration = Duration::from_secs(15);
 
 /// What the supervisor tells the rest of the process.
 #[derive(Debug, Default)]
@@ -33,6 +32,8 @@ pub(super) struct Status {
     /// 0: this process runs no server now.
     pid: AtomicU32,
     failure: Mutex<Option<StartError>>,
+    /// What stopping may take.
+    patience: Mutex<Option<Duration>>,
 }
 
 impl Status {
@@ -46,6 +47,14 @@ impl Status {
     /// Why the server could not be spawned at the last try. A server that was spawned and ended is not a failure but tried again.
     pub fn failure(&self) -> Option<StartError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_patience(&self, patience: Duration) {
+        *self.patience.lock().unwrap_or_else(PoisonError::into_inner) = Some(patience);
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(STOP_WITHIN)
     }
 
     fn set_failure(&self, failure: Option<StartError>) {
@@ -96,15 +105,15 @@ fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) -> bool 
     };
     status.set_failure(None);
     status.pid.store(child.id(), Ordering::Relaxed);
-    let on_purpose = watch(&mut child, stop);
+    let on_purpose = watch(&mut child, stop, status);
     status.pid.store(0, Ordering::Relaxed);
     on_purpose
 }
 
-fn watch(child: &mut Child, stop: &Receiver<Infallible>) -> bool {
+fn watch(child: &mut Child, stop: &Receiver<Infallible>, status: &Status) -> bool {
     loop {
         if stopped(stop, WATCH) {
-            end(child);
+            end(child, status.patience());
             return true;
         }
         match child.try_wait() {
@@ -118,15 +127,15 @@ fn watch(child: &mut Child, stop: &Receiver<Infallible>) -> bool {
     }
 }
 
-fn end(child: &mut Child) {
+fn end(child: &mut Child, within: Duration) {
     let Ok(pid) = i32::try_from(child.id()) else { return };
-    for (signal, patience) in STOP_STEPS {
+    for (signal, share) in STOP_STEPS {
         // The child is not reaped yet, so its id is still its own.
         if let Err(error) = kill(Pid::from_raw(pid), signal) {
             tracing::warn!(%error, %signal, "the embedded PostgreSQL cannot be signalled");
         }
         let asked = Instant::now();
-        while asked.elapsed() < patience {
+        while asked.elapsed() < within.mul_f64(share) {
             if matches!(child.try_wait(), Ok(Some(_))) {
                 return;
             }

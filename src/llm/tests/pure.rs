@@ -43,7 +43,7 @@ fn request_of(kind: UpstreamKind, model: &str, change: impl FnOnce(&mut Upstream
     let question = Question {
         model: &config.model,
         options: &config.options,
-        before: wire::Before::System("s"),
+        before: Before::System("s"),
         user: "u",
         budget: config.output_budget(500),
     };
@@ -148,10 +148,10 @@ fn no_more_attempts_start_within_a_minute_than_allowed() {
 #[test]
 fn only_reasoning_models_get_the_new_limit() {
     for model in ["o1", "o3-mini", "openai/o4-mini", "gpt-5", "GPT-5.1-codex", "gpt-10"] {
-        assert!(openai::is_reasoning_model(model), "{model}");
+        assert!(reasoning::is_reasoning_model(model), "{model}");
     }
     for model in ["gpt-4o", "gpt-4.1", "gpt-oss-120b", "olmo", "qwen3", "", "meta/llama-3"] {
-        assert!(!openai::is_reasoning_model(model), "{model}");
+        assert!(!reasoning::is_reasoning_model(model), "{model}");
     }
     let request = asked("gpt-5", |_| ());
     assert_eq!((&request["max_completion_tokens"], &request["max_tokens"]), (&json!(500 + 8192), &Value::Null));

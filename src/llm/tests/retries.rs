@@ -67,24 +67,29 @@ async fn a_retry_after_beyond_the_bound_gives_up_at_once() {
 
 #[tokio::test]
 async fn a_slow_answer_times_out_and_is_tried_again() {
-    let slow = Behaviour::Slow(Duration::from_secs(30), "late".to_owned());
+    let slow = Behaviour::Held("late".to_owned());
     let server = PlayedUpstream::start(Behaviour::then_good([slow.clone()])).await;
-    let quick = |config: &mut UpstreamConfig| config.timeout = Duration::from_millis(300);
+    let quick = |config: &mut UpstreamConfig| config.timeout = Duration::from_secs(3);
     assert_eq!(upstream(&server, quick).summarise(&task()).await.unwrap().calls, 2);
     server.play(slow);
-    let once = |config: &mut UpstreamConfig| (config.timeout, config.max_retries) = (Duration::from_millis(300), 0);
+    let once = |config: &mut UpstreamConfig| (config.timeout, config.max_retries) = (Duration::from_secs(3), 0);
     let error = upstream(&server, once).summarise(&task()).await.unwrap_err();
-    assert_eq!(error, UpstreamError::Timeout(Duration::from_millis(300)));
+    assert_eq!(error, UpstreamError::Timeout(Duration::from_secs(3)));
 }
 
 #[tokio::test]
 async fn no_more_calls_at_a_time_than_allowed() {
     for limit in [1, 2] {
-        let slow = Behaviour::Slow(Duration::from_millis(30), "fine".to_owned());
-        let server = PlayedUpstream::start(slow).await;
+        let server = PlayedUpstream::start(Behaviour::Held("fine".to_owned())).await;
         let upstream = upstream(&server, |config| config.max_concurrency = limit);
         let task = task();
-        let results = futures::future::join_all((0..6).map(|_| upstream.summarise(&task))).await;
+        let calls = futures::future::join_all((0..6).map(|_| upstream.summarise(&task)));
+        let answered = async {
+            server.wait_for_running(limit).await;
+            server.play(Behaviour::good());
+            server.release();
+        };
+        let (results, ()) = tokio::join!(calls, answered);
         assert!(results.iter().all(Result::is_ok));
         assert_eq!((server.calls(), server.peak_concurrency()), (6, limit));
     }
@@ -92,7 +97,7 @@ async fn no_more_calls_at_a_time_than_allowed() {
 
 #[tokio::test]
 async fn waiting_for_a_slot_ends() {
-    let server = PlayedUpstream::start(Behaviour::Slow(Duration::from_secs(5), "fine".to_owned())).await;
+    let server = PlayedUpstream::start(Behaviour::Held("fine".to_owned())).await;
     let wait = Duration::from_millis(50);
     let upstream = Arc::new(upstream(&server, |config| (config.max_concurrency, config.max_wait) = (1, wait)));
     let first = tokio::spawn({
@@ -106,7 +111,7 @@ async fn waiting_for_a_slot_ends() {
 
 #[tokio::test]
 async fn dropping_the_call_ends_it_and_frees_its_slot() {
-    let server = PlayedUpstream::start(Behaviour::Slow(Duration::from_secs(30), "late".to_owned())).await;
+    let server = PlayedUpstream::start(Behaviour::Held("late".to_owned())).await;
     let upstream = Arc::new(upstream(&server, |config| config.max_concurrency = 1));
     let call = tokio::spawn({
         let upstream = upstream.clone();
@@ -116,13 +121,8 @@ async fn dropping_the_call_ends_it_and_frees_its_slot() {
     call.abort();
     server.play(Behaviour::good());
     assert!(upstream.summarise(&task()).await.is_ok());
-    for _ in 0..200 {
-        if server.running() == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the server still works for a client that is gone");
+    // The server works no more for a client that is gone.
+    server.wait_for_running(0).await;
 }
 
 #[tokio::test]
@@ -130,17 +130,21 @@ async fn an_upstream_that_keeps_failing_is_left_alone_for_a_while() {
     let server = PlayedUpstream::start(Behaviour::Status(503, None)).await;
     let upstream = upstream(&server, |config| {
         (config.max_retries, config.breaker_failures) = (0, 2);
-        config.breaker_rest = Duration::from_millis(300);
+        config.breaker_rest = Duration::from_secs(3);
     });
     let word = async || upstream.summarise(&task()).await.err().map(|error| error.code());
     let failed = [word().await, word().await, word().await];
     assert_eq!(failed, [Some("server_error"), Some("server_error"), Some("circuit_open")]);
     assert_eq!(server.calls(), 2);
-    tokio::time::sleep(Duration::from_millis(350)).await;
-    assert_eq!([word().await, word().await], [Some("server_error"), Some("circuit_open")]);
+    let rested = async || loop {
+        match word().await {
+            Some("circuit_open") => tokio::time::sleep(Duration::from_millis(20)).await,
+            other => return other,
+        }
+    };
+    assert_eq!([rested().await, word().await], [Some("server_error"), Some("circuit_open")]);
     server.play(Behaviour::good());
-    tokio::time::sleep(Duration::from_millis(350)).await;
-    assert_eq!([word().await, word().await], [None, None]);
+    assert_eq!([rested().await, word().await], [None, None]);
 }
 
 #[tokio::test]

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Append;
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::EntryType;
-use crate::domain::format::{self, Format, Item, pi};
-use crate::domain::json;
-use crate::domain::message::Role;
+use crate::domain::format;
+use crate::domain::format::pi;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::Item;
+use crate::domain::model::json;
+use crate::domain::model::message::Role;
+use crate::domain::model::usage::ReportedUsage;
 use crate::domain::settings::{Estimator, Settings};
 use crate::domain::tokens::{self, Counted};
-use crate::domain::usage::ReportedUsage;
 use crate::service::error::{FieldError, Result, ServiceError};
-
-/// Above this much text, reading and counting leave the async threads.
-const INLINE_BYTES: usize = 16 * 1024;
+use crate::service::offload::offload;
 
 /// One item, read.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct ReadItem {
     pub raw: String,
     pub source_id: Option<String>,
     pub parent: Parent,
+    /// The parent that a pi entry names and that can't be its parent.
+    pub lost_parent: Option<String>,
     /// The head of a pi file: the entries that have no parent in the file go under it.
     pub is_header: bool,
     /// The context size that the provider reported with it.
@@ -52,21 +55,16 @@ pub enum Parent {
 /// # Errors
 /// `Invalid` with pointers `/items/{n}…` and `/usage…`.
 pub async fn read(append: Arc<Append>, settings: Arc<Settings>) -> Result<Vec<ReadItem>> {
-    let bytes: usize = append.items.iter().map(|item| item.get().len()).sum();
-    if bytes <= INLINE_BYTES {
-        return read_all(&append, settings.estimator);
-    }
-    tokio::task::spawn_blocking(move || read_all(&append, settings.estimator))
-        .await
-        .map_err(|error| ServiceError::Internal(error.into()))?
+    let bytes = append.items.iter().map(|item| item.get().len()).sum();
+    offload(bytes, move || read_all(&append, settings.estimator)).await?
 }
 
 fn read_all(append: &Append, estimator: Estimator) -> Result<Vec<ReadItem>> {
     let mut errors = Vec::new();
     let mut items = Vec::with_capacity(append.items.len());
     for (n, raw) in append.items.iter().enumerate() {
-        match format::read(append.format, raw.get()) {
-            Ok(item) => items.push(read_one(item, raw.get(), estimator)),
+        match format::accept(append.format, raw.get()) {
+            Ok(item) => items.push(read_one(item, append.format, raw.get(), estimator)),
             Err(error) => {
                 errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
             }
@@ -82,9 +80,9 @@ fn read_all(append: &Append, estimator: Estimator) -> Result<Vec<ReadItem>> {
     Ok(items)
 }
 
-fn read_one(item: Item, raw: &str, estimator: Estimator) -> ReadItem {
+fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> ReadItem {
     let counted = match &item.message {
-        Some(message) if item.kind.holds_message() => tokens::count_message(estimator, message),
+        Some(message) if item.kind.holds_message() => tokens::count_item(estimator, format, raw, message),
         _ => Counted { total: 0, results: Vec::new() },
     };
     let trusted = item.stop.is_none_or(|stop| !stop.spoils_usage());
@@ -92,6 +90,7 @@ fn read_one(item: Item, raw: &str, estimator: Estimator) -> ReadItem {
     ReadItem {
         source_id: item.source_id.clone(),
         parent: Parent::Previous,
+        lost_parent: None,
         is_header: false,
         usage,
         label: None,
@@ -115,6 +114,7 @@ fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
     })?;
     for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
         item.source_id = link.source_id;
+        item.lost_parent = link.lost_parent;
         item.is_header = value.get("type").and_then(Value::as_str) == Some("session");
         item.parent = match link.parent {
             _ if item.is_header => Parent::Root,

@@ -5,11 +5,12 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::overflow::is_context_overflow;
+use crate::domain::tokens::overflow::is_context_overflow;
 use crate::service::compactions::{self, CompactionRef, Status, Trigger};
 use crate::service::error::Result;
 use crate::service::head::{Head, OverflowTry};
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::compactions as rows;
 
 /// What a `provider_error` came to.

@@ -9,15 +9,16 @@ use uuid::Uuid;
 use super::items::{Parent, ReadItem};
 use super::{Append, Warning};
 use crate::domain::chapter::starts_task;
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::message::Role;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::model::shape::{OpenCalls, Shape};
 use crate::domain::settings::Settings;
-use crate::domain::shape::{OpenCalls, Shape};
 use crate::domain::tokens;
 use crate::service::clock;
 use crate::service::error::{FieldError, Result, ServiceError};
 use crate::service::head::{Head, SessionState};
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Read};
 use crate::store::entries::{self, NewBranch, NewEntry};
 use crate::store::path::{self, Leaf};
@@ -130,16 +131,15 @@ impl<'a> Planner<'a> {
                 Parent::Previous => cursor,
                 Parent::Root if item.is_header => self.root(),
                 Parent::Root => file_root.unwrap_or(self.root()),
-                Parent::Source(id) => {
-                    let place = self.here.get(id).or_else(|| known.get(id)).copied();
-                    place.ok_or_else(|| {
-                        ServiceError::invalid(
-                            format!("/items/{n}/parentId"),
-                            format!("no entry came with the id {id:?}"),
-                        )
-                    })?
-                }
+                Parent::Source(id) => match self.here.get(id).or_else(|| known.get(id)).copied() {
+                    Some(place) => place,
+                    None => {
+                        self.planned.warnings.push(lost_parent_warning(n, item, id));
+                        file_root.unwrap_or(self.root())
+                    }
+                },
             };
+            self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| lost_parent_warning(n, item, id)));
             self.note_tip(connection, tenant, parent).await?;
             cursor = self.push(n, item, parent);
             if item.is_header {
@@ -272,6 +272,9 @@ impl<'a> Planner<'a> {
         self.planned.row.next_seq += 1;
         self.planned.row.entry_count += 1;
         let entry = self.entry(n, item, parent, branch, seq);
+        if item.item.kind == EntryType::Message && item.item.message.is_none() {
+            self.planned.warnings.push(not_shown_warning(n));
+        }
         if speaks(item) {
             self.planned.state.overflow = None;
         }
@@ -342,7 +345,7 @@ impl<'a> Planner<'a> {
         entry
     }
 
-    fn record(&self, item: &ReadItem) -> Option<crate::domain::compaction::CompactionRecord> {
+    fn record(&self, item: &ReadItem) -> Option<crate::domain::model::compaction::CompactionRecord> {
         let mut record = item.record.clone()?;
         if let Some(first_kept) = self.here.get(&record.first_kept_entry_id).and_then(|cursor| cursor.id) {
             record.first_kept_entry_id = first_kept.to_string();
@@ -405,6 +408,28 @@ async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: Cursor) -
         open.apply(head.seq, &head.shape);
     }
     Ok(open)
+}
+
+/// pi has roles of extensions, which it sends to no model.
+fn not_shown_warning(n: usize) -> Warning {
+    Warning {
+        code: "not_shown",
+        pointer: format!("/items/{n}/message/role"),
+        detail: "no model is shown a message of this role; it is stored and never sent out".to_owned(),
+    }
+}
+
+/// pi reads such an entry as the root of another tree. What came before it is then no part of the leaf's path.
+fn lost_parent_warning(n: usize, item: &ReadItem, id: &str) -> Warning {
+    let why = match item.source_id.as_deref() == Some(id) {
+        true => "an entry can't be its own parent".to_owned(),
+        false => format!("no entry before it came with the id {id:?}"),
+    };
+    Warning {
+        code: "unknown_parent",
+        pointer: format!("/items/{n}/parentId"),
+        detail: format!("{why}; it is taken as a root, and its path begins with it"),
+    }
 }
 
 fn orphan_warning(n: usize, id: &str) -> Warning {

@@ -8,11 +8,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Shelf;
-use crate::domain::chapter::{Chapter, Fold, event_names, own_depths};
-use crate::domain::message::Role;
+use crate::domain::chapter::{Chapter, event_names, own_depths};
+use crate::domain::model::fold::Fold;
+use crate::domain::model::message::Role;
 use crate::service::error::{Result, ServiceError};
 use crate::service::history::message_of;
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::entries::StoredEntry;
 
 const CHAPTERS: &str = "chapters";

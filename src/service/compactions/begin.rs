@@ -9,36 +9,27 @@ use sqlx::pool::PoolConnection;
 use uuid::Uuid;
 
 use super::{CompactRequest, Status, Trigger};
-use crate::domain::accounting::{fill_state, is_ahead_due};
-use crate::domain::compaction::{FillState, Reason};
+use crate::domain::compaction::result::Reason;
 use crate::domain::hook::{Event, HookReport};
-use crate::domain::settings::{Settings, Strategy};
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::hooks::{About, Hooks};
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
 use crate::service::stretches;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Read, Standpoint};
-use crate::service::work::{Basis, Begin, Decision, Material, Originals, Reading, Squeeze, Work, build};
+use crate::service::work::stages::{Basis, Begin, Decision, Material, Work};
+use crate::service::work::{Originals, Reading, build};
 use crate::store::compactions::{self, CompactionRow};
 use crate::store::path;
-
-/// What a plan must reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Urgency {
-    Normal,
-    /// The context must fit when it is done: neither guard nor threshold holds it back, and no model is asked.
-    MustFit,
-}
 
 impl Service {
     /// Looks at a claimed compaction and says what is to be done. What can't be done is skipped here.
     pub async fn begin_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Begin> {
-        self.begin(tenant, id, Urgency::Normal).await
-    }
-
-    pub(super) async fn begin(&self, tenant: Tenant, id: Uuid, urgency: Urgency) -> Result<Begin> {
         let mut connection = self.pool().acquire().await?;
         let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(Begin::Ended) };
         if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
@@ -51,7 +42,7 @@ impl Service {
             head => head?,
         };
         let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
-        if let Some(reason) = held_back(&head, &settings, &request, trigger, urgency) {
+        if let Some(reason) = held_back(&head, &settings, &request, trigger) {
             drop(connection);
             self.skip_unplanned(tenant, &row, &settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
@@ -60,47 +51,32 @@ impl Service {
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
-        let strategy = match urgency {
-            Urgency::Normal => requested,
-            Urgency::MustFit => Strategy::Summarize,
-        };
         let planning = Planning {
             loaded: &loaded,
             state: &head.state,
             settings: &settings,
-            strategy,
+            strategy: requested,
             automatic: trigger != Trigger::Manual,
+            again: head.state.account.exceeds_window(&settings),
         };
         let plan = planning.plan(&mut connection, tenant, request.first_kept_entry_id).await?;
         let newest_from = planning.newest_from();
         let mut material =
-            Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy };
-        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan
-            && urgency == Urgency::Normal
-        {
+            Material { loaded, plan, newest_from, state: head.state, settings, request, trigger, strategy: requested };
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
             drop(connection);
             self.skip_unplanned(tenant, &row, &material.settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
         }
         let about = About { tenant, session_id: row.session_id, compaction_id: Some(row.id) };
-        // What must fit now waits for nobody.
-        let hooks = match urgency {
-            Urgency::Normal => self.enabled_hooks(&mut *connection, tenant).await?,
-            Urgency::MustFit => Hooks::default(),
-        };
+        let hooks = self.enabled_hooks(&mut *connection, tenant).await?;
         let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
         let (connection, flow) = self.ask_before(connection, &mut asking, &mut material, basis.leaf_id).await?;
         let material = Arc::new(material);
-        let mut decision = match flow {
+        let decision = match flow {
             ControlFlow::Continue(()) => self.read_and_decide(connection, &mut asking, &from, material.clone()).await?,
             ControlFlow::Break(()) => Err(Reason::CancelledByHook),
         };
-        if let (Urgency::MustFit, Some(squeeze)) = (urgency, Squeeze::of(&material, &decision)) {
-            let mut connection = self.pool().acquire().await?;
-            let segments = squeeze.segments();
-            let squeeze = stretches::fold(&mut connection, tenant, &segments, squeeze, Squeeze::take).await?;
-            decision = squeeze.finish(decision);
-        }
         let begun = match decision {
             Ok(decision) => {
                 let work = Box::new(work(tenant, &row, &material, requested, basis, decision));
@@ -148,7 +124,7 @@ impl Service {
     }
 
     /// Reads the items that the material asks for, and decides. The connection is given back in between.
-    async fn read_and_decide(
+    pub(super) async fn read_and_decide(
         &self,
         mut connection: PoolConnection<Postgres>,
         asking: &mut Asking<'_>,
@@ -183,27 +159,18 @@ impl Service {
 }
 
 /// The hooks of a compaction and what they said so far.
-struct Asking<'a> {
-    about: About,
-    hooks: &'a Hooks,
-    reports: Vec<HookReport>,
+pub(super) struct Asking<'a> {
+    pub about: About,
+    pub hooks: &'a Hooks,
+    pub reports: Vec<HookReport>,
 }
 
 /// Why this compaction may not even be planned.
-fn held_back(
-    head: &Head,
-    settings: &Settings,
-    request: &CompactRequest,
-    trigger: Trigger,
-    urgency: Urgency,
-) -> Option<Reason> {
+fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
     let account = &head.state.account;
     let (tokens, _) = account.tokens(settings.estimator);
     if account.has_no_room(settings) {
         return Some(Reason::FixedOverhead);
-    }
-    if urgency == Urgency::MustFit {
-        return None;
     }
     let asked = head.state.ahead.is_some_and(|ahead| ahead.wanted);
     if !matches!(trigger, Trigger::Manual | Trigger::Overflow) && !asked {
@@ -219,7 +186,7 @@ fn held_back(
     (!admitted).then_some(Reason::AntiThrash)
 }
 
-fn work(
+pub(super) fn work(
     tenant: Tenant,
     row: &CompactionRow,
     material: &Material,

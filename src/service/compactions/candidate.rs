@@ -1,28 +1,21 @@
 //! Compactions prepared ahead: kept with their row while the agent goes on, committed at red, dropped where they no
 //! longer fit.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::commit::{Landed, Worth, finish_skipped, json_text, weigh, write_head};
+use super::commit::{Finished, Landed, Worth, finish_skipped, json_text, weigh, write_head};
 use super::entry::Draft;
 use super::{CompactionRef, Status, Trigger};
-use crate::domain::compaction::Reason;
+use crate::domain::compaction::result::Reason;
 use crate::domain::settings::Settings;
 use crate::service::error::Result;
 use crate::service::head::{Ahead, Head, SessionState};
-use crate::service::state::{Service, Tenant};
-use crate::service::work::{SummaryOutcome, Work};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+use crate::service::work::stages::{SummaryOutcome, Work};
 use crate::store::compactions::{self, CompactionRow};
-
-/// A compaction of which only the commit is left.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct Finished<'a> {
-    pub work: &'a Work,
-    pub outcome: &'a SummaryOutcome,
-    pub draft: &'a Draft,
-}
 
 /// The same, read back.
 #[derive(Deserialize)]

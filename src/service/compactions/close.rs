@@ -1,88 +1,44 @@
 //! Closing chapters: a compaction whose summaries the agent wrote, carried out within its call.
 
 mod draft;
+mod request;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use sqlx::PgConnection;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::commit::{json_text, write_head};
 use super::entry::{advance, entry_of, item_of, new_branch};
+use super::job::{Status, Trigger, word};
 use super::report::{Measured, blank, observe};
-use super::{Status, Trigger, word};
-use crate::domain::accounting::Snapshot;
-use crate::domain::chapter::{Chapter, Refusal, Slugs};
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::Format;
-use crate::domain::guard::savings_pct;
-use crate::domain::shape::Shape;
+use crate::domain::chapter::{Chapter, Slugs};
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::shape::Shape;
+use crate::domain::tokens::accounting::Snapshot;
 use crate::service::clock;
 use crate::service::error::{FieldError, Result, ServiceError};
 use crate::service::head::{Head, SessionState};
 use crate::service::history::chapter_of;
 use crate::service::idempotency::{Outcome, seal};
-use crate::service::state::{Service, Tenant};
+use crate::service::settle::Proof;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Loaded, Read, newest_from, state_of_path};
 use crate::store::compactions::{self, Ending, NewCompaction};
 use crate::store::entries::{self, NewEntry, StoredEntry};
-use crate::store::path;
-use crate::store::sessions;
+use crate::store::{path, sessions};
 use draft::{drafts, record};
+
+pub use request::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 
 /// After an empty list the agent is asked again when the context has grown by this.
 const REST_GROWTH: f64 = 1.1;
-
-/// A chapter that the agent writes: task numbers of the index, inclusive.
-#[derive(Debug, Clone)]
-pub struct NewChapter {
-    pub start: i64,
-    pub end: i64,
-    pub name: String,
-    pub message: String,
-}
-
-/// What a chapters call did.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ChaptersWritten {
-    pub chapters: Vec<ChapterWritten>,
-    /// Chapters of the call that could not be written; the others were.
-    pub refused: Vec<ChapterRefused>,
-    /// Reverting it takes all chapters of the call back; null after an empty list.
-    pub compaction_id: Option<Uuid>,
-    pub leaf_id: Option<Uuid>,
-    pub snapshot: Snapshot,
-}
-
-/// `tokens_before` is the estimate of what the chapter hides, `tokens_after` that of its own message.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ChapterWritten {
-    pub id: Uuid,
-    pub name: String,
-    pub slug: String,
-    /// Its folder under `vfs`.
-    pub path: String,
-    pub start: u32,
-    pub end: u32,
-    pub tokens_before: u64,
-    pub tokens_after: u64,
-    pub savings_pct: f64,
-}
-
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ChapterRefused {
-    /// Place in the call, from 0.
-    pub index: usize,
-    pub start: i64,
-    pub end: i64,
-    pub name: String,
-    pub reason: Refusal,
-    pub detail: &'static str,
-}
 
 impl Service {
     /// Closes tasks into chapters. What cannot be closed is refused by itself; an empty list closes nothing and lets the
@@ -96,9 +52,7 @@ impl Service {
         session_id: Uuid,
         asked: Vec<NewChapter>,
     ) -> Result<ChaptersWritten> {
-        let mut transaction = self.pool().begin().await?;
-        let mut row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
         let written = if asked.is_empty() {
             let size = (head.snapshot().tokens as f64 * REST_GROWTH).ceil() as u64;
@@ -112,7 +66,8 @@ impl Service {
             self.close_chapters(&mut transaction, tenant, &mut head, path, &asked).await?
         };
         seal(&mut transaction, Outcome::Created, &written).await?;
-        transaction.commit().await?;
+        let proof = written.compaction_id.map(Proof::Compaction);
+        self.commit(transaction, tenant, session_id, proof).await?;
         Ok(written)
     }
 

@@ -6,31 +6,33 @@
 use std::collections::HashSet;
 
 use anyhow::Context as _;
+use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::candidate::Finished;
 use super::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
+use super::job::{Status, Trigger, word};
 use super::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
-use super::{Status, Trigger, word};
-use crate::domain::chapter::ShownFold;
-use crate::domain::compaction::{FillState, Reason};
-use crate::domain::guard::{changes_outcome, savings_pct};
+use crate::domain::compaction::guard::{changes_outcome, savings_pct};
+use crate::domain::compaction::result::Reason;
 use crate::domain::hook::{Event, HookReport};
-use crate::domain::settings::{Settings, Strategy};
-use crate::domain::verify;
+use crate::domain::model::fold::ShownFold;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::summary::verify;
+use crate::domain::tokens::accounting::FillState;
 use crate::service::clock;
 use crate::service::error::Result;
 use crate::service::head::{Head, Newest, SessionState};
 use crate::service::hooks::About;
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self};
-use crate::service::work::{SummaryOutcome, Work};
+use crate::service::work::stages::{SummaryOutcome, Work};
 use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
-use crate::store::path;
 use crate::store::queue::{self, Completed, LeaseProof};
-use crate::store::sessions;
+use crate::store::{path, sessions};
 
 /// How an ending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,10 @@ impl Service {
         outcome: SummaryOutcome,
         holder: impl Into<Holder>,
     ) -> Result<Committed> {
-        let outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
+        let mut outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
+        if outcome.builtin {
+            self.note_unshown(work.tenant, &mut outcome.hooks).await;
+        }
         let draft = draft(work, &outcome);
         let finished = Finished { work, outcome: &outcome, draft: &draft };
         let mut transaction = self.pool().begin().await?;
@@ -106,6 +111,7 @@ impl Service {
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
         state.auto_retry_at = None;
         state.unrelieved = None;
+        state.nothing_at = None;
         state.chapters_rest = None;
         state.ahead = None;
         let now = clock::now();
@@ -289,6 +295,9 @@ impl Service {
         ) {
             hold_off(&mut head.state, &head.settings);
         }
+        if matches!(reason, Reason::NothingToCompact | Reason::NoValidCutPoint) {
+            head.state.nothing_at = Some(head.state.messages);
+        }
         let own = self.inner.resolve(&row.settings, row.model.as_deref())?;
         head.state.write_to(&mut row.head, &own)?;
         sessions::update(&mut *connection, tenant.0, &row, clock::now()).await?;
@@ -433,4 +442,12 @@ pub(super) async fn write_head(
 
 pub(super) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
     Ok(serde_json::to_string(value).context("a result as JSON")?)
+}
+
+/// A compaction of which only the commit is left.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Finished<'a> {
+    pub work: &'a Work,
+    pub outcome: &'a SummaryOutcome,
+    pub draft: &'a Draft,
 }

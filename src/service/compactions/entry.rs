@@ -3,22 +3,22 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, IdentifierReport};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::Format;
-use crate::domain::identifiers;
-use crate::domain::message::{Message, Role};
+use crate::domain::compaction::strategy::{counts, notice};
+use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::shape::Shape;
 use crate::domain::settings::Settings;
-use crate::domain::shape::Shape;
-use crate::domain::strategy::{counts, notice};
-use crate::domain::summary::{Allowance, focus, framing};
+use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
-use crate::service::clock;
+use crate::domain::tokens::accounting::Snapshot;
 use crate::service::error::Result;
 use crate::service::head::{Head, SessionState};
-use crate::service::view;
-use crate::service::work::{Outline, SummaryOutcome, Work};
+use crate::service::work::stages::{Outline, SummaryOutcome, Work};
+use crate::service::{clock, view};
 use crate::store::entries::{NewBranch, NewEntry};
 
 /// After a compaction that could do nothing, the context must grow by this before the next starts by itself.
@@ -64,13 +64,8 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
     };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
     let body = with_focus(body, work, allowance.focus());
-    let ledger = outline.ledger.render(allowance.appendix);
-    let files = outline.files.within(allowance.appendix);
-    let frame = |identifiers: Option<&str>| framing::frame(&work.settings, &body, identifiers, &files, &ledger);
-    let bare = frame(None);
-    let (missing, _) = identifiers::check(&bare, &outline.identifiers);
-    let restored = identifiers::restore(&missing, allowance.identifiers);
-    let summary = restored.map_or(bare, |restored| frame(Some(&restored.block)));
+    let Outline { ledger, files, identifiers, .. } = outline;
+    let summary = SummaryMessage { body: &body, ledger, files, identifiers }.text(&work.settings, allowance);
     let (_, mut report) = identifiers::check(&body, &outline.identifiers);
     // What stands in the file lists and the ledger was put back by code as well.
     report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
@@ -210,6 +205,7 @@ pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
 /// Lets the context be handed out as large as it is until it has grown.
 pub(super) fn leave_unrelieved(state: &mut SessionState, settings: &Settings) {
     state.unrelieved = Some(grown(state, settings));
+    state.unrelieved_at = Some(state.messages);
 }
 
 fn grown(state: &SessionState, settings: &Settings) -> u64 {

@@ -3,27 +3,20 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use uuid::Uuid;
 
-use super::begin::Urgency;
 use super::candidate::{Settled, save};
 use super::commit::{Committed, Holder};
 use super::entry::leave_unrelieved;
 use super::{Asked, CompactRequest, CompactionRef, Status, Trigger};
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::Fallback;
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, SummaryPart, builtin};
-use crate::service::append::Appended;
-use crate::service::error::{Result, ServiceError};
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::error::Result;
 use crate::service::head::Head;
-use crate::service::state::{Service, Tenant};
-use crate::service::work::{Begin, SummaryOutcome, Work};
-use crate::store::{compactions, queue, sessions};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+use crate::store::{compactions, queue};
 
-/// `fallback.reason` of such a compaction.
-const REASON: &str = "window_full";
 /// How often a compaction that somebody else ended first is looked after.
 const TRIES: u32 = 3;
 /// Before a worker takes the job up, should this process end in the middle.
@@ -44,6 +37,11 @@ impl Service {
     /// # Errors
     /// `NotFound`; the database's.
     pub async fn relieve(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<Relieved>> {
+        let head = self.head_of(&self.session_row(tenant, session_id).await?)?;
+        // What could not be made to fit is tried again with every message, if there is a chance.
+        if !head.needs_relief() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
+            return Ok(None);
+        }
         for _ in 0..TRIES {
             let (task, mine) = match self.find_relief(tenant, session_id).await? {
                 Relief::NotNeeded => return Ok(None),
@@ -51,13 +49,9 @@ impl Service {
                 Relief::TakeOver(task) => (task, false),
                 Relief::New(task) => (task, true),
             };
-            let committed = match self.begin(tenant, task.id, Urgency::MustFit).await? {
-                Begin::Work(work) => {
-                    let (work, outcome) =
-                        tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
-                    self.commit_compaction(&work, outcome, Holder::Seized).await?
-                }
-                Begin::Ended => {
+            let committed = match self.plan_to_fit(tenant, task.id).await? {
+                Some(fitted) => self.commit_compaction(&fitted.work, fitted.outcome, Holder::Seized).await?,
+                None => {
                     // Its job would find nothing to do.
                     queue::cancel(self.pool(), tenant.0, session_id, task.id).await?;
                     if mine { Committed::Done } else { Committed::LeaseLost }
@@ -73,25 +67,10 @@ impl Service {
         Ok(None)
     }
 
-    /// As [`Service::relieve`], of a session whose size an append has just found.
-    pub async fn relieve_after(
-        &self,
-        tenant: Tenant,
-        session_id: Uuid,
-        appended: &Appended,
-    ) -> Result<Option<Relieved>> {
-        match appended.snapshot.tokens > u64::from(appended.snapshot.window) {
-            true => self.relieve(tenant, session_id).await,
-            false => Ok(None),
-        }
-    }
-
     /// Commits the candidate if there is one; else gives the compaction to be carried out here and now: the one that
     /// is waited for, or a new one.
     async fn find_relief(&self, tenant: Tenant, session_id: Uuid) -> Result<Relief> {
-        let mut transaction = self.pool().begin().await?;
-        let row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
         if !head.needs_relief() {
             return Ok(Relief::NotNeeded);
@@ -125,9 +104,7 @@ impl Service {
 
     /// How it came out. What could not be made to fit is not tried again until it has grown.
     async fn relieved(&self, tenant: Tenant, session_id: Uuid, compaction: CompactionRef) -> Result<Option<Relieved>> {
-        let mut transaction = self.pool().begin().await?;
-        let row =
-            sessions::lock(&mut *transaction, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
+        let (mut transaction, row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
         if head.needs_relief() {
             leave_unrelieved(&mut head.state, &head.settings);
@@ -150,29 +127,16 @@ enum Relief {
 impl Head {
     /// The context is larger than the window, and the session lets the service do something about it.
     pub(crate) fn needs_relief(&self) -> bool {
-        let (tokens, _) = self.state.account.tokens(self.settings.estimator);
         self.settings.enabled
             && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
             && !self.state.recounting
-            && tokens > self.settings.hard_limit()
-            && self.state.unrelieved.is_none_or(|size| tokens >= size)
+            && self.state.account.exceeds_window(&self.settings)
+            && (self.has_grown() || self.state.unrelieved_at.is_none_or(|messages| self.state.messages > messages))
     }
-}
 
-/// The summary, by rules alone.
-fn write(work: Box<Work>) -> (Box<Work>, SummaryOutcome) {
-    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
-    let mut outcome = SummaryOutcome { fallback, builtin: !work.summary_tasks.is_empty(), ..SummaryOutcome::default() };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
-    for task in &work.summary_tasks {
-        let most = allowance.share(task.part, work.summary_tasks.len());
-        let mut task = task.clone();
-        task.max_output_tokens = task.max_output_tokens.min(most);
-        let text = Some(builtin::summarise(&task));
-        match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = text,
-            SummaryPart::History | SummaryPart::Branch => outcome.history = text,
-        }
+    /// It was not tried yet, or is a good deal larger than it was then.
+    fn has_grown(&self) -> bool {
+        let (tokens, _) = self.state.account.tokens(self.settings.estimator);
+        self.state.unrelieved.is_none_or(|size| tokens >= size)
     }
-    (work, outcome)
 }

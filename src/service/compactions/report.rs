@@ -4,16 +4,16 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::entry::Draft;
-use super::{Trigger, word};
-use crate::domain::accounting::Snapshot;
-use crate::domain::compaction::{
-    CompactionResult, Fallback, FileLists, IdentifierReport, NetReport, Reason, UpstreamReport,
-};
-use crate::domain::guard::savings_pct;
-use crate::domain::prices::net;
-use crate::domain::settings::Strategy;
-use crate::domain::strategy::{aim, counts};
-use crate::service::work::{SummaryOutcome, Work};
+use super::job::{Trigger, word};
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::compaction::result::{CompactionResult, Fallback, Reason, UpstreamReport};
+use crate::domain::compaction::strategy::{aim, counts};
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::domain::tokens::prices::{NetReport, net};
+use crate::service::work::stages::{SummaryOutcome, Work};
 use crate::store::compactions::CompactionRow;
 
 /// The numbers of a result that depend on how the compaction ended.

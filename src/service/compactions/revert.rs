@@ -6,16 +6,17 @@ use uuid::Uuid;
 
 use super::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
 use super::{Compaction, Status, show};
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::EntryType;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry_type::EntryType;
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
-use crate::service::idempotency::{Outcome, seal};
-use crate::service::state::{Service, Tenant};
+use crate::service::idempotency::{Outcome, about, seal};
+use crate::service::settle::Proof;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Loaded, Read, newest_from, newest_of, state_of_path};
-use crate::store::compactions;
 use crate::store::entries::{self, StoredEntry, Write};
-use crate::store::sessions;
+use crate::store::{compactions, sessions};
 
 impl Service {
     /// Takes back the compaction that is in force on the leaf's path.
@@ -27,6 +28,7 @@ impl Service {
         let row =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let compaction = show(row)?;
+        about(compaction.session_id);
         let entry_id = compaction.result.as_ref().and_then(|result| result.entry_id);
         let (Status::Succeeded, Some(entry_id)) = (compaction.status, entry_id) else {
             return Err(conflict("not_revertible", "only a compaction that succeeded can be reverted"));
@@ -47,6 +49,7 @@ impl Service {
         let now = clock::now();
         compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await?;
         let entry = entry_of(&head, record_before(&loaded, entry_id));
+        let proof = Some(Proof::Entry(entry.head.id));
         let branches = new_branch(&head, entry.branch);
         loaded.heads.push(entry.head.clone());
         loaded.stored.push(Arc::new(entries::StoredEntry::unsaved(&entry, head.session_id)));
@@ -76,7 +79,7 @@ impl Service {
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let reverted = show(reverted)?;
         seal(&mut transaction, Outcome::Done, &reverted).await?;
-        transaction.commit().await?;
+        self.commit(transaction, tenant, session.id, proof).await?;
         Ok(reverted)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -14,23 +13,26 @@ use super::commit::{Weighed, Worth, weigh};
 use super::entry::draft;
 use super::report::{Measured, blank, result, tried};
 use super::{CompactRequest, Trigger};
-use crate::domain::compaction::{CompactionResult, Reason};
-use crate::domain::format::Format;
-use crate::domain::guard::AntiThrash;
-use crate::domain::settings::{Settings, Strategy};
+use crate::domain::compaction::result::{CompactionResult, Reason};
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::format::Format;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
 use crate::service::append::{self, Append};
-use crate::service::clock;
 use crate::service::context::render;
 use crate::service::counting::Planning;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::{Head, Newest, SessionState};
+use crate::service::offload::{offload, size};
 use crate::service::sessions::{count_system, count_tools};
-use crate::service::state::{Service, Tenant};
-use crate::service::tool_calls;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Loaded};
-use crate::service::work::{Basis, Decision, Material, Originals, Reading, SummaryOutcome, Work, build};
+use crate::service::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
+use crate::service::work::{Originals, Reading, build};
+use crate::service::{clock, named};
 use crate::store::entries::StoredEntry;
-use crate::store::path::Segment;
+use crate::store::path::{self, Segment};
 use crate::store::sessions::HeadRow;
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
@@ -81,22 +83,24 @@ impl Service {
             ..CompactRequest::default()
         };
         let settings = Arc::new(self.inner.resolve_map(&asked.patch(), None)?);
+        self.check_upstream(&asked.settings)?;
+        named::check_nothing_pinned(&asked.settings)?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let (head, loaded) = read(&request, settings).await?;
-        let job = move || plan(head, loaded, asked, requested);
-        let (transcript, decision) = tokio::task::spawn_blocking(job).await.context("planning a compaction")??;
+        let bytes = size(&request.items);
+        let (transcript, decision) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
         let decision = match decision {
             Ok(decision) => decision,
             Err(reason) => {
                 let job = move || transcript.skipped(request, requested, reason, started);
-                return tokio::task::spawn_blocking(job).await.context("writing a transcript")?;
+                return offload(bytes, job).await?;
             }
         };
         let work = work(&transcript.material.settings, requested, decision);
         let outcome =
             by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);
-        tokio::task::spawn_blocking(job).await.context("writing a compaction")?
+        offload(bytes, job).await?
     }
 }
 
@@ -130,7 +134,8 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
         let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
         (count_system(estimator, text(&system).as_deref()), count_tools(estimator, text(&tools).as_deref()))
     };
-    let fixed = tokio::task::spawn_blocking(count).await.context("counting the system prompt")?;
+    let raw = |raw: &Option<Box<RawValue>>| raw.as_ref().map_or(0, |raw| raw.get().len());
+    let fixed = offload(raw(&request.system) + raw(&request.tools), count).await?;
     let (entries, row) = append::unsaved(&head, append).await?;
     head.row = row;
     let stored: Vec<Arc<StoredEntry>> =
@@ -150,6 +155,7 @@ fn plan(head: Head, loaded: Loaded, request: CompactRequest, requested: Strategy
         settings: &head.settings,
         strategy: requested,
         automatic: false,
+        again: false,
     };
     let mut search = planning.search(None);
     if let Some((segments, search)) = &mut search {
@@ -157,7 +163,14 @@ fn plan(head: Head, loaded: Loaded, request: CompactRequest, requested: Strategy
             search.take(stored)?;
         }
     }
-    let plan = planning.plan_with(None, search.map(|(_, search)| search));
+    let mut fitting = planning.plan_with(None, search.map(|(_, search)| search));
+    while let Some((segments, mut span)) = fitting.wants() {
+        for stored in within(&loaded.stored, &segments) {
+            span.take(stored)?;
+        }
+        fitting.measure(span);
+    }
+    let plan = fitting.finish();
     let newest_from = planning.newest_from();
     let material = Arc::new(Material {
         plan,
@@ -186,7 +199,7 @@ fn decide(material: &Arc<Material>) -> Result<std::result::Result<Decision, Reas
     }
     let mut originals = Originals::of(material);
     if let Some(originals) = &mut originals {
-        let whole = tool_calls::join((0..path.len()).map(|index| material.loaded.segment(index)));
+        let whole = path::join((0..path.len()).map(|index| material.loaded.segment(index)));
         for stored in within(path, &originals.segments(&whole)) {
             originals.take(stored)?;
         }

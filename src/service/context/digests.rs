@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::domain::format::Format;
+use crate::domain::model::format::Format;
 use crate::service::error::Result;
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 use crate::store::rebuilds;
 
 const CACHED: u64 = 4_096;
@@ -26,18 +26,22 @@ impl Default for DigestCache {
     }
 }
 
+/// The digests of messages.
+pub fn of(messages: &[Box<RawValue>]) -> Vec<u64> {
+    messages.iter().map(|message| digest(message.get())).collect()
+}
+
 impl DigestCache {
-    /// The number of leading messages equal to those of the previous call, which these now replace.
+    /// The number of leading messages equal to those of the previous call, which these (see [`of`]) now replace.
     pub async fn compare(
         &self,
         pool: &PgPool,
         tenant: Tenant,
         session_id: Uuid,
         format: Format,
-        messages: &[Box<RawValue>],
+        now: Vec<u64>,
     ) -> Result<usize> {
         let key = (tenant, session_id, format);
-        let now: Vec<u64> = messages.iter().map(|message| digest(message.get())).collect();
         let before = match self.last.get(&key) {
             Some(before) => before,
             None => {

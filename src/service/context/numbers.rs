@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::domain::chapter;
-use crate::domain::entry::EntryType;
+use crate::domain::context::view::ViewItem;
 use crate::domain::format::write::Note;
-use crate::domain::view::ViewItem;
+use crate::domain::model::entry_type::EntryType;
 use crate::service::error::Result;
 use crate::service::head::SessionState;
 use crate::service::history::chapter_of;

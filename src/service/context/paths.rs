@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::domain::settings::Estimator;
 use crate::service::error::Result;
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::Segment;
 

@@ -5,13 +5,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Manner, Service, Standpoint, write};
-use crate::domain::format::Format;
-use crate::domain::json;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::error::Result;
 use crate::service::history::message_of;
+use crate::service::offload::offload;
 use crate::service::view::{self, Read};
-use crate::service::work::Work;
+use crate::service::work::stages::Work;
 
 impl Service {
     /// The context of a planned compaction's session, written as a rebuild at `format` writes it. `None` where the
@@ -54,9 +55,9 @@ impl Service {
             }
         }
         let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-        let how = Manner::of(&head.settings);
-        let job = tokio::task::spawn_blocking(move || write(&loaded, &loaded.view(), format, how, system));
-        let written = job.await.context("rendering a context")??;
+        let how = Manner::of(&head);
+        let bytes = loaded.bytes();
+        let written = offload(bytes, move || write(&loaded, &loaded.view(), format, how, system)).await??;
         if !self.inner.digests.begin_with(self.pool(), tenant, session_id, format, &written.messages).await? {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 
 /// What a stream is told.
 #[derive(Debug, Clone, Default)]

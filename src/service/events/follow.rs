@@ -6,8 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream;
+use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -15,7 +14,8 @@ use uuid::Uuid;
 use super::feed::{Found, Live, Watched};
 use super::live;
 use crate::service::error::{Result, ServiceError};
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::listen::listen;
 use crate::store::{events, sessions};
 

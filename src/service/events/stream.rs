@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::feed::{Live, Subscription};
 use super::{Event, READY, RESET, SNAPSHOT, live, recorded};
 use crate::service::error::{Result, ServiceError};
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::events::{self, Reach};
 
 /// Events read at once: what a stream holds in memory however far its reader is behind.

@@ -8,12 +8,13 @@ use serde::Serialize;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::domain::hook::answer::BadAnswer;
+use crate::domain::hook::answer::{self, BadAnswer};
 use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
 use crate::hooks::{Call, CallError, Reply};
 use crate::service::clock;
 use crate::service::error::Result;
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::hooks::deliveries::{self, Attempted, NewDelivery};
 use crate::store::hooks::{self as store, HookRow};
 
@@ -23,6 +24,8 @@ const ATTEMPTS: u32 = 3;
 const KEPT_BODY: usize = 256 << 10;
 /// How much of an answer the log keeps, in characters.
 const KEPT_ANSWER_CHARS: usize = 1_000;
+
+const UNWANTED: &str = "nothing of the kind is wanted here";
 
 /// What hooks are asked or told about.
 #[derive(Debug, Clone, Copy)]
@@ -49,11 +52,13 @@ impl Hooks {
 /// An answer, and where the log has it.
 pub(super) struct Asked<T> {
     pub delivery_id: Uuid,
+    /// What of a good answer nobody reads.
+    pub unread: Option<String>,
     /// The error is a sentence for people.
     pub answer: std::result::Result<T, String>,
 }
 
-/// What the hooks said so far; see [`crate::domain::compaction::CompactionResult::hooks`].
+/// What the hooks said so far; see [`crate::domain::compaction::result::CompactionResult::hooks`].
 pub(super) struct Reports<'a> {
     pub event: Event,
     pub list: &'a mut Vec<HookReport>,
@@ -72,6 +77,7 @@ impl Reports<'_> {
         outcome: std::result::Result<HookOutcome, String>,
     ) -> ControlFlow<()> {
         match outcome {
+            Ok(HookOutcome::Unused) => self.note(hook, delivery_id, HookOutcome::Unused, Some(UNWANTED.to_owned())),
             Ok(outcome) => self.note(hook, delivery_id, outcome, None),
             Err(detail) => {
                 tracing::warn!(hook = %hook.id, event = self.event.as_str(), detail, "a hook gave no answer of use");
@@ -93,6 +99,31 @@ pub(super) fn cancels(hook: &HookRow) -> bool {
 impl Service {
     pub(crate) async fn enabled_hooks(&self, executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<Hooks> {
         Ok(Hooks(store::enabled(executor, tenant.0).await?))
+    }
+
+    /// Notes in the log what became of an answer. A log that can't be written holds nothing up.
+    pub(crate) async fn conclude(&self, tenant: Tenant, delivery_id: Uuid, outcome: HookOutcome, detail: Option<&str>) {
+        let noted = deliveries::conclude(self.pool(), tenant.0, delivery_id, outcome.as_str(), detail).await;
+        if let Err(error) = noted {
+            tracing::warn!(%error, %delivery_id, "what became of a hook's answer was not logged");
+        }
+    }
+
+    /// Notes what came of a call in the result and in the log. Break: the hook wants that to end the work.
+    pub(super) async fn settle(
+        &self,
+        tenant: Tenant,
+        reports: &mut Reports<'_>,
+        hook: &HookRow,
+        (delivery_id, unread): (Uuid, Option<String>),
+        outcome: std::result::Result<HookOutcome, String>,
+    ) -> ControlFlow<()> {
+        let flow = reports.settle(hook, delivery_id, outcome);
+        if let Some(report) = reports.list.last_mut() {
+            report.detail = report.detail.take().or(unread);
+            self.conclude(tenant, delivery_id, report.outcome, report.detail.as_deref()).await;
+        }
+        flow
     }
 
     /// Asks a hook, with retries, and logs how that went.
@@ -118,9 +149,9 @@ impl Service {
         let started = Instant::now();
         let (reply, attempts) = self.inner.hooks.post_until_taken(&call, ATTEMPTS).await;
         let mut attempted = attempted(&reply, started.elapsed());
-        let answer = match reply {
-            Err(error) => Err(error.to_string()),
-            Ok(reply) => read(&reply.body).map_err(|bad| bad.to_string()),
+        let (answer, unread) = match reply {
+            Err(error) => (Err(error.to_string()), None),
+            Ok(reply) => (read(&reply.body).map_err(|bad| bad.to_string()), answer::unread(event, &reply.body)),
         };
         attempted.error = answer.as_ref().err().cloned();
         count(event.as_str(), &attempted);
@@ -130,7 +161,7 @@ impl Service {
         if let Err(error) = deliveries::log(self.pool(), about.tenant.0, &new, attempts, &attempted).await {
             tracing::warn!(%error, hook = %hook.id, "a call of a hook was not logged");
         }
-        Ok(Asked { delivery_id: id, answer })
+        Ok(Asked { delivery_id: id, unread, answer })
     }
 }
 

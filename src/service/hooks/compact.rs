@@ -6,18 +6,22 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use serde_json::{Value, json};
 
 use super::ask::{About, Hooks, Reports};
-use crate::domain::compaction::FileLists;
+use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
-use crate::domain::settings::{Settings, Strategy};
-use crate::domain::strategy::counts;
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::summary::verify::check_summary;
 use crate::domain::summary::{SummaryPart, SummaryTask, transcript};
-use crate::domain::verify::check_summary;
 use crate::service::compactions::cut_fault;
 use crate::service::error::Result;
-use crate::service::plan::{Preparation, plan_on};
+use crate::service::plan::Preparation;
+use crate::service::plan::standing::plan_on;
 use crate::service::state::Service;
-use crate::service::work::{Material, Reading, Work};
+use crate::service::tenant::Tenant;
+use crate::service::work::Reading;
+use crate::service::work::stages::{Material, Work};
 
 impl Service {
     /// Asks whether the compaction may be done and who writes its summary; a summary that a hook gives is noted in the
@@ -44,17 +48,44 @@ impl Service {
             let replaced = match asked.answer {
                 Ok(Verdict::Pass) => Ok(HookOutcome::Passed),
                 Ok(Verdict::Cancel(reason)) => {
+                    self.conclude(about.tenant, asked.delivery_id, HookOutcome::Cancelled, reason.as_deref()).await;
                     reports.note(hook, asked.delivery_id, HookOutcome::Cancelled, reason);
                     return Ok(Break(()));
                 }
                 Ok(Verdict::Replace(given)) => take_summary(material, given),
                 Err(fault) => Err(fault),
             };
-            if reports.settle(hook, asked.delivery_id, replaced).is_break() {
+            let log = (asked.delivery_id, asked.unread);
+            let supersedes = replaced == Ok(HookOutcome::Replaced);
+            if self.settle(about.tenant, &mut reports, hook, log, replaced).await.is_break() {
                 return Ok(Break(()));
+            }
+            if supersedes && let Some((_, earlier)) = reports.list.split_last_mut() {
+                self.supersede(about.tenant, event, earlier).await;
             }
         }
         Ok(Continue(()))
+    }
+
+    /// A later hook's answer has taken the place of these.
+    async fn supersede(&self, tenant: Tenant, event: Event, earlier: &mut [HookReport]) {
+        let used = |report: &&mut HookReport| report.event == event && report.outcome == HookOutcome::Replaced;
+        for report in earlier.iter_mut().filter(used) {
+            report.outcome = HookOutcome::Unused;
+            report.detail = Some("another hook's answer took its place".to_owned());
+            self.conclude(tenant, report.delivery_id, report.outcome, report.detail.as_deref()).await;
+        }
+    }
+
+    /// The texts that hooks gave for a model to be shown: the built-in summariser reads the messages themselves.
+    pub(crate) async fn note_unshown(&self, tenant: Tenant, reports: &mut [HookReport]) {
+        let shown =
+            |report: &&mut HookReport| (report.event, report.outcome) == (Event::FormatMessages, HookOutcome::Replaced);
+        for report in reports.iter_mut().filter(shown) {
+            report.outcome = HookOutcome::Unused;
+            report.detail = Some("no model was asked: the built-in summariser reads the messages".to_owned());
+            self.conclude(tenant, report.delivery_id, report.outcome, report.detail.as_deref()).await;
+        }
     }
 
     /// Asks for shorter tool results, of those that pruning may shorten.
@@ -74,7 +105,9 @@ impl Service {
             let data = json!({ "results": reading.offered() });
             let asked = self.ask(about, hook, event, &data, answer::prune_tool_results).await?;
             let count = asked.answer.and_then(|shortened| reading.shorten(&shortened));
-            if reports.settle(hook, asked.delivery_id, count.map(|count| used(count > 0))).is_break() {
+            let log = (asked.delivery_id, asked.unread);
+            let outcome = count.map(|count| used(count > 0));
+            if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
                 return Ok(Break(()));
             }
         }
@@ -119,7 +152,8 @@ impl Service {
                 None => Ok(None),
             });
             let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
-            if reports.settle(hook, asked.delivery_id, outcome).is_break() {
+            let log = (asked.delivery_id, asked.unread);
+            if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
                 return Ok(Break(()));
             }
             if let Ok(Some(given)) = checked {
@@ -153,7 +187,8 @@ impl Service {
                     given => Ok(given),
                 });
                 let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
-                if reports.settle(hook, asked.delivery_id, outcome).is_break() {
+                let log = (asked.delivery_id, asked.unread);
+                if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
                     return Ok(Break(()));
                 }
                 if let Ok(Some(given)) = checked {
@@ -177,7 +212,7 @@ fn take_summary(material: &mut Material, given: Given) -> std::result::Result<Ho
             if let Some(fault) = cut_fault(&material.loaded.heads, first_kept) {
                 return Err(format!("`first_kept_entry_id` {fault}"));
             }
-            plan_on(&material.loaded, &material.settings, Some(first_kept))
+            plan_on(&material.loaded, &material.settings, Some(first_kept), false)
         }
     };
     let plan = plan.map_err(|_| "there is nothing that a summary could replace".to_owned())?;

@@ -9,12 +9,14 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::ask::{About, attempted, count, envelope, new_delivery, timeout};
-use crate::domain::hook::Event;
+use crate::domain::hook::{Event, HookOutcome, answer};
 use crate::hooks::Call;
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
-use crate::service::idempotency::{Outcome, seal};
-use crate::service::state::{Page, PageRequest, Service, Tenant};
+use crate::service::idempotency::{Outcome, about, seal};
+use crate::service::page::{Page, PageRequest};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::store::hooks as store;
 use crate::store::hooks::deliveries::{self, DeliveryRow, Due};
 
@@ -40,6 +42,10 @@ pub struct Delivery {
     /// What was wrong with the last attempt.
     pub error: Option<String>,
     pub duration_ms: Option<i64>,
+    /// What became of the answer to a question: `passed`, `replaced` (it was used), `unused`, `cancelled` or `failed`.
+    pub outcome: Option<String>,
+    /// Why it was not used, all of it or a part.
+    pub outcome_detail: Option<String>,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -111,6 +117,9 @@ impl Service {
         let reply = self.inner.hooks.post(&call).await;
         let attempted = attempted(&reply, started.elapsed());
         count(&due.event, &attempted);
+        if let Some(unread) = reply.as_ref().ok().and_then(|reply| unread_when_told(&due.event, &reply.body)) {
+            self.conclude(Tenant(due.tenant_id), due.id, HookOutcome::Unused, Some(&unread)).await;
+        }
         let retry_in = (due.attempts < self.options().hooks.max_attempts).then_some(pause);
         deliveries::settle(self.pool(), &due, &attempted, retry_in).await
     }
@@ -134,6 +143,7 @@ impl Service {
             deliveries::get(connection, tenant.0, hook_id, id).await?.ok_or(ServiceError::NotFound("delivery"))
         };
         let before = find(&mut transaction).await?;
+        about(before.session_id);
         if !deliveries::again(&mut *transaction, tenant.0, id).await? {
             let detail = match before.finished_at {
                 None => "the delivery has not ended yet",
@@ -153,6 +163,14 @@ impl Service {
     }
 }
 
+/// What a hook answered to being told; a question that is sent again keeps what became of its first answer.
+fn unread_when_told(event: &str, body: &[u8]) -> Option<String> {
+    match Event::parse(event)? {
+        told @ (Event::AfterCompact | Event::AfterNavigate | Event::ChapterRequested) => answer::unread(told, body),
+        _ => None,
+    }
+}
+
 fn show(row: DeliveryRow) -> Delivery {
     Delivery {
         id: row.id,
@@ -166,6 +184,8 @@ fn show(row: DeliveryRow) -> Delivery {
         response: row.response,
         error: row.error,
         duration_ms: row.duration_ms,
+        outcome: row.outcome,
+        outcome_detail: row.outcome_detail,
         created_at: row.created_at,
         finished_at: row.finished_at,
     }

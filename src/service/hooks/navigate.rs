@@ -5,13 +5,22 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::ask::{About, cancels};
-use crate::domain::hook::Event;
 use crate::domain::hook::answer::{self, Given, Verdict};
-use crate::service::clock;
+use crate::domain::hook::{Event, HookOutcome};
 use crate::service::error::{Result, ServiceError};
 use crate::service::navigation::{Departure, Navigate, Navigated};
-use crate::service::state::{Service, Tenant};
-use crate::service::view;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+use crate::service::{clock, view};
+
+/// A summary that a hook gives, for the branch that is left.
+pub(crate) struct Offered {
+    pub given: Given,
+    delivery_id: Uuid,
+    /// The move is not made where the summary can't be used.
+    cancels: bool,
+    unread: Option<String>,
+}
 
 impl Service {
     /// Asks whether the leaf may be moved. A hook may give the summary of the branch that is left; the last one that does
@@ -24,7 +33,7 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         navigate: &Navigate,
-    ) -> Result<Option<Given>> {
+    ) -> Result<Option<Offered>> {
         let mut connection = self.pool().acquire().await?;
         let hooks = self.enabled_hooks(&mut *connection, tenant).await?;
         if !hooks.has(Event::BeforeNavigate) {
@@ -53,20 +62,54 @@ impl Service {
             "replace_instructions": navigate.replace_instructions,
         }});
         let about = About { tenant, session_id, compaction_id: None };
-        let mut given = None;
+        let mut offered: Option<Offered> = None;
         for hook in hooks.of(Event::BeforeNavigate) {
             let asked = self.ask(about, hook, Event::BeforeNavigate, &data, answer::before_navigate).await?;
+            let id = asked.delivery_id;
+            let unread = asked.unread.as_deref();
             match asked.answer {
-                Ok(Verdict::Pass) => {}
-                Ok(Verdict::Replace(summary)) => given = Some(summary),
+                Ok(Verdict::Pass) => self.conclude(tenant, id, HookOutcome::Passed, unread).await,
+                Ok(Verdict::Replace(given)) => {
+                    let next = Offered { given, delivery_id: id, cancels: cancels(hook), unread: asked.unread };
+                    if let Some(earlier) = offered.replace(next) {
+                        self.leave_unused(tenant, &earlier, "another hook's answer took its place").await;
+                    }
+                }
                 Ok(Verdict::Cancel(reason)) => {
+                    self.conclude(tenant, id, HookOutcome::Cancelled, reason.as_deref().or(unread)).await;
                     return Err(cancelled(reason.unwrap_or_else(|| "a hook cancelled the move".to_owned())));
                 }
-                Err(fault) if cancels(hook) => return Err(cancelled(format!("a hook failed: {fault}"))),
-                Err(_) => {}
+                Err(fault) => {
+                    self.conclude(tenant, id, HookOutcome::Failed, Some(&fault)).await;
+                    if cancels(hook) {
+                        return Err(cancelled(format!("a hook failed: {fault}")));
+                    }
+                }
             }
         }
-        Ok(given)
+        if let Some(offered) = offered.take_if(|_| !navigate.summarize) {
+            self.leave_unused(tenant, &offered, "the caller wants no summary").await;
+        }
+        Ok(offered)
+    }
+
+    /// Notes that a summary that a hook gave is not used, and why.
+    pub(crate) async fn leave_unused(&self, tenant: Tenant, offered: &Offered, why: &str) {
+        self.conclude(tenant, offered.delivery_id, HookOutcome::Unused, Some(why)).await;
+    }
+
+    /// Notes that it is used.
+    pub(crate) async fn use_offered(&self, tenant: Tenant, offered: &Offered) {
+        self.conclude(tenant, offered.delivery_id, HookOutcome::Replaced, offered.unread.as_deref()).await;
+    }
+
+    /// Notes that it does not stand up to what a summary has to.
+    ///
+    /// # Errors
+    /// `Conflict` `cancelled_by_hook`, where the hook wants that to end the move.
+    pub(crate) async fn refuse_offered(&self, tenant: Tenant, offered: &Offered, fault: &str) -> Result<()> {
+        self.conclude(tenant, offered.delivery_id, HookOutcome::Failed, Some(fault)).await;
+        if offered.cancels { Err(cancelled(format!("a hook failed: {fault}"))) } else { Ok(()) }
     }
 
     /// Has the hooks told of a move, when the transaction commits.

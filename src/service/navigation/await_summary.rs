@@ -8,15 +8,15 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Departure, DepartureWork, Draft, Left, Navigate, json_text};
-use crate::domain::compaction::Fallback;
-use crate::domain::hook::answer::Given;
+use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, builtin};
-use crate::domain::verify;
+use crate::domain::summary::{Allowance, builtin, verify};
 use crate::service::clock;
 use crate::service::error::{Result, ServiceError};
-use crate::service::state::{Service, Tenant};
-use crate::service::work::SummaryOutcome;
+use crate::service::hooks::Offered;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+use crate::service::work::stages::SummaryOutcome;
 use crate::store::departures;
 use crate::store::queue::{self, Kind, NewJob};
 
@@ -30,16 +30,19 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         navigate: &Navigate,
-        given: Option<&Given>,
+        offered: Option<&Offered>,
         deadline: Instant,
     ) -> Result<Left> {
         let leaf_id = self.session_row(tenant, session_id).await?.head.leaf_id;
         let departure = Departure::of(navigate, leaf_id);
         if departure.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &departure).await? {
+            if let Some(offered) = offered {
+                self.leave_unused(tenant, offered, "nothing is left that a summary could tell").await;
+            }
             return Ok(Left { leaf_id, drafted: None });
         }
-        if let Some(given) = given
-            && let Some(draft) = self.take_given(tenant, session_id, &departure, given).await?
+        if let Some(offered) = offered
+            && let Some(draft) = self.take_given(tenant, session_id, &departure, offered).await?
         {
             return Ok(Left { leaf_id, drafted: Some((clock::new_id(), draft)) });
         }
@@ -57,16 +60,18 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         departure: &Departure,
-        given: &Given,
+        offered: &Offered,
     ) -> Result<Option<Draft>> {
         let Some(work) = self.plan_departure(tenant, session_id, clock::new_id(), departure.clone()).await? else {
             return Ok(None);
         };
         let estimator = work.settings.estimator;
+        let given = &offered.given;
         if let Err(fault) = verify::check_summary(&given.summary, None, work.replaced_tokens, estimator) {
-            tracing::warn!(tenant = %tenant.0, %session_id, %fault, "the summary of a hook is not taken");
+            self.refuse_offered(tenant, offered, &fault.to_string()).await?;
             return Ok(None);
         }
+        self.use_offered(tenant, offered).await;
         let outcome = SummaryOutcome { history: Some(given.summary.clone()), ..SummaryOutcome::default() };
         let details = given.details.clone().and_then(|details| serde_json::from_value(details).ok());
         let mut draft = work.draft(outcome);
@@ -106,10 +111,12 @@ impl Service {
         let mut pause = POLL_FROM;
         loop {
             let row = departures::get(self.pool(), tenant.0, session_id).await?;
-            let row = row.filter(|row| row.id == id).ok_or_else(|| {
+            let Some(row) = row.filter(|row| row.id == id) else {
+                // Erased meanwhile?
+                self.session_row(tenant, session_id).await?;
                 let detail = "a newer navigation of this session has taken the place of this one".to_owned();
-                ServiceError::Conflict { code: "navigation_superseded", detail }
-            })?;
+                return Err(ServiceError::Conflict { code: "navigation_superseded", detail });
+            };
             if let Some(draft) = row.draft {
                 return Ok(Some(serde_json::from_str(&draft).context("a stored draft")?));
             }
@@ -144,7 +151,8 @@ impl Service {
 
 fn by_rules(work: &DepartureWork) -> Draft {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
-    let mut outcome = SummaryOutcome { fallback, builtin: true, ..SummaryOutcome::default() };
+    let upstream = UpstreamReport::builtin();
+    let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
     for task in &work.tasks {
         let share = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).share(task.part, 1);
         let mut task = task.clone();

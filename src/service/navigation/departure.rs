@@ -9,25 +9,27 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Navigate, json_text};
-use crate::domain::branch::{self, BranchPlan};
-use crate::domain::compaction::{Fallback, FileLists, UpstreamReport};
-use crate::domain::entry::EntryType;
-use crate::domain::files::{FileOps, FileTable, OpenFile};
-use crate::domain::format::{Format, pi};
-use crate::domain::identifiers::{self, Wanted};
-use crate::domain::json;
-use crate::domain::ledger::{Ledger, Recorder};
-use crate::domain::message::{Block, Message, Role};
+use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::identifier::Wanted;
+use crate::domain::model::ledger::Ledger;
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::settings::Settings;
+use crate::domain::summary::branch::BranchPlan;
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, framing};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, branch, framing, identifiers};
 use crate::service::compactions::Committed;
 use crate::service::error::Result;
+use crate::service::file_lists::passed_on;
 use crate::service::history::message_of;
-use crate::service::state::{Service, Tenant};
+use crate::service::state::Service;
 use crate::service::stretches;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Loaded, Read};
-use crate::service::work::SummaryOutcome;
+use crate::service::work::stages::SummaryOutcome;
 use crate::store::departures;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
@@ -274,23 +276,6 @@ fn told_by(stored: &StoredEntry) -> Result<Option<Message>> {
     let summary = record.and_then(|record| record.summary_body.as_ref().or(record.summary.as_ref()));
     let says = summary.filter(|summary| !summary.is_empty());
     Ok(says.map(|summary| Message::text(Role::CompactionSummary, summary.as_str())))
-}
-
-/// The file lists of a branch summary of the service's own, for a compaction that replaces it. Of pi's, a compaction
-/// takes none, as in pi.
-pub(crate) fn own_file_lists(stored: &StoredEntry) -> Option<FileLists> {
-    let is_own = stored.entry.head.kind == EntryType::BranchSummary && stored.entry.source_format == Format::Native;
-    is_own.then(|| passed_on(stored)).flatten()
-}
-
-/// The file lists of an earlier branch summary, unless a hook made it.
-fn passed_on(stored: &StoredEntry) -> Option<FileLists> {
-    let item = json::parse_lenient(&stored.entry.item).ok()?;
-    if stored.entry.source_format == Format::Pi {
-        return (!pi::from_hook(&item)).then(|| pi::file_lists(&item));
-    }
-    let from_hook = item.get("from_hook").and_then(serde_json::Value::as_bool).unwrap_or(false);
-    serde_json::from_value(item.get("details")?.clone()).ok().filter(|_| !from_hook)
 }
 
 fn work(

@@ -9,14 +9,16 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::join;
-use crate::domain::mask::{self, Handle, arguments as shortened};
-use crate::domain::message::ToolResult;
+use crate::domain::context::elision::arguments as shortened;
+use crate::domain::context::placeholder;
+use crate::domain::context::placeholder::Handle;
+use crate::domain::model::message::ToolResult;
+use crate::domain::transcript::is_id;
 use crate::service::error::Result;
 use crate::service::history::message_of;
-use crate::service::state::Tenant;
+use crate::service::tenant::Tenant;
 use crate::store::entries::{self, StoredEntry};
-use crate::store::path::{self, Segment};
+use crate::store::path::{self, Segment, join};
 use crate::store::tool_calls;
 
 /// Placeholders that are followed one to the next.
@@ -38,7 +40,9 @@ pub async fn result(
     stored: ToolResult,
 ) -> Result<Original> {
     let text = stored.plain_text();
-    let Some(handle) = mask::handle(&text) else { return Ok(Original { result: Some(stored), entry_id: None }) };
+    let Some(handle) = placeholder::handle(&text, |id| is_id(call_id, id)) else {
+        return Ok(Original { result: Some(stored), entry_id: None });
+    };
     let mut search = Search::default();
     search.look_at(call_id);
     search.follow(&handle);
@@ -46,7 +50,7 @@ pub async fn result(
         let Some(id) = search.next.pop_front() else { break };
         let mut whole: Vec<Candidate> = Vec::new();
         for candidate in results(connection, tenant, session_id, &id).await? {
-            match mask::handle(&candidate.result.plain_text()) {
+            match placeholder::handle(&candidate.result.plain_text(), |named| is_id(&id, named)) {
                 Some(further) => search.follow(&further),
                 None if candidate.entry_id != entry_id => whole.push(candidate),
                 None => {}

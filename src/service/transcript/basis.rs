@@ -1,6 +1,6 @@
 //! What is posted, read; and the part of what is stored that it has to be compared with.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,26 +9,35 @@ use uuid::Uuid;
 
 use super::PutTranscript;
 use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::echo::{Said, Shown, Standing, Step, is_own, same_text};
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::{self, Format};
-use crate::domain::json;
-use crate::domain::message::{Block, Role};
+use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
+use crate::domain::format;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::framing;
-use crate::domain::view::{NewestCompaction, ViewItem, plan_view};
+use crate::domain::transcript::{Said, Shown, Standing, Step, TextKey, is_synthetic, text_key};
 use crate::service::error::{FieldError, Result, ServiceError};
 use crate::service::head::Head;
 use crate::service::history::{chapter_of, message_of};
-use crate::service::state::{Service, Tenant};
+use crate::service::offload::{offload, size};
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
 use crate::service::view::{self, Loaded, Read, Standpoint};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
+use crate::store::tool_calls;
 
 /// The posted items as they were understood, by place.
 pub struct Posted {
     /// `None`: on another branch of a pi file than its last entry.
     pub said: Vec<Option<Said>>,
+    /// Where each text that may be a summary stands first: a context has one summary, and whatever quotes it comes later.
+    texts: HashMap<TextKey, usize>,
+    /// A text in it looks like a summary of ours.
+    pub may_hold_summary: bool,
 }
 
 /// The stored side: what stands before the summary that the posted transcript holds, and what it is to say after it.
@@ -45,23 +54,30 @@ pub struct Basis {
     /// Chapters that a context may show, and whether they are of this path.
     chapters: Vec<(Chapter, bool)>,
     numbered: bool,
+    /// Branch summaries of the session, and whether they are on this path.
+    branch_summaries: HashMap<TextKey, bool>,
+    /// Calls that the path does not hold, but the session does.
+    calls_elsewhere: HashSet<String>,
+    /// What compactions of the path took for the sizes of results, by entry.
+    sizes: HashMap<Uuid, BTreeSet<u32>>,
 }
 
 /// How many of those compactions are tried, the newest first.
 const MOST_OTHERS: usize = 8;
+/// How many calls are looked for on other branches.
+const MOST_ELSEWHERE: usize = 32;
 
 impl Posted {
     pub async fn read(put: &Arc<PutTranscript>) -> Result<Posted> {
         let put = Arc::clone(put);
-        let read = tokio::task::spawn_blocking(move || Posted::of(&put));
-        read.await.map_err(|error| ServiceError::Internal(error.into()))?
+        offload(size(&put.items), move || Posted::of(&put)).await?
     }
 
     fn of(put: &PutTranscript) -> Result<Posted> {
         let mut errors = Vec::new();
         let mut said = Vec::with_capacity(put.items.len());
         for (n, raw) in put.items.iter().enumerate() {
-            match format::read(put.format, raw.get()) {
+            match format::accept(put.format, raw.get()) {
                 Ok(item) => said.push(Some(match item.message.filter(|_| item.kind.holds_message()) {
                     Some(message) => Said::Message(message),
                     None => Said::Nothing(raw.get().to_owned()),
@@ -77,11 +93,22 @@ impl Posted {
         if put.format == Format::Pi {
             leave_other_branches(put, &mut said);
         }
-        Ok(Posted { said })
+        let mut posted = Posted { said, texts: HashMap::new(), may_hold_summary: false };
+        for (place, said) in posted.said.iter().enumerate() {
+            let Some(text) = text(said) else { continue };
+            posted.texts.entry(text_key(&text)).or_insert(place);
+            posted.may_hold_summary |= framing::is_framed(&text);
+        }
+        Ok(posted)
     }
 
-    pub fn holds_summary(&self) -> bool {
-        self.said.iter().any(|said| text(said).is_some_and(|text| framing::is_framed(&text)))
+    /// Whether nothing before this place says what is said there.
+    pub fn is_first(&self, place: usize) -> bool {
+        self.key(place).is_none_or(|key| self.texts.get(&key) == Some(&place))
+    }
+
+    fn key(&self, place: usize) -> Option<TextKey> {
+        self.said.get(place).and_then(text).map(|text| text_key(&text))
     }
 
     /// Whether something in it looks like a chapter of ours.
@@ -94,9 +121,13 @@ impl Posted {
         })
     }
 
-    /// The last item that is one of these summaries.
-    fn place_of(&self, is_one: impl Fn(&str) -> bool) -> Option<usize> {
-        self.said.iter().rposition(|said| text(said).is_some_and(|text| is_one(&text)))
+    /// The calls for which it has results that may be made up.
+    fn synthetic(&self) -> impl Iterator<Item = &str> {
+        let messages = self.said.iter().flatten().filter_map(|said| match said {
+            Said::Message(message) => Some(message),
+            Said::Nothing(_) => None,
+        });
+        messages.flat_map(Message::tool_results).filter(|one| is_synthetic(one)).map(|one| one.tool_call_id.as_str())
     }
 }
 
@@ -143,22 +174,52 @@ impl Service {
         head: &Head,
         posted: &Posted,
     ) -> Result<Basis> {
-        let numbered = head.settings.chaptering_trigger.is_some();
+        let basis = self.basis_of(&mut *connection, tenant, head, posted).await?;
+        completed(connection, tenant, head, posted, basis).await
+    }
+
+    /// The whole path, whatever summary the posted transcript seems to hold.
+    pub(super) async fn raw_basis(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        posted: &Posted,
+    ) -> Result<Basis> {
+        let (loaded, _) = self.whole_path(&mut *connection, tenant, head).await?;
+        completed(connection, tenant, head, posted, raw(loaded)).await
+    }
+
+    async fn whole_path(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+    ) -> Result<(Loaded, Vec<Segment>)> {
+        let segments = path::segments(&mut *connection, tenant.0, head.leaf(), head.is_plain()).await?;
+        let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
+        let newest = view::newest_of(&stored);
+        Ok((Loaded::new(stored, newest), segments))
+    }
+
+    async fn basis_of(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        posted: &Posted,
+    ) -> Result<Basis> {
         let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         // What a chapter hides is on the path alone.
         let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
-        if posted.holds_summary() && from.newest.is_some() && !whole {
+        if posted.may_hold_summary && from.newest.is_some() && !whole {
             let loaded = view::load_view(connection, tenant, &from, Read::Items).await?;
-            if let Some(mut basis) = Basis::of_newest(loaded, posted) {
-                basis.numbered = numbered;
+            if let Some(basis) = Basis::of_newest(loaded, posted) {
                 return Ok(basis);
             }
         }
-        let segments = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
-        let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
-        let newest = view::newest_of(&stored);
-        let mut basis = on_path(connection, tenant, head, posted, Loaded::new(stored, newest)).await?;
-        basis.numbered = numbered;
+        let (loaded, segments) = self.whole_path(connection, tenant, head).await?;
+        let mut basis = on_path(connection, tenant, head, posted, loaded).await?;
         if posted.may_hold_chapter() {
             basis.chapters = chapters_of(connection, tenant, head, &segments).await?;
         }
@@ -178,23 +239,85 @@ async fn on_path(
     if let Some((record, place)) = held(records.into_iter().rev(), posted) {
         return Ok(Basis::with(record.clone(), place, loaded));
     }
-    if let Some(place) = posted.place_of(framing::is_framed) {
-        // The leaf may have left the branch that was compacted.
-        let all = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
-        let records: Vec<&CompactionRecord> = all.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
-        let is_here = |record: &&CompactionRecord| first_kept(&loaded, record).is_some();
-        if let Some((record, place)) = held(records.into_iter().filter(is_here), posted) {
-            return Ok(Basis::with(record.clone(), place, loaded));
-        }
-        let detail = "is a summary that this session's history does not hold; post the raw transcript";
+    if !posted.may_hold_summary {
+        return Ok(raw(loaded));
+    }
+    // The leaf may have left the branch that was compacted.
+    let ours = entries::ours(&mut *connection, tenant.0, head.session_id).await?;
+    let records: Vec<&CompactionRecord> = ours.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
+    let is_here = |record: &&CompactionRecord| first_kept(&loaded, record).is_some();
+    if let Some((record, place)) = held(records.iter().copied().filter(is_here), posted) {
+        return Ok(Basis::with(record.clone(), place, loaded));
+    }
+    if let Some((_, place)) = held(records.into_iter(), posted) {
+        let detail = "is a summary of what this session's history does not hold; post the raw transcript";
         return Err(ServiceError::invalid(format!("/items/{place}"), detail));
     }
+    // Any other text that looks like one was said by somebody.
+    let branch_summaries = branch_summaries(&ours, &loaded)?;
+    Ok(Basis { branch_summaries, ..raw(loaded) })
+}
+
+/// The texts of the branch summaries that contexts of this session show.
+fn branch_summaries(ours: &[StoredEntry], loaded: &Loaded) -> Result<HashMap<TextKey, bool>> {
+    let on_path: HashSet<Uuid> = loaded.heads.iter().map(|head| head.id).collect();
+    let mut texts = HashMap::new();
+    for stored in ours.iter().filter(|stored| stored.entry.head.kind == EntryType::BranchSummary) {
+        if let Some(message) = message_of(stored)? {
+            let is_here = texts.entry(text_key(&message.plain_text())).or_insert(false);
+            *is_here |= on_path.contains(&stored.entry.head.id);
+        }
+    }
+    Ok(texts)
+}
+
+/// The basis with what of the session it holds beside its path.
+async fn completed(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+    basis: Basis,
+) -> Result<Basis> {
+    let calls_elsewhere = calls_elsewhere(connection, tenant, head, posted, &basis).await?;
+    Ok(Basis { numbered: head.settings.chaptering_trigger.is_some(), calls_elsewhere, ..basis })
+}
+
+/// Calls of made-up results that are on other branches: a context outlives its branch.
+async fn calls_elsewhere(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+    basis: &Basis,
+) -> Result<HashSet<String>> {
+    let mut wanted: BTreeSet<&str> = posted.synthetic().collect();
+    if wanted.is_empty() {
+        return Ok(HashSet::new());
+    }
+    for known in &basis.loaded.heads {
+        known.shape.calls.iter().for_each(|call| {
+            wanted.remove(call.id.as_str());
+        });
+    }
+    let mut found = HashSet::new();
+    for id in wanted.into_iter().take(MOST_ELSEWHERE) {
+        let places = tool_calls::occurrences(&mut *connection, tenant.0, &[head.session_id], id).await?;
+        if places.iter().any(|(.., is_result)| !is_result) {
+            found.insert(id.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// The whole history, and the contexts of it without a summary.
+fn raw(loaded: Loaded) -> Basis {
     let ours = |at: &usize| matches!(loaded.heads[*at].kind, EntryType::Compaction | EntryType::Chapter);
     let after = (0..loaded.stored.len()).filter(|at| !ours(at)).collect();
     let cuts = loaded.stored.iter().rev().filter_map(|stored| stored.record.as_deref());
     let cuts = cuts.filter(|record| record.summary.is_none()).filter_map(|record| cut(&loaded, record));
     let others = cuts.take(MOST_OTHERS).collect();
-    Ok(Basis { others, ..Basis::new(loaded, Vec::new(), after, None) })
+    Basis { others, ..Basis::new(loaded, Vec::new(), after, None) }
 }
 
 /// The chapters that a context of this session may show, with what they hide on this path: those of other branches too,
@@ -205,7 +328,7 @@ async fn chapters_of(
     head: &Head,
     path: &[Segment],
 ) -> Result<Vec<(Chapter, bool)>> {
-    let own = entries::heads_by_seq(&mut *connection, tenant.0, head.session_id).await?;
+    let own = entries::ours(&mut *connection, tenant.0, head.session_id).await?;
     let shared: Vec<Segment> = path.iter().filter(|segment| segment.session_id != head.session_id).copied().collect();
     let shared = entries::heads(&mut *connection, tenant.0, &shared).await?;
     let is_chapter = |stored: &&StoredEntry| stored.entry.head.kind == EntryType::Chapter;
@@ -238,7 +361,7 @@ fn held<'r>(
 ) -> Option<(&'r CompactionRecord, usize)> {
     records.find_map(|record| {
         let summary = record.summary.as_deref().filter(|summary| !summary.trim().is_empty())?;
-        Some((record, posted.place_of(|text| same_text(text, summary))?))
+        Some((record, *posted.texts.get(&text_key(summary))?))
     })
 }
 
@@ -262,7 +385,23 @@ fn cut(loaded: &Loaded, record: &CompactionRecord) -> Option<Vec<usize>> {
 
 impl Basis {
     fn new(loaded: Loaded, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> Basis {
-        Basis { loaded, before, after, summary, others: Vec::new(), chapters: Vec::new(), numbered: false }
+        let mut sizes: HashMap<Uuid, BTreeSet<u32>> = HashMap::new();
+        let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
+        for elision in records.flat_map(|record| &record.elisions) {
+            sizes.entry(elision.entry_id).or_default().insert(elision.tokens_before);
+        }
+        Basis {
+            loaded,
+            before,
+            after,
+            summary,
+            others: Vec::new(),
+            chapters: Vec::new(),
+            numbered: false,
+            branch_summaries: HashMap::new(),
+            calls_elsewhere: HashSet::new(),
+            sizes,
+        }
     }
 
     fn of_newest(loaded: Loaded, posted: &Posted) -> Option<Basis> {
@@ -286,7 +425,30 @@ impl Basis {
     /// What the stored entry says.
     pub fn step(&self, at: usize) -> Result<Step> {
         let head = &self.loaded.heads[at];
-        Ok(Step { said: self.said(at)?, is_task: starts_task(head) })
+        let results = head.shape.results.iter();
+        let sizes = results.map(|result| (result.call_id.clone(), self.sizes_of(at, &result.call_id))).collect();
+        Ok(Step { said: self.said(at)?, is_task: starts_task(head), sizes })
+    }
+
+    /// What contexts gave for the size of a result in this entry.
+    pub fn sizes_of(&self, at: usize, call_id: &str) -> Vec<u32> {
+        let head = &self.loaded.heads[at];
+        let counted = head.shape.results.iter().filter(|result| result.call_id == call_id).map(|result| result.tokens);
+        counted.chain(self.sizes.get(&head.id).into_iter().flatten().copied()).collect()
+    }
+
+    /// Whether the session holds a call of this id on another branch.
+    pub fn calls_elsewhere(&self, id: &str) -> bool {
+        self.calls_elsewhere.contains(id)
+    }
+
+    /// Whether an item that nothing on the path says is the summary of another branch.
+    pub fn is_branch_summary(&self, posted: &Posted, place: usize, departs: bool) -> bool {
+        if self.branch_summaries.is_empty() || !posted.is_first(place) {
+            return false;
+        }
+        let known = posted.key(place).and_then(|key| self.branch_summaries.get(&key));
+        known.is_some_and(|is_here| departs || !is_here)
     }
 
     fn said(&self, at: usize) -> Result<Said> {
@@ -301,7 +463,7 @@ impl Basis {
         let standing = |(chapter, is_here): &(Chapter, bool)| {
             let hidden = if *is_here { chapter.fold.hidden() } else { Vec::new() };
             let ranges = hidden.into_iter().map(|(first, last)| from(first)..from(last + 1));
-            Standing { text: chapter.text(), hides: ranges.filter(|range| !range.is_empty()).collect() }
+            Standing { texts: chapter.texts(), hides: ranges.filter(|range| !range.is_empty()).collect() }
         };
         Shown::new(self.chapters.iter().map(standing).collect(), self.numbered)
     }
@@ -318,9 +480,4 @@ fn halves(view: &[ViewItem]) -> (Vec<usize>, Vec<usize>) {
         part.iter().filter_map(index).collect()
     };
     (indexes(&view[..at]), indexes(&view[at..]))
-}
-
-/// Whether an item is only this service's.
-pub fn is_ours(said: &Said) -> bool {
-    matches!(said, Said::Message(message) if is_own(message))
 }

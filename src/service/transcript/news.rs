@@ -1,5 +1,6 @@
 //! What of a posted transcript is new, and where it goes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use anyhow::Context as _;
@@ -8,13 +9,14 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::PutTranscript;
-use super::basis::{Basis, Posted, is_ours};
+use super::basis::{Basis, Posted};
 use super::numbers::Numbers;
-use crate::domain::echo::{self, Alignment, Originals, Said, Shown, Step, same_text};
 use crate::domain::format::write::Piece;
-use crate::domain::format::{self, Format};
-use crate::domain::json;
-use crate::domain::message::{Message, Role, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+use crate::domain::model::message::{Message, Role, ToolCall};
+use crate::domain::transcript::{Alignment, Original, Originals, Said, Shown, Step, text_key};
+use crate::domain::{format, transcript};
 use crate::service::error::{Result, ServiceError};
 use crate::service::history::message_of;
 
@@ -34,39 +36,81 @@ pub struct News {
 
 impl News {
     /// Everything, into an empty session. A pi file keeps its tree.
-    pub fn all(put: &PutTranscript, posted: &Posted) -> News {
-        let ours = |said: &Option<Said>| said.as_ref().is_some_and(is_ours);
-        let kept = || (0..put.items.len()).filter(|place| !posted.said.get(*place).is_some_and(ours));
-        News {
-            items: kept().filter_map(|place| put.items.get(place).cloned()).collect(),
-            places: kept().collect(),
-            departs_at: None,
-            chained: false,
-        }
+    pub fn all(put: &PutTranscript) -> News {
+        News { items: put.items.clone(), places: (0..put.items.len()).collect(), departs_at: None, chained: false }
     }
 }
 
+/// What comparing came to.
+pub enum Found {
+    News(News),
+    /// The posted transcript holds the summary at this place, but not what its context has before it.
+    DepartsBefore(usize, ServiceError),
+}
+
 /// Compares the posted transcript with the stored one.
-pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<News> {
-    let mut said: Vec<Option<Said>> =
-        posted.said.iter().map(|said| said.clone().filter(|said| !is_ours(said))).collect();
+pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<Found> {
+    let originals = Stored::of(basis);
+    let mut said = without_attachments(posted, &originals);
     pass_over_system(&mut said, system);
     let from = basis.summary.map_or(0, |summary| summary + 1);
-    // One that was imported has no frame of ours.
     if let Some(slot) = basis.summary.and_then(|summary| said.get_mut(summary)) {
         *slot = None;
     }
-    check_before(basis, &said[..from])?;
-    let Fitting { after, steps, shown, alignment } = fitting(basis, &said[from..])?;
-    let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
+    if let (Some(summary), Err(error)) = (basis.summary, check_before(basis, &said[..from])) {
+        return Ok(Found::DepartsBefore(summary, error));
+    }
+    let fitting = fitting(basis, &said[from..])?;
+    added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(Found::News)
+}
+
+/// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it.
+pub fn find_quoted(
+    basis: &Basis,
+    posted: &Posted,
+    put: &PutTranscript,
+    system: Option<&str>,
+    place: usize,
+) -> Result<Option<News>> {
     let originals = Stored::of(basis);
-    let mut numbers = Numbers::of(&steps, &alignment, &shown);
+    let mut said = without_attachments(posted, &originals);
+    pass_over_system(&mut said, system);
+    let fitting = fitting(basis, &said)?;
+    if fitting.alignment.matched < place {
+        return Ok(None);
+    }
+    added(&fitting, &Comparison { basis, posted, put, said: &said, from: 0, originals }).map(Some)
+}
+
+/// Both sides, and what was made of the posted one.
+struct Comparison<'b> {
+    basis: &'b Basis,
+    posted: &'b Posted,
+    put: &'b PutTranscript,
+    /// What the posted items say themselves; `None`: what they say is ours.
+    said: &'b [Option<Said>],
+    /// The first of them behind the summary.
+    from: usize,
+    originals: Stored<'b>,
+}
+
+/// What the posted transcript says beyond what is stored.
+fn added(fitting: &Fitting<'_>, both: &Comparison<'_>) -> Result<News> {
+    let Comparison { basis, posted, put, said, from, originals } = both;
+    let Fitting { after, steps, shown, alignment } = fitting;
+    let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
+    let mut numbers = Numbers::of(steps, alignment, shown);
     let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
         let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
-        let (said, raw) = numbers.taken_off(put.format, said, raw)?;
+        if basis.is_branch_summary(posted, place, departs_at.is_some()) {
+            continue;
+        }
+        let is_cut = posted.said[place].as_ref().is_some_and(|whole| is_shorter(said, whole));
+        let (said, raw) =
+            if is_cut { (said.clone(), raw.clone()) } else { numbers.taken_off(put.format, said, raw)? };
         let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
-        match mended(&said, stored_blocks, &originals, &shown) {
+        match mended(&said, is_cut, stored_blocks, originals, shown) {
             None => news.items.push(raw),
             Some(message) if message.content.is_empty() => continue,
             Some(message) => match written(put.format, message)? {
@@ -77,6 +121,23 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
         news.places.push(place);
     }
     Ok(news)
+}
+
+/// The posted items without media that are only attached to what is stored.
+fn without_attachments(posted: &Posted, originals: &Stored<'_>) -> Vec<Option<Said>> {
+    let rest = |said: &Said| match said {
+        Said::Message(message) if message.role == Role::User => match transcript::attachments(message, originals) {
+            0 => Some(said.clone()),
+            own if own == message.content.len() => None,
+            own => Some(Said::Message(Message { content: message.content[own..].to_vec(), ..message.clone() })),
+        },
+        _ => Some(said.clone()),
+    };
+    posted.said.iter().map(|said| said.as_ref().and_then(rest)).collect()
+}
+
+fn is_shorter(rest: &Said, whole: &Said) -> bool {
+    matches!((rest, whole), (Said::Message(rest), Said::Message(whole)) if rest.content.len() < whole.content.len())
 }
 
 /// What the posted transcript is compared with in the end.
@@ -91,7 +152,7 @@ struct Fitting<'b> {
 fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
     let fit = |after: &'b [usize]| -> Result<Fitting<'b>> {
         let (steps, shown) = (steps(basis, after)?, basis.shown(after));
-        let alignment = echo::align(&steps, said, &shown);
+        let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
         Ok(Fitting { after, steps, shown, alignment })
     };
     let mut best = fit(&basis.after)?;
@@ -108,6 +169,26 @@ fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
     Ok(best)
 }
 
+/// The posted items without what a context begins with where it would begin with an answer otherwise.
+fn without_opening<'s>(said: &'s [Option<Said>], steps: &[Step]) -> Cow<'s, [Option<Said>]> {
+    let spoken = |said: &Said| match said {
+        Said::Message(message) if !is_system(message) => Some(message.clone()),
+        _ => None,
+    };
+    let answers = steps.iter().find_map(|step| spoken(&step.said)).is_some_and(|first| first.role != Role::User);
+    let first = said.iter().position(|said| said.as_ref().and_then(spoken).is_some());
+    let first =
+        first.filter(|place| matches!(&said[*place], Some(Said::Message(message)) if transcript::is_opening(message)));
+    match first.filter(|_| answers) {
+        None => Cow::Borrowed(said),
+        Some(place) => {
+            let mut rest = said.to_vec();
+            rest[place] = None;
+            Cow::Owned(rest)
+        }
+    }
+}
+
 /// Leading system messages that repeat the session's own system prompt: clients put it there to send it.
 fn pass_over_system(said: &mut [Option<Said>], system: Option<&str>) {
     let Some(system) = system.and_then(|text| json::parse_lenient(text).ok()) else { return };
@@ -122,7 +203,7 @@ fn pass_over_system(said: &mut [Option<Said>], system: Option<&str>) {
     for slot in said {
         match slot {
             Some(Said::Message(message)) if is_system(message) => {
-                if same_text(&message.plain_text(), &text) {
+                if text_key(&message.plain_text()) == text_key(&text) {
                     *slot = None;
                 }
             }
@@ -146,12 +227,13 @@ fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
     let is_spoken = |said: &Said| !matches!(said, Said::Message(message) if is_system(message));
     let spoken: Vec<Option<Said>> = whole.iter().map(|said| said.clone().filter(is_spoken)).collect();
     let says = |start: usize, said: &[Option<Said>]| {
-        echo::align(steps.get(start..).unwrap_or_default(), said, &shown).matched == said.len()
+        let steps = steps.get(start..).unwrap_or_default();
+        transcript::align(steps, &without_opening(said, steps), &shown).matched == said.len()
     };
     if says(0, &whole) || (0..=steps.len().min(MOST_LEFT_OUT)).any(|start| says(start, &spoken)) {
         return Ok(());
     }
-    let place = echo::align(&steps, &spoken, &shown).matched;
+    let place = transcript::align(&steps, &spoken, &shown).matched;
     let detail = "departs from the stored history before the summary; post the raw transcript to edit it";
     Err(ServiceError::invalid(format!("/items/{place}"), detail))
 }
@@ -187,23 +269,33 @@ impl Originals for Stored<'_> {
         self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
     }
 
-    fn result(&self, id: &str) -> Option<ToolResult> {
-        self.message(self.results.get(id))?.tool_results().find(|result| result.tool_call_id == id).cloned()
+    fn result(&self, id: &str) -> Option<Original> {
+        let at = *self.results.get(id)?;
+        let result = self.message(Some(&at))?.tool_results().find(|result| result.tool_call_id == id).cloned()?;
+        Some(Original { result, sizes: self.basis.sizes_of(at, id) })
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        let is_it = |known: &&str| transcript::is_id(id, known);
+        self.calls.contains_key(id) || self.basis.calls_elsewhere(id) || self.calls.keys().any(is_it)
     }
 }
 
 /// What is to be stored of a message, where that is not all of it as it came.
-fn mended(said: &Said, stored_blocks: usize, originals: &Stored<'_>, shown: &Shown) -> Option<Message> {
+fn mended(said: &Said, is_cut: bool, stored_blocks: usize, originals: &Stored<'_>, shown: &Shown) -> Option<Message> {
     let Said::Message(message) = said else { return None };
     if stored_blocks == 0 {
-        let Some(rest) = shown.without_chapters(message) else { return echo::whole_again(message, originals) };
-        return Some(echo::whole_again(&rest, originals).unwrap_or(rest));
+        let Some(rest) = shown.without_chapters(message) else {
+            return transcript::whole_again(message, originals).or_else(|| is_cut.then(|| message.clone()));
+        };
+        return Some(transcript::whole_again(&rest, originals).unwrap_or(rest));
     }
     let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
-    let holds_results = content.iter().any(|block| matches!(block, crate::domain::message::Block::ToolResult(_)));
+    let holds_results =
+        content.iter().any(|block| matches!(block, crate::domain::model::message::Block::ToolResult(_)));
     let role = if message.role == Role::Tool && !holds_results { Role::User } else { message.role };
     let rest = Message { role, content, ..message.clone() };
-    Some(echo::whole_again(&rest, originals).unwrap_or(rest))
+    Some(transcript::whole_again(&rest, originals).unwrap_or(rest))
 }
 
 fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {

@@ -4,9 +4,10 @@ use anyhow::Context as _;
 use serde_json::value::RawValue;
 
 use crate::domain::chapter::{numbered, unnumber};
-use crate::domain::echo::{Alignment, Said, Shown, Step};
-use crate::domain::format::{self, Format};
-use crate::domain::message::{Message, Role};
+use crate::domain::format;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::transcript::{Alignment, Said, Shown, Step};
 use crate::service::error::Result;
 
 /// Which numbers were put there by this service. They ascend along a context, and no context has more of them than there

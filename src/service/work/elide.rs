@@ -1,12 +1,15 @@
 //! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
 
-use super::Material;
-use crate::domain::accounting::{fill_state, red_tokens};
-use crate::domain::compaction::{ElidedPart, Elision, FillState};
-use crate::domain::guard::savings_pct;
-use crate::domain::mask;
-use crate::domain::settings::Strategy;
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::compaction::mask;
+use crate::domain::compaction::prune::{Largest, widened};
+use crate::domain::compaction::strategy::aim;
+use crate::domain::context::elision;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
 use crate::service::compactions::Trigger;
+use crate::service::work::stages::Material;
 
 /// The elisions that pruning and masking propose for a view.
 pub(super) struct Elided {
@@ -27,7 +30,7 @@ pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> Elided {
     } else {
         mask::MaskPlan::default()
     };
-    let merged = mask::merge(&mask::merge(previous, &pruned), &mask.elisions);
+    let merged = elision::merge(&elision::merge(previous, &pruned), &mask.elisions);
     let size = |elisions: &[Elision]| -> u64 {
         elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
     };
@@ -35,6 +38,32 @@ pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> Elided {
     let pruned = pruned.iter().filter(|elision| elision.part == ElidedPart::Result).count();
     let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
     Elided { freed, pruned, masked_results: mask.results, mask_freed: mask.tokens_freed, merged }
+}
+
+/// Gives the result that alone overfills the context the room that the others leave, in place of the least.
+pub(super) fn widen(material: &Material, mut elided: Elided, largest: Option<Largest>) -> Elided {
+    let Some(largest) = largest else { return elided };
+    let (settings, account) = (&material.settings, &material.state.account);
+    let estimated = u64::try_from(account.estimated()).unwrap_or(0);
+    let estimate = |tokens: u64| account.estimate_of(tokens, settings.estimator);
+    let overfills = |estimated: u64| estimated >= estimate(red_tokens(settings) as u64);
+    if !overfills(estimated) || overfills(estimated.saturating_sub(u64::from(largest.tokens))) {
+        return elided;
+    }
+    let room = estimate(aim(settings, material.trigger != Trigger::Manual));
+    let room = room.saturating_sub(estimated.saturating_sub(elided.freed));
+    let is_it = |one: &&mut Elision| {
+        let same = one.entry_id == largest.entry_id && one.tool_call_id == largest.call_id;
+        same && one.part == ElidedPart::Result && one.kind == ElisionKind::Truncate
+    };
+    if let Some(cut) = elided.merged.iter_mut().find(is_it)
+        && let Some(wider) = widened(&largest, u64::from(cut.tokens_after) + room, settings.estimator)
+        && wider.tokens_after > cut.tokens_after
+    {
+        elided.freed = elided.freed.saturating_sub(u64::from(wider.tokens_after - cut.tokens_after));
+        *cut = wider;
+    }
+    elided
 }
 
 /// Whether eliding alone is what this compaction does.

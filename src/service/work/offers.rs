@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::domain::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::compaction::prune::PruneItem;
+use crate::domain::context::{elision, placeholder};
 use crate::domain::hook::answer::Shortened;
-use crate::domain::mask;
-use crate::domain::prune::PruneItem;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::settings::Estimator;
 
 /// Most bytes of text that are offered; what comes after stays with the built-in pruning.
@@ -86,8 +86,8 @@ impl Offers {
 }
 
 fn elision(offer: &Offer, text: &str, estimator: Estimator) -> Result<Elision, String> {
-    let shown = mask::replaced(&offer.tool_call_id, text, offer.tokens);
-    let tokens_after = mask::result_tokens(estimator, &offer.tool_call_id, &shown);
+    let shown = placeholder::replaced(&offer.tool_call_id, text, offer.tokens);
+    let tokens_after = elision::result_tokens(estimator, &offer.tool_call_id, &shown);
     if tokens_after >= offer.tokens {
         return Err(format!("what was given for the call `{}` is not shorter than the result", offer.tool_call_id));
     }

@@ -7,19 +7,21 @@ use uuid::Uuid;
 use super::elide::Elided;
 use super::reading::Kept;
 use super::tasks::tasks;
-use super::{Decision, KeptFrom, Material, Originals, Outline, Reading};
-use crate::domain::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists, Reason};
-use crate::domain::identifiers;
-use crate::domain::message::Message;
-use crate::domain::prepare::Plan;
-use crate::domain::settings::Strategy;
-use crate::domain::strategy::notice::notice;
-use crate::domain::strategy::{self, counts};
-use crate::domain::summary::Allowance;
-use crate::domain::view::ViewItem;
+use super::{Originals, Reading};
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy;
+use crate::domain::compaction::strategy::counts;
+use crate::domain::compaction::strategy::notice::notice;
+use crate::domain::context::view::ViewItem;
+use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
+use crate::domain::model::message::Message;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::{Allowance, identifiers};
 use crate::service::compactions::{CompactRequest, Trigger};
 use crate::service::error::Result;
 use crate::service::view::Loaded;
+use crate::service::work::stages::{Decision, KeptFrom, Material, Outline};
 
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
 pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::result::Result<Decision, Reason> {

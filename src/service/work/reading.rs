@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Material;
 use super::offers::{Offer, Offers};
-use crate::domain::compaction::{ElidedPart, Elision, ElisionKind};
-use crate::domain::files::{FileOps, FileTable, OpenFile};
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
+use crate::domain::context::elision::occurrences;
+use crate::domain::context::view::ViewItem;
+use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
-use crate::domain::identifiers;
-use crate::domain::ledger::Recorder;
-use crate::domain::mask::{self, occurrences};
-use crate::domain::message::{Block, Message};
-use crate::domain::pairing;
-use crate::domain::prepare::Plan;
-use crate::domain::prune::{PruneCall, PruneItem, Pruner};
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::message::{Block, Message};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::summary::identifiers;
+use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
-use crate::domain::view::ViewItem;
 use crate::service::error::Result;
+use crate::service::file_lists::seeded_files;
 use crate::service::history::message_of;
 use crate::service::navigation::own_file_lists;
-use crate::service::plan::seeded_files;
-use crate::service::tool_calls::join;
+use crate::service::view::Loaded;
+use crate::service::work::stages::Material;
 use crate::store::entries::StoredEntry;
-use crate::store::path::{self, Segment};
+use crate::store::path::{self, Segment, join};
 
 /// The entries of a view, on their way past.
 pub(crate) struct Reading {
@@ -49,7 +49,7 @@ pub(crate) struct Reading {
 
 /// What of the replaced span outlives it.
 #[derive(Default)]
-pub(super) struct Records {
+pub(crate) struct Records {
     pub calls: Recorder,
     pub identifiers: identifiers::Span,
     pub files: FileOps,
@@ -88,7 +88,7 @@ impl Reading {
             pruner: Pruner::new(&material.settings),
             path: Vec::new(),
             offers: None,
-            records: Records { files: seeded_files(&material.loaded), ..Records::default() },
+            records: Records::on(&material.loaded),
             history: Vec::new(),
             turn_prefix: Vec::new(),
             material,
@@ -168,7 +168,7 @@ impl Reading {
         self.records.add(&message, FileTable::new(&material.settings.file_tools));
         own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
         if material.asks() && !(in_history && material.afresh()) {
-            mask::apply(&mut message, &cut);
+            elision::apply(&mut message, &cut);
             strip(&mut message);
             let kept = Kept { entry_id: stored.entry.head.id, message };
             if in_history { self.history.push(kept) } else { self.turn_prefix.push(kept) }
@@ -218,6 +218,11 @@ impl Reading {
         cut
     }
 
+    /// The largest result that pruning cuts.
+    pub(super) fn largest(&mut self) -> Option<Largest> {
+        self.pruner.take_largest()
+    }
+
     /// All elisions of pruning, once everything was read.
     pub(super) fn pruned(&mut self) -> Vec<Elision> {
         let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
@@ -227,12 +232,18 @@ impl Reading {
             return pruned;
         }
         show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
-        mask::merge(&pruned, &replaced)
+        elision::merge(&pruned, &replaced)
     }
 }
 
 impl Records {
-    fn add(&mut self, message: &Message, table: FileTable<'_>) {
+    /// With the files that an earlier summary tells of.
+    pub(crate) fn on(loaded: &Loaded) -> Records {
+        Records { files: seeded_files(loaded), ..Records::default() }
+    }
+
+    /// Takes in a message that is no longer shown.
+    pub(crate) fn add(&mut self, message: &Message, table: FileTable<'_>) {
         self.identifiers.add(message);
         self.done(message, table);
     }
@@ -255,7 +266,7 @@ fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elisi
     }
     for Kept { entry_id, message } in kept {
         if let Some(copies) = copies.get(entry_id) {
-            mask::apply(message, copies);
+            elision::apply(message, copies);
         }
     }
 }
@@ -267,7 +278,7 @@ fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elisi
     }
     for Kept { entry_id, message } in kept {
         if let Some(elisions) = by_entry.get(entry_id) {
-            mask::apply(message, elisions);
+            elision::apply(message, elisions);
         }
     }
 }

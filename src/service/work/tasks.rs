@@ -1,8 +1,8 @@
 //! What a summariser is asked.
 
-use super::Material;
-use crate::domain::message::Message;
+use crate::domain::model::message::Message;
 use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::service::work::stages::Material;
 
 /// Shares of the reserve that bound a summary of the history and of a split turn's beginning, in percent.
 const HISTORY_SHARE: u64 = 80;

@@ -2,104 +2,126 @@
 
 mod records;
 
-use chrono::{DateTime, Utc};
+use std::collections::HashMap;
+
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::new::{NewBranch, Write};
+use crate::store::tool_calls::CallPlace;
 use records::{EntryRecord, HeadRecord};
 
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::EntryHead;
-use crate::domain::format::Format;
-use crate::domain::shape::Shape;
-use crate::store::sessions::HeadRow;
-use crate::store::tool_calls::CallPlace;
-
-/// An entry about to be written.
-#[derive(Debug, Clone)]
-pub struct NewEntry {
-    pub head: EntryHead,
-    pub branch: i32,
-    pub parent_id: Option<Uuid>,
-    pub path_result_tokens: i64,
-    pub source_format: Format,
-    pub source_id: Option<String>,
-    pub record: Option<CompactionRecord>,
-    pub item: String,
-    pub created_at: DateTime<Utc>,
+/// What became of a guarded write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    Landed,
+    /// The version has moved: nothing was written.
+    Stale,
+    /// Somebody holds the session's row, or it is gone: nothing was written.
+    Locked,
 }
 
-/// A branch about to be written; see the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewBranch {
-    pub branch: i32,
-    pub parent_session: Uuid,
-    pub parent_branch: i32,
-    pub fork_depth: i64,
+/// How long a statement waits for a session's row that somebody else holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as the connection lets it. For whoever holds the rows already.
+    Full,
+    /// 25 ms; then the statement fails with [`is_lock_timeout`] and nothing is written. Costs the usual write nothing.
+    Short,
+    /// Not at all: what is locked is left out. Every row is locked by a step of its own, which has its price.
+    None,
 }
 
-/// Entries, what follows from them, and the session's head as it is afterwards.
-#[derive(Debug)]
-pub struct Write<'a> {
-    pub session_id: Uuid,
-    /// The head's version before; the write happens only if it still holds.
-    pub version: i64,
-    pub head: &'a HeadRow,
-    pub entries: &'a [NewEntry],
-    pub branches: &'a [NewBranch],
-    pub now: DateTime<Utc>,
+/// Whether a statement failed because it waited too long for a lock.
+pub fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(database) if database.code().as_deref() == Some("55P03"))
 }
 
 /// Writes entries and head in one statement, guarded by the head's version. False when the version has moved.
+/// For whoever holds the session's row.
 pub async fn write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<bool> {
-    Ok(!write_all(executor, tenant, std::slice::from_ref(write)).await?.is_empty())
+    let written = write_all(executor, tenant, std::slice::from_ref(write), Patience::Full).await?;
+    Ok(written == [Written::Landed])
+}
+
+/// As [`write`], where others may hold the row; it is not waited for.
+pub async fn try_write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<Written> {
+    let written = write_all(executor, tenant, std::slice::from_ref(write), Patience::None).await?;
+    Ok(written.first().copied().unwrap_or(Written::Locked))
 }
 
 /// Writes to several sessions of one tenant, each guarded on its own, in one statement: one durable commit for all.
-/// The sessions whose version still held are returned; nothing was written to the others.
-pub async fn write_all(executor: impl PgExecutor<'_>, tenant: Uuid, writes: &[Write<'_>]) -> sqlx::Result<Vec<Uuid>> {
+/// Tells of each, in their order, what became of it.
+pub async fn write_all(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    writes: &[Write<'_>],
+    patience: Patience,
+) -> sqlx::Result<Vec<Written>> {
     let entries = || writes.iter().flat_map(|w| w.entries.iter().map(|entry| (w.session_id, entry)));
     let calls: Vec<(Uuid, CallPlace)> =
         entries().flat_map(|(id, e)| CallPlace::of(&e.head).into_iter().map(move |call| (id, call))).collect();
     let branches: Vec<(Uuid, &NewBranch)> =
         writes.iter().flat_map(|w| w.branches.iter().map(|branch| (w.session_id, branch))).collect();
     let is_plain = calls.is_empty() && branches.is_empty();
-    let query = sqlx::query_scalar(if is_plain { WRITE } else { WRITE_MORE })
+    let query = sqlx::query_as(statement(patience, is_plain))
         .bind(tenant)
         .bind(writes.iter().map(|w| w.session_id).collect::<Vec<_>>())
         .bind(writes.iter().map(HeadRecord::of).collect::<Vec<_>>())
         .bind(entries().map(|(id, entry)| EntryRecord::of(id, entry)).collect::<Vec<_>>());
-    if is_plain {
-        return query.fetch_all(executor).await;
+    let query = if is_plain {
+        query
+    } else {
+        query
+            .bind(calls.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+            .bind(calls.iter().map(|(_, c)| c.key).collect::<Vec<_>>())
+            .bind(calls.iter().map(|(_, c)| c.seq).collect::<Vec<_>>())
+            .bind(calls.iter().map(|(_, c)| c.ordinal).collect::<Vec<_>>())
+            .bind(calls.iter().map(|(_, c)| c.is_result).collect::<Vec<_>>())
+            .bind(branches.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+            .bind(branches.iter().map(|(_, b)| b.branch).collect::<Vec<_>>())
+            .bind(branches.iter().map(|(_, b)| b.parent_session).collect::<Vec<_>>())
+            .bind(branches.iter().map(|(_, b)| b.parent_branch).collect::<Vec<_>>())
+            .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
+    };
+    let told: HashMap<Uuid, bool> = query.fetch_all(executor).await?.into_iter().collect();
+    let silent = if patience == Patience::None { Written::Locked } else { Written::Stale };
+    let fate = |write: &Write<'_>| match told.get(&write.session_id) {
+        Some(true) => Written::Landed,
+        Some(false) => Written::Stale,
+        None => silent,
+    };
+    Ok(writes.iter().map(fate).collect())
+}
+
+fn statement(patience: Patience, is_plain: bool) -> &'static str {
+    match (patience, is_plain) {
+        (Patience::Full, true) => WRITE,
+        (Patience::Full, false) => WRITE_MORE,
+        (Patience::Short, true) => WRITE_SOON,
+        (Patience::Short, false) => WRITE_MORE_SOON,
+        (Patience::None, true) => WRITE_NOW,
+        (Patience::None, false) => WRITE_MORE_NOW,
     }
-    query
-        .bind(calls.iter().map(|(id, _)| *id).collect::<Vec<_>>())
-        .bind(calls.iter().map(|(_, c)| c.key).collect::<Vec<_>>())
-        .bind(calls.iter().map(|(_, c)| c.seq).collect::<Vec<_>>())
-        .bind(calls.iter().map(|(_, c)| c.ordinal).collect::<Vec<_>>())
-        .bind(calls.iter().map(|(_, c)| c.is_result).collect::<Vec<_>>())
-        .bind(branches.iter().map(|(id, _)| *id).collect::<Vec<_>>())
-        .bind(branches.iter().map(|(_, b)| b.branch).collect::<Vec<_>>())
-        .bind(branches.iter().map(|(_, b)| b.parent_session).collect::<Vec<_>>())
-        .bind(branches.iter().map(|(_, b)| b.parent_branch).collect::<Vec<_>>())
-        .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
-        .fetch_all(executor)
-        .await
 }
 
 /// What follows from a head is inserted only where the head was updated. `ANY` says nothing new, but the planner takes
 /// it to the primary key whatever it believes about the number of sessions. A list behind a `SELECT` has no length that
 /// the planner could see: with it, it would plan again for every group. `$more` is what few writes need: every table
-/// that a statement names costs, whether rows go there or not.
+/// that a statement names costs, whether rows go there or not. `$sessions` is worked out before any row is touched.
 macro_rules! write_statement {
-    ($more:literal) => {
+    ($first:literal, $sessions:literal, $more:expr, $told:literal) => {
         concat!(
-            "WITH head AS (
+            "WITH ",
+            $first,
+            "head AS (
     UPDATE sessions s SET version = s.version + 1, next_seq = h.next_seq, next_branch = h.next_branch,
         entry_count = h.entry_count, leaf_branch = h.leaf_branch, leaf_depth = h.leaf_depth, leaf_id = h.leaf_id,
         state = h.state, fill_state = h.fill_state, tokens = h.tokens, updated_at = h.updated_at
     FROM unnest((SELECT $3::head_write[])) h
-    WHERE s.tenant_id = $1 AND s.id = ANY((SELECT $2::uuid[])::uuid[]) AND s.id = h.session_id AND s.version = h.version
+    WHERE s.tenant_id = $1 AND s.id = ANY(",
+            $sessions,
+            "::uuid[]) AND s.id = h.session_id AND s.version = h.version
       AND s.deleted_at IS NULL
     RETURNING s.id
  ), new_entries AS (
@@ -108,15 +130,40 @@ macro_rules! write_statement {
     SELECT $1, e.* FROM head JOIN unnest((SELECT $4::entry_write[])) e ON e.session_id = head.id
  )",
             $more,
-            "
- SELECT id FROM head"
+            $told
         )
     };
 }
 
-const WRITE: &str = write_statement!("");
-const WRITE_MORE: &str = write_statement!(
-    ", new_calls AS (
+/// Each [`Patience`] in SQL. The timeout of `Short` ends with the statement, where that is its own transaction.
+macro_rules! with_patience {
+    (full, $more:expr) => {
+        write_statement!("", "(SELECT $2::uuid[])", $more, " SELECT id, true FROM head")
+    };
+    (short, $more:expr) => {
+        write_statement!(
+            "",
+            "(SELECT $2::uuid[] FROM set_config('lock_timeout', '25ms', true))",
+            $more,
+            " SELECT id, true FROM head"
+        )
+    };
+    (none, $more:expr) => {
+        write_statement!(
+            "free AS MATERIALIZED (
+    SELECT s.id FROM sessions s WHERE s.tenant_id = $1 AND s.id = ANY((SELECT $2::uuid[])::uuid[])
+    FOR NO KEY UPDATE SKIP LOCKED
+ ), ",
+            "ARRAY(SELECT id FROM free)",
+            $more,
+            " SELECT free.id, head.id IS NOT NULL FROM free LEFT JOIN head ON head.id = free.id"
+        )
+    };
+}
+
+macro_rules! calls_and_branches {
+    () => {
+        ", new_calls AS (
     INSERT INTO tool_calls (tenant_id, session_id, call_key, seq, ordinal, is_result)
     SELECT $1, c.* FROM head JOIN unnest($5::uuid[], $6::uuid[], $7::bigint[], $8::int[], $9::bool[]) c(session_id)
         ON c.session_id = head.id
@@ -125,12 +172,12 @@ const WRITE_MORE: &str = write_statement!(
     SELECT $1, b.* FROM head JOIN unnest($10::uuid[], $11::int[], $12::uuid[], $13::int[], $14::bigint[]) b(session_id)
         ON b.session_id = head.id
  )"
-);
-
-pub(super) fn shape_text(shape: &Shape) -> Option<String> {
-    if shape.is_trivial() { None } else { serde_json::to_string(shape).ok() }
+    };
 }
 
-pub(super) fn record_text(record: &CompactionRecord) -> String {
-    serde_json::to_string(record).unwrap_or_default()
-}
+const WRITE: &str = with_patience!(full, "");
+const WRITE_MORE: &str = with_patience!(full, calls_and_branches!());
+const WRITE_SOON: &str = with_patience!(short, "");
+const WRITE_MORE_SOON: &str = with_patience!(short, calls_and_branches!());
+const WRITE_NOW: &str = with_patience!(none, "");
+const WRITE_MORE_NOW: &str = with_patience!(none, calls_and_branches!());

@@ -25,6 +25,9 @@ pub struct DeliveryRow {
     pub response: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<i64>,
+    /// What became of the answer, in the words of the domain; `None` where it is not known, or not asked for.
+    pub outcome: Option<String>,
+    pub outcome_detail: Option<String>,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -72,7 +75,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, hook_id, session_id, compaction_id, event, status, attempts, next_at, response_status, response,
-                error, duration_ms, created_at, finished_at
+                error, duration_ms, outcome, outcome_detail, created_at, finished_at
              FROM hook_deliveries WHERE tenant_id = $1 AND ",
             $rest
         )
@@ -126,6 +129,24 @@ async fn insert(
     .bind(last.is_some())
     .execute(executor)
     .await?;
+    Ok(())
+}
+
+/// Notes what became of the answer to a question.
+pub async fn conclude(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    id: Uuid,
+    outcome: &str,
+    detail: Option<&str>,
+) -> Result<()> {
+    sqlx::query("UPDATE hook_deliveries SET outcome = $3, outcome_detail = $4 WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .bind(outcome)
+        .bind(detail)
+        .execute(executor)
+        .await?;
     Ok(())
 }
 
@@ -260,14 +281,4 @@ pub async fn again(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> Res
 pub async fn purge(executor: impl PgExecutor<'_>, before: DateTime<Utc>) -> Result<u64> {
     let done = sqlx::query("DELETE FROM hook_deliveries WHERE finished_at < $1").bind(before).execute(executor).await?;
     Ok(done.rows_affected())
-}
-
-/// Forgets what hooks were sent about a session.
-pub async fn forget_session(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> Result<()> {
-    sqlx::query("DELETE FROM hook_deliveries WHERE tenant_id = $1 AND session_id = $2")
-        .bind(tenant)
-        .bind(session_id)
-        .execute(executor)
-        .await?;
-    Ok(())
 }

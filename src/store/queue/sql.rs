@@ -37,7 +37,7 @@ pub const ENQUEUE: &str = "
     INSERT INTO jobs (tenant_id, id, session_id, kind, compaction_id, status, run_at, max_attempts, created_at)
     VALUES ($1, $2, $3, $4, $5, 'pending', now() + make_interval(secs => $6), $7, now())
     ON CONFLICT (tenant_id, session_id, kind) WHERE status IN ('pending', 'running')
-    DO UPDATE SET rerun = jobs.status = 'running', compaction_id = excluded.compaction_id,
+    DO UPDATE SET rerun = jobs.status = 'running', compaction_id = excluded.compaction_id, progress = NULL,
                   run_at = CASE jobs.attempts WHEN 0 THEN least(jobs.run_at, excluded.run_at) ELSE jobs.run_at END
     RETURNING id, rerun";
 
@@ -124,6 +124,22 @@ pub const TAKE_BACK: &str = move_jobs!(
       WHERE status = 'running'"
 );
 
+pub const PROGRESS: &str =
+    "SELECT progress FROM jobs WHERE tenant_id = $1 AND id = $2 AND lease_token = $3 AND status = 'running'";
+
+/// `$4` progress. A job that is asked for again begins anew.
+pub const NOTE_PROGRESS: &str = "
+    UPDATE jobs SET progress = CASE WHEN rerun THEN NULL ELSE $4 END
+     WHERE tenant_id = $1 AND id = $2 AND lease_token = $3 AND status = 'running'";
+
+/// `$1` limit; all tenants.
+pub const DEAD_RECOUNTS: &str =
+    "SELECT tenant_id, session_id FROM jobs WHERE status = 'dead' AND kind = 'recount' ORDER BY tenant_id, id LIMIT $1";
+
+/// `$2` session.
+pub const FORGET_DEAD_RECOUNT: &str =
+    "DELETE FROM jobs WHERE tenant_id = $1 AND session_id = $2 AND status = 'dead' AND kind = 'recount'";
+
 pub const LOCK: &str = "
     SELECT rerun FROM jobs
      WHERE tenant_id = $1 AND id = $2 AND lease_token = $3 AND status = 'running' FOR UPDATE";
@@ -131,7 +147,7 @@ pub const LOCK: &str = "
 pub const FINISH: &str = "DELETE FROM jobs WHERE tenant_id = $1 AND id = $2";
 
 pub const RERUN: &str = "
-    UPDATE jobs SET status = 'pending', rerun = false, attempts = 0, run_at = now(),
+    UPDATE jobs SET status = 'pending', rerun = false, progress = NULL, attempts = 0, run_at = now(),
                     lease_token = NULL, lease_until = NULL, last_error = NULL
      WHERE tenant_id = $1 AND id = $2";
 

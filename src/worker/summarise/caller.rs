@@ -3,15 +3,16 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Failure, Request, outcome};
+use super::failure::Failure;
+use super::request::{Request, outcome};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::chunk::{self, Limits};
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
+use crate::domain::summary::verify::{RejectReason, check_summary, clean};
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::domain::tokens::count_text;
-use crate::domain::verify::{RejectReason, check_summary, clean};
 use crate::llm::{Spent, Tally, Upstream, UpstreamConfig, UpstreamError};
-use crate::service::work::SummaryOutcome;
+use crate::service::work::stages::SummaryOutcome;
 
 /// Halvings of the window until a transcript counts as too large.
 const MAX_HALVINGS: u32 = 7;

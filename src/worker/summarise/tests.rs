@@ -5,8 +5,10 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::*;
-use crate::domain::message::{Message, Role};
-use crate::domain::settings::{self, Template};
+use crate::domain::model::message::{Message, Role};
+use crate::domain::settings::{self, Settings, Template};
+use crate::domain::summary::SummaryPart;
+use crate::domain::summary::prefix::SessionPrefix;
 use crate::llm::UpstreamConfig;
 use crate::llm::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
@@ -54,8 +56,15 @@ async fn run(
     change: impl FnOnce(&mut UpstreamConfig),
 ) -> Result<SummaryOutcome, Failure> {
     let settings = settings(on_failure);
-    let request =
-        Request { tasks, settings: &settings, builtin: false, upstream: None, replaced_tokens: 100_000, prefix: None };
+    let request = Request {
+        tasks,
+        settings: &settings,
+        builtin: false,
+        wants_model: false,
+        upstream: None,
+        replaced_tokens: 100_000,
+        prefix: None,
+    };
     summarise(&upstreams(server, change), &request).await
 }
 
@@ -83,11 +92,18 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
 
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
     for (builtin, upstream) in [(true, None), (true, Some("played")), (false, Some("builtin"))] {
-        let request =
-            Request { tasks: &tasks, settings: &settings, builtin, upstream, replaced_tokens: 1_000, prefix: None };
+        let request = Request {
+            tasks: &tasks,
+            settings: &settings,
+            builtin,
+            wants_model: false,
+            upstream,
+            replaced_tokens: 1_000,
+            prefix: None,
+        };
         let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
         assert!(outcome.builtin && outcome.history.is_some());
-        assert_eq!((outcome.upstream, outcome.fallback), (UpstreamReport::default(), Fallback::default()));
+        assert_eq!((outcome.upstream, outcome.fallback), (UpstreamReport::builtin(), Fallback::default()));
     }
     assert_eq!(server.calls(), 0);
 }
@@ -96,9 +112,15 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
 async fn a_split_turn_takes_two_calls_at_a_time_unless_the_limit_is_one() {
     let tasks = [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)];
     for limit in [1, 2] {
-        let server = PlayedUpstream::start(Behaviour::Slow(Duration::from_millis(100), SUMMARY.to_owned())).await;
-        let outcome =
-            run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.max_concurrency = limit).await.unwrap();
+        let server = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+        let answered = async {
+            server.wait_for_running(limit).await;
+            server.play(Behaviour::good());
+            server.release();
+        };
+        let calls = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.max_concurrency = limit);
+        let (outcome, ()) = tokio::join!(calls, answered);
+        let outcome = outcome.unwrap();
         assert_eq!((outcome.history.as_deref(), outcome.turn_prefix.as_deref()), (Some(SUMMARY), Some(SUMMARY)));
         assert_eq!((server.peak_concurrency(), outcome.upstream.calls), (limit, 2));
     }
@@ -127,6 +149,7 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
         tasks: &tasks,
         settings: &settings,
         builtin: false,
+        wants_model: false,
         upstream: None,
         replaced_tokens: 3,
         prefix: None,
@@ -158,6 +181,7 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
             tasks: &tasks,
             settings: &settings,
             builtin: false,
+            wants_model: false,
             upstream: Some("gone"),
             replaced_tokens: 1_000,
             prefix: None,
@@ -232,6 +256,7 @@ async fn run_chain(
         tasks: &tasks,
         settings: &settings,
         builtin: false,
+        wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
         prefix: None,
@@ -290,6 +315,7 @@ async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
         tasks: &tasks,
         settings: &settings,
         builtin: false,
+        wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
         prefix: None,
@@ -316,7 +342,7 @@ async fn a_model_that_writes_too_much_does_not_fold_for_ever() {
 fn session_context() -> SessionPrefix {
     let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
     SessionPrefix {
-        format: crate::domain::format::Format::OpenaiChat,
+        format: crate::domain::model::format::Format::OpenaiChat,
         model: "played".to_owned(),
         system: Some(raw(r#""Be \u0063areful.""#)),
         tools: Some(raw(r#"[ {"type": "function", "function": {"name": "read", "parameters": {}}} ]"#)),
@@ -337,6 +363,7 @@ async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamCo
         tasks: &tasks,
         settings: &settings,
         builtin: false,
+        wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
         prefix: Some(&prefix),

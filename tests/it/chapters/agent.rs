@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use super::{chaptered, file, names, original};
 use crate::app::App;
 use crate::corpus::{Recording, recordings};
-use crate::drill_support::{all, context, messages, shared};
+use crate::drill_support::{all, context, messages};
 use crate::drill_valid::violations;
 
 const TURNS: usize = 80;
 const TRIGGER: u64 = 30_000;
 
 #[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn an_agent_closes_chapters_through_80_turns_and_reads_back_what_it_closed() {
-    let Some(folder) = shared("corpus") else { return };
-    let turns = turns_of(recordings(&folder));
+    let turns = turns_of(recordings());
     let app = App::shared();
     let mut settings = chaptered(TRIGGER);
     settings["context_window"] = json!(1_000_000);

@@ -3,7 +3,7 @@
 use contextd::llm::Upstreams;
 use contextd::service::chapters::NewChapter;
 use contextd::service::compactions::{Committed, CompactRequest, Status};
-use contextd::service::work::{Begin, SummaryOutcome};
+use contextd::service::work::stages::{Begin, SummaryOutcome};
 use contextd::store::queue;
 use contextd::worker::{Handler, Jobs};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::{chaptered, close, file, filled, names, original, said, tasks};
 use crate::app::App;
 use crate::drill_support::{all, compact, context, messages, turns};
 use crate::drill_valid::{FORMATS, violations};
+use crate::patience::until;
 use crate::queue_support::LEASE;
 use crate::service_support::Stage;
 
@@ -177,11 +178,8 @@ async fn masking_and_pruning_leave_chapters_alone() {
     assert!(shown["elided"].as_array().unwrap().iter().all(|one| !hidden.contains(&one["tool_call_id"].to_string())));
     // Counted again under another estimator, the sizes still add up.
     app.patch(&session, json!({"settings": {"estimator": "cl100k"}})).await.expect(200);
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    while app.get(&format!("{session}/snapshot")).await.expect(200)["recounting"] == true {
-        assert!(tokio::time::Instant::now() < deadline);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    let snapshot = format!("{session}/snapshot");
+    until("it is counted", async || app.get(&snapshot).await.expect(200)["recounting"] == false).await;
     let fork = app.post(&format!("{session}/fork"), json!({})).await.expect(201);
     assert_eq!(fork["snapshot"]["tokens"], app.get(&format!("{session}/snapshot")).await.expect(200)["tokens"]);
 }

@@ -1,6 +1,6 @@
 //! What the sessions came to, summed up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Formatter, Result};
 
 /// From here on a session should have something to give.
@@ -10,8 +10,8 @@ const LARGE: u64 = 2_000;
 #[derive(Default)]
 pub struct Outcome {
     pub name: String,
-    /// The pointer and detail of the refusal.
-    pub refused: Option<String>,
+    /// As [`refusals`](super::refused::refusals) says it.
+    pub refused: Vec<String>,
     /// `succeeded`, or `skipped` with its reason.
     pub compaction: Option<String>,
     /// The own-format rebuild was equal with no note at all.
@@ -32,7 +32,8 @@ pub struct Report {
     calls: usize,
     tokens: (u64, u64),
     recalls: Vec<f64>,
-    refused: Vec<String>,
+    pub refused: BTreeSet<String>,
+    cut_short: usize,
     compactions: BTreeMap<String, usize>,
     /// Sessions of some size that were not compacted.
     left: Vec<String>,
@@ -44,8 +45,9 @@ impl Report {
     pub fn with(mut self, outcome: Outcome) -> Report {
         let Outcome { name, refused, compaction, notes, violations, .. } = outcome;
         self.violations.extend(violations.into_iter().map(|violation| format!("{name}: {violation}")));
-        if let Some(why) = refused {
-            self.refused.push(format!("{name}: {why}"));
+        if !refused.is_empty() {
+            self.refused.extend(refused);
+            self.cut_short += 1;
             return self;
         }
         self.done += 1;
@@ -67,7 +69,7 @@ impl Report {
     }
 
     pub fn sessions(&self) -> usize {
-        self.done + self.refused.len()
+        self.done + self.cut_short
     }
 
     pub fn is_clean(&self) -> bool {

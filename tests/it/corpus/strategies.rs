@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::session::{Size, append, check_contexts, create};
+use super::session::{Size, append_known, check_contexts, create};
 use super::{CONCURRENCY, Recording, recordings};
 use crate::app::App;
-use crate::drill_support::{all, compact, shared};
+use crate::drill_support::{all, compact};
 
 const STRATEGIES: [&str; 4] = ["truncate", "sliding", "smart", "prune"];
 /// Sessions of one file.
@@ -28,8 +28,7 @@ struct Row {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_strategy_leaves_a_valid_context() {
-    let Some(folder) = shared("corpus") else { return };
-    let all = recordings(&folder);
+    let all = recordings();
     let mut of_file: HashMap<&str, usize> = HashMap::new();
     let some: Vec<&Recording> = all
         .iter()
@@ -79,7 +78,7 @@ async fn every_strategy_leaves_a_valid_context() {
 async fn run(app: &App, recording: &Recording, strategy: &str, faults: &mut Vec<String>) -> Row {
     let session = create(app, recording).await;
     let mut row = Row { runs: 1, ..Row::default() };
-    let Ok(snapshot) = append(app, &session, recording).await else { return row };
+    let Some(snapshot) = append_known(app, &session, recording).await else { return row };
     let size = Size::of(&snapshot);
     let reserve = (size.tokens / 4).max(64);
     let target = (size.tokens - size.messages / 2).max(1);

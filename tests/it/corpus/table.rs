@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::session::{Size, append, compact_with, create, expected_calls};
+use super::session::{Size, append_known, compact_with, create, expected_calls};
 use super::{Recording, recordings};
 use crate::app::App;
 use crate::drill_rounds::{ledger_calls, recall_after};
-use crate::drill_support::{all, context, shared};
+use crate::drill_support::{all, context};
 
 const STRATEGIES: [&str; 8] = ["auto", "mask", "prune", "truncate", "sliding", "smart", "summarize", "llm_summarize"];
 /// Smaller sessions say little about strategies.
@@ -26,11 +26,11 @@ struct Row {
 
 /// Every Nth session of some size; all of those with `CORPUS_TABLE_EVERY=1`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn every_strategy_on_real_sessions() {
-    let Some(folder) = shared("corpus") else { return };
     let every = std::env::var("CORPUS_TABLE_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(8);
     let app = App::shared();
-    let large = recordings(&folder).into_iter().filter(is_large);
+    let large = recordings().into_iter().filter(is_large);
     let sample: Vec<Recording> = large.step_by(every).collect();
     let mut table: BTreeMap<usize, Row> = BTreeMap::new();
     for (at, strategy) in STRATEGIES.iter().enumerate() {
@@ -63,7 +63,7 @@ async fn accepts(app: &App, strategy: &str) -> bool {
 
 async fn run(app: &App, recording: &Recording, strategy: &str, row: &mut Row) {
     let session = create(app, recording).await;
-    let Ok(snapshot) = append(app, &session, recording).await else { return };
+    let Some(snapshot) = append_known(app, &session, recording).await else { return };
     let size = Size::of(&snapshot);
     if size.messages < LEAST_TOKENS {
         return;

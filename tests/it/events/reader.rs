@@ -1,12 +1,10 @@
 //! A client of server-sent events, as plain as they come: it knows lines, blank lines and how to come back.
 
-use std::time::Duration;
-
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::patience::PATIENCE;
 
 /// One event as it came.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use contextd::service::state::{Options, Service};
 use serde_json::json;
@@ -11,6 +10,7 @@ use super::reader::*;
 use super::{PAIRED, compact_after, url};
 use crate::app::App;
 use crate::drill_support::*;
+use crate::patience::eventually;
 
 /// Every event once, in order, whatever happened between them.
 fn assert_whole(seen: &[Seen], compactions: usize) {
@@ -47,7 +47,7 @@ async fn events_are_resumed_over_a_restart() {
                 app.kill_and_restart()
             }
         });
-        ended(&app, &queued["id"], 60).await;
+        ended(&app, &queued["id"]).await;
         compact_after(&app, &session, 100 * round + 20).await;
         stream = Reader::open(&url(&app, &session), last).await;
         let missed = stream.ends(2).await;
@@ -74,16 +74,12 @@ async fn a_stream_outlives_its_database() {
     let lock = std::fs::read_to_string(app.data_dir().join("postgres/postmaster.pid")).unwrap();
     let postmaster = nix::unistd::Pid::from_raw(lock.lines().next().unwrap().parse().unwrap());
     nix::sys::signal::kill(postmaster, nix::sys::signal::Signal::SIGKILL).unwrap();
-    let ready = tokio::time::timeout(Duration::from_secs(30), async {
-        // The server's end is not yet noticed everywhere at once.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        while app.get("/readyz").await.status != 200 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+    // Its end is not noticed everywhere at once, so a call may still fail.
+    let queued = eventually("it recovers by itself", async || {
+        Some(app.post(&format!("{session}/compact"), json!({})).await).filter(|answer| answer.status == 202)
     });
-    ready.await.expect("it recovers by itself");
-    let queued = app.post(&format!("{session}/compact"), json!({})).await.expect(202);
-    ended(&app, &queued["id"], 60).await;
+    let queued = queued.await.body;
+    ended(&app, &queued["id"]).await;
     assert_eq!(words(&stream.ends(1).await), PAIRED);
 }
 

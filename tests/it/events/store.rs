@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::patience::PATIENCE;
 use crate::pg::database;
 use crate::queue_support::{LEASE, session, tenant};
 use crate::service_support::*;
@@ -82,7 +83,7 @@ async fn readers_and_writers_at_once_agree_on_one_order() {
 /// The first event of a stream that goes on after this one.
 async fn first(stage: &Stage, session: Option<Uuid>, after: i64) -> Event {
     let mut stream = stage.service.events(stage.tenant, session, Some(after)).await.unwrap();
-    timeout(Duration::from_secs(10), stream.next()).await.expect("an event at once").unwrap()
+    timeout(PATIENCE, stream.next()).await.expect("an event at once").unwrap()
 }
 
 async fn grow_old(stage: &Stage) {
@@ -157,7 +158,7 @@ async fn a_chapter_request_is_streamed_when_its_transaction_commits() {
     let mut transaction = stage.pool.begin().await.unwrap();
     stage.service.record_chapter_request(&mut transaction, stage.tenant, stage.session, &snapshot).await.unwrap();
     transaction.commit().await.unwrap();
-    let asked = timeout(Duration::from_secs(10), stream.next()).await.unwrap().unwrap();
+    let asked = timeout(PATIENCE, stream.next()).await.unwrap().unwrap();
     assert_eq!((asked.kind.as_str(), asked.id), ("chapter.requested", Some(1)));
     assert!(asked.data.contains("\"chapter_task\""), "{}", asked.data);
     stop.cancel();

@@ -1,6 +1,6 @@
 //! Closing tasks of a generated session into chapters.
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use contextd::service::chapters::NewChapter;
 use contextd::service::error::ServiceError;
 

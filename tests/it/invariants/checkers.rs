@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use serde_json::Value;
 
 /// Stands for a lone surrogate in generated texts: valid inside raw JSON text, not inside a Rust string.

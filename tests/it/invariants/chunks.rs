@@ -1,6 +1,6 @@
 //! The summariser is never sent more than its window, and is sent everything.
 
-use contextd::domain::message::{Block, Message, Role, ToolCall, ToolResult};
+use contextd::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use contextd::domain::settings::{Estimator, Template};
 use contextd::domain::summary::{SummaryPart, SummaryTask, chunk};
 use proptest::prelude::*;

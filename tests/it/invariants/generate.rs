@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use contextd::domain::format::Format;
-use contextd::domain::settings::Strategy as How;
+use contextd::domain::model::format::Format;
+use contextd::domain::model::strategy::Strategy as How;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

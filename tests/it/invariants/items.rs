@@ -1,6 +1,6 @@
 //! Generated turns as items of each format.
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Cases that failed once, by hand: they outlive changes of what is generated.
 
-use contextd::domain::format::Format;
+use contextd::domain::model::format::Format;
 use serde_json::json;
 
 use super::generate::{Appending, Case, Change, Operation, Turn};

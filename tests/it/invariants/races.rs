@@ -1,10 +1,10 @@
 //! What happens between a compaction's begin and its commit.
 
-use contextd::domain::compaction::Reason;
-use contextd::domain::format::Format;
+use contextd::domain::compaction::result::Reason;
+use contextd::domain::model::format::Format;
 use contextd::domain::summary::SummaryPart;
 use contextd::service::compactions::{Committed, CompactRequest, Status};
-use contextd::service::work::{Begin, SummaryOutcome, Work};
+use contextd::service::work::stages::{Begin, SummaryOutcome, Work};
 use contextd::store::queue::Job;
 use contextd::worker::{Handler, Outcome};
 use uuid::Uuid;

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, data_url, fail, only, without};
 use crate::domain::format::outgoing::{is_out_of_reach, own};
-use crate::domain::format::{Format, ItemError};
-use crate::domain::message::{Media, Opaque};
+use crate::domain::model::format::Format;
+use crate::domain::model::item::ItemError;
+use crate::domain::model::message::{Media, Opaque};
 
 /// Reads an `image` or `document` block. A source that no field can hold stays in `opaque` alone.
 pub fn read(block: &Object, pointer: &str) -> Result<Media, ItemError> {

@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::{read_block, server};
-use crate::domain::entry::EntryType;
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
-use crate::domain::format::{Format, Item, ItemError};
-use crate::domain::message::{Block, Message, Opaque, Role, Stop};
-use crate::domain::usage::ReportedUsage;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Block, Message, Opaque, Role, Stop};
+use crate::domain::model::usage::ReportedUsage;
 
 /// Reads one message. Fields that only answers have (`id`, `usage`, …) are taken up and mark the item for repair,
 /// because the API refuses them as input.

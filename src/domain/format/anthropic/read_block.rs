@@ -6,8 +6,9 @@ use super::{MAX_ID, MAX_NAME, media};
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
-use crate::domain::format::{Format, ItemError};
-use crate::domain::message::{Block, CallKind, Opaque, Role, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::item::ItemError;
+use crate::domain::model::message::{Block, CallKind, Opaque, Role, ToolCall, ToolResult};
 
 /// Reads one block of a message of `role`; sets `needs_repair` where the API would refuse the block as it is.
 pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
@@ -22,7 +23,11 @@ pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -
         "tool_result" => read_result(block, pointer, needs_repair),
         "server_tool_use" | "mcp_tool_use" => read_server_call(block, pointer),
         _ if kind.ends_with("_tool_result") => read_server_result(block, pointer),
-        _ => read_simple(block, kind, pointer, needs_repair),
+        _ => {
+            // Only the user shows images and documents.
+            *needs_repair |= role == Role::Assistant && matches!(kind, "image" | "document");
+            read_simple(block, kind, pointer, needs_repair)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::domain::format::write::Piece;
-use crate::domain::message::{Block, CallKind, Role};
+use crate::domain::model::message::{Block, CallKind, Role};
 
 /// Whether a message has a server call without its result or the reverse. What becomes of the lone half depends
 /// on the messages around it, so only the writer can say.

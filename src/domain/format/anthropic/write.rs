@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::write_block::{self, Place};
 use super::{OPENING, server};
-use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{Notes, own};
-use crate::domain::format::write::{Note, Piece};
-use crate::domain::json as domain_json;
-use crate::domain::message::{Block, Message, Role};
+use crate::domain::format::write::{Fault, Note, Piece};
+use crate::domain::model::format::Format;
+use crate::domain::model::json as domain_json;
+use crate::domain::model::message::{Block, Message, Role};
 
 /// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
@@ -30,6 +30,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         }
     }
     drop_last_thoughts(&mut sent, &mut notes);
+    trim_prefill(&mut sent, &mut notes);
     if sent.first().is_some_and(|first| !first.is_from("user")) {
         notes.entry = None;
         notes.add("user_message_inserted", "the first message has to be the user's");
@@ -46,7 +47,7 @@ fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
         let thought = sent[at].content_ending_in_thought();
         if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_from("assistant"))) {
             notes.entry = sent[at].entry();
-            notes.add("thinking_dropped", "an answer can't end with thinking");
+            notes.add_fault("thinking_dropped", Fault::EndsWithThinking, "an answer can't end with thinking");
             while content.last().is_some_and(is_thought) {
                 content.pop();
             }
@@ -62,12 +63,58 @@ fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
     sent.retain(|_| at.next().is_none_or(|at| !emptied.contains(&at)));
 }
 
+/// A context that ends with the assistant is gone on with from there, and the API refuses one that ends in white space.
+fn trim_prefill(sent: &mut [Outgoing<'_>], notes: &mut Notes<'_>) {
+    let Some(last) = sent.last_mut().filter(|last| last.is_from("assistant")) else { return };
+    let entry = last.entry();
+    let trimmed = match last {
+        Outgoing::Built(built) => built.content.last_mut().is_some_and(trim_end),
+        Outgoing::Verbatim { item, .. } => {
+            let Some(mut message) = domain_json::parse_lenient(item).ok() else { return };
+            let trimmed = match message.get_mut("content") {
+                Some(Value::Array(blocks)) => blocks.last_mut().is_some_and(trim_end),
+                Some(text @ Value::String(_)) => trim_text(text),
+                _ => false,
+            };
+            if trimmed {
+                *last = Outgoing::Rewritten { entry, text: message.to_string() };
+            }
+            trimmed
+        }
+        Outgoing::Rewritten { .. } => false,
+    };
+    if trimmed {
+        notes.entry = entry;
+        notes.add("trailing_space_trimmed", "a context that ends with the assistant can't end in white space");
+    }
+}
+
+fn trim_end(block: &mut Value) -> bool {
+    let is_text = block["type"] == "text";
+    block.get_mut("text").filter(|_| is_text).is_some_and(trim_text)
+}
+
+fn trim_text(text: &mut Value) -> bool {
+    let kept = text.as_str().map(|text| (text.trim_end().to_owned(), text.len()));
+    let Some((kept, _)) = kept.filter(|(kept, length)| kept.len() < *length) else { return false };
+    *text = kept.into();
+    true
+}
+
 fn is_thought(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
 enum Outgoing<'a> {
-    Verbatim { entry: usize, item: &'a str },
+    Verbatim {
+        entry: usize,
+        item: &'a str,
+    },
+    /// A stored item that could not go out to the letter.
+    Rewritten {
+        entry: Option<usize>,
+        text: String,
+    },
     Built(Built),
 }
 
@@ -97,6 +144,9 @@ impl Outgoing<'_> {
         match self {
             Outgoing::Built(built) => built.role == role,
             Outgoing::Verbatim { item, .. } => serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == role),
+            Outgoing::Rewritten { text, .. } => {
+                serde_json::from_str(text).is_ok_and(|head: Head<'_>| head.role == role)
+            }
         }
     }
 
@@ -104,6 +154,7 @@ impl Outgoing<'_> {
         match self {
             Outgoing::Built(built) => built.entry,
             Outgoing::Verbatim { entry, .. } => Some(*entry),
+            Outgoing::Rewritten { entry, .. } => *entry,
         }
     }
 
@@ -124,6 +175,7 @@ impl Outgoing<'_> {
     fn into_text(self) -> String {
         match self {
             Outgoing::Verbatim { item, .. } => item.to_owned(),
+            Outgoing::Rewritten { text, .. } => text,
             Outgoing::Built(Built { role, content, as_string, .. }) => {
                 let text = write_block::string_form(&content).filter(|_| as_string);
                 let content = text.map_or(Value::Array(content), Value::String);

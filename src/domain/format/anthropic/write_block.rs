@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::{MAX_ID, MAX_NAME, media};
-use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
-use crate::domain::message::{Block, CallKind, Media, Opaque, ToolCall, ToolResult};
+use crate::domain::format::write::Fault;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Media, Opaque, ToolCall, ToolResult};
 
 /// Where a block is written to.
 #[derive(Clone, Copy)]
@@ -79,7 +80,7 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = outgoing::word(&call.id, MAX_ID);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add("call_id_renamed", format!("{} is sent as {id}", call.id));
+        notes.add_fault("call_id_renamed", Fault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
         notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));

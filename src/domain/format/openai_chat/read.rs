@@ -1,10 +1,12 @@
 use serde_json::{Map, Value, json};
 
 use super::THINKING_FIELDS;
+use crate::domain::format::field;
 use crate::domain::format::write::media_from_url;
-use crate::domain::format::{Format, Item, ItemError, field};
-use crate::domain::json;
-use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::json;
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
 
 type Fields = Map<String, Value>;
 
@@ -31,6 +33,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         Role::Assistant => reader.assistant(fields)?,
         _ => reader.content(fields)?,
     };
+    reader.needs_repair |= role != Role::Assistant && fields.get("tool_calls").is_some_and(|calls| !calls.is_null());
     let says_something = content.iter().any(|block| !matches!(block, Block::Thinking { .. }));
     reader.needs_repair |= !says_something && (content.is_empty() || !has_text_field(fields));
     let message = Message { role, content, stop: reader.stop, opaque: None };

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::{read, write};
-use crate::domain::format::Format;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
 
 fn message(item: &Value) -> (Message, bool) {
     let item = read(item).unwrap();

@@ -1,12 +1,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::domain::format::Format;
+use super::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::format::outgoing::{self, arguments_text};
 use crate::domain::format::write::{Note, Piece, document_link, media_url, server_call_text, server_result_text};
-use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
-
-use super::{ATTACHED, ATTACHMENT_FOLLOWS};
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
 /// The longest name of a tool that the API takes.
 const MAX_NAME: usize = 64;

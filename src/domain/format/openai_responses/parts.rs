@@ -6,8 +6,9 @@ use super::opaque;
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, data_url, only, without};
 use crate::domain::format::outgoing::{self, Notes, is_out_of_reach, own};
-use crate::domain::format::{Format, ItemError};
-use crate::domain::message::{Block, Media, Opaque, Role};
+use crate::domain::model::format::Format;
+use crate::domain::model::item::ItemError;
+use crate::domain::model::message::{Block, Media, Opaque, Role};
 
 const FORMAT: Format = Format::OpenaiResponses;
 
@@ -24,9 +25,14 @@ pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -
             *needs_repair = true;
             Block::text(required_string(part, "text", pointer)?)
         }
+        kind @ ("input_text" | "output_text") if kind != text_type(role) => {
+            *needs_repair = true;
+            Block::text(required_string(part, "text", pointer)?)
+        }
         kind @ ("input_text" | "output_text" | "summary_text" | "refusal") => {
             let key = text_key(kind);
             let text = required_string(part, key, pointer)?.to_owned();
+            *needs_repair |= text.is_empty();
             let plain = kind == text_type(role) && only(part, &["type", "text"]);
             Block::Text { text, opaque: (!plain).then(|| opaque(without(part, &[key]))) }
         }

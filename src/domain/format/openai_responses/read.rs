@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::tools::{self, AgentTool};
 use super::{MAX_ID, MAX_NAME, opaque, parts};
-use crate::domain::entry::EntryType;
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
-use crate::domain::format::{Item, ItemError};
-use crate::domain::json;
-use crate::domain::message::{Block, CallKind, Message, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::json;
+use crate::domain::model::message::{Block, CallKind, Message, Role, Stop, ToolCall, ToolResult};
 
 /// Reads one item. A type that is not known is kept whole as the assistant's.
 pub fn read(value: &Value) -> Result<Item, ItemError> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::parts;
 use crate::domain::format::keys::Object;
-use crate::domain::message::{Block, ToolResult};
+use crate::domain::model::message::{Block, ToolResult};
 
 /// A built-in tool that the agent runs.
 #[derive(Debug, PartialEq)]
@@ -108,6 +108,15 @@ impl AgentTool {
             item.insert("execution".into(), "client".into());
         }
         Value::Object(item)
+    }
+}
+
+/// Whether an output item that has no place for words shows what is put where there is nothing to show.
+pub fn shows_nothing(item: &Value) -> bool {
+    match item["type"].as_str() {
+        Some("tool_search_output") => item["tools"].as_array().is_some_and(Vec::is_empty),
+        Some("computer_call_output") => item["output"]["image_url"] == BLANK_SCREENSHOT,
+        _ => false,
     }
 }
 

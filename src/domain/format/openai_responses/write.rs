@@ -1,6 +1,7 @@
 //! Pieces of a context into Responses items.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,7 +9,8 @@ use serde_json::Value;
 use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::outgoing::Notes;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::message::CallKind;
+use crate::domain::model::json;
+use crate::domain::model::message::CallKind;
 
 /// The items, in order, each as JSON text. Reasoning that has lost the item it led to is left out.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
@@ -19,21 +21,64 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         learn_calls(piece, &mut types);
         match piece {
             Piece::Verbatim { entry, item } => {
-                sent.push(Outgoing { entry: Some(*entry), kind: Kind::of(&head(item)), text: (*item).to_owned() });
+                let head = head(item);
+                let (kind, id) = (Kind::of(&head), head.id.map(Cow::into_owned));
+                sent.push(Outgoing { entry: Some(*entry), id, kind, text: (*item).to_owned() });
             }
             Piece::Message { entry, message } => {
                 noted.entry = *entry;
                 for item in write_item::write(message, &types, &mut noted) {
-                    sent.push(Outgoing { entry: *entry, kind: Kind::of_value(&item), text: item.to_string() });
+                    let id = item["id"].as_str().map(str::to_owned);
+                    sent.push(Outgoing { entry: *entry, id, kind: Kind::of_value(&item), text: item.to_string() });
                 }
             }
         }
     }
+    let sent = tell_apart(sent, &mut noted);
     drop_lone_reasoning(sent, &mut noted)
+}
+
+/// The API refuses two items of one id. The later one goes without it where it can, under another where it needs one and
+/// is answered by its `call_id` (invariant 2: no result may lose its call), else not at all.
+fn tell_apart(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<Outgoing> {
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut kept = Vec::with_capacity(sent.len());
+    for mut item in sent {
+        let Some(id) = item.id.take().filter(|id| !id.is_empty() && !seen.insert(id.clone())) else {
+            kept.push(item);
+            continue;
+        };
+        let value = json::parse_lenient(&item.text).unwrap_or_default();
+        let kind = value["type"].as_str().unwrap_or("message").to_owned();
+        let is_answered = value.get("call_id").is_some_and(Value::is_string);
+        let detail = format!("an earlier item has the id {id:?} too");
+        notes.entry = item.entry;
+        match (kind.as_str(), value) {
+            // This one names its call by it.
+            ("local_shell_call_output", _) => kept.push(item),
+            ("local_shell_call" | "computer_call", Value::Object(mut fields)) if is_answered => {
+                notes.add("item_id_changed", detail);
+                let other = (2..).map(|nth: usize| format!("{id}_{nth}")).find(|other| seen.insert(other.clone()));
+                fields.insert("id".to_owned(), other.into());
+                item.text = Value::Object(fields).to_string();
+                kept.push(item);
+            }
+            (kind, Value::Object(mut fields)) if is_answered || kind == "message" => {
+                notes.add("item_id_removed", detail);
+                fields.retain(|key, _| key != "id");
+                item.text = Value::Object(fields).to_string();
+                kept.push(item);
+            }
+            _ => notes.add("duplicate_item_dropped", detail),
+        }
+    }
+    kept
 }
 
 struct Outgoing {
     entry: Option<usize>,
+    /// The item's own id.
+    id: Option<String>,
     kind: Kind,
     text: String,
 }
@@ -53,6 +98,8 @@ enum Kind {
 struct Head<'h> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'h, str>>,
+    #[serde(borrow)]
+    id: Option<Cow<'h, str>>,
     #[serde(borrow)]
     role: Option<Cow<'h, str>>,
     #[serde(borrow)]

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::tools::AgentTool;
 use super::{MAX_ID, MAX_NAME, parts};
-use crate::domain::format::Format;
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
-use crate::domain::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
+use crate::domain::format::write::Fault;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 
 const FORMAT: Format = Format::OpenaiResponses;
 
@@ -117,15 +118,37 @@ impl<'m> Writer<'m> {
         if self.parts.is_empty() {
             return;
         }
-        let parts = std::mem::take(&mut self.parts);
+        let mut parts = std::mem::take(&mut self.parts);
         let first = !self.items.iter().any(|item| item.get("content").is_some());
         let around = own(self.message.opaque.as_ref(), FORMAT).and_then(Value::as_object).filter(|_| first);
+        if around.is_none() && self.role() == Role::Assistant {
+            return self.items.extend(parts.into_iter().map(spoken));
+        }
+        if around.is_none() {
+            parts.iter_mut().for_each(give_detail);
+        }
         let mut item = around.cloned().unwrap_or_else(|| typed("message"));
         item.insert("role".into(), self.role().as_str().into());
         let as_string = item.get("content").is_some_and(Value::is_string);
         let content = plain_text(&parts).filter(|_| as_string).map_or(Value::Array(parts), Value::String);
         item.insert("content".into(), content);
         self.items.push(Value::Object(item));
+    }
+}
+
+/// A part of an answer that came without an item of its own. Lists of `output_text` belong to items with an id and a
+/// status, which only the provider gives; as input alone, an answer is a string (as of November 2026).
+fn spoken(part: Value) -> Value {
+    let said = part.get("text").or(part.get("refusal")).and_then(Value::as_str).map(Value::from);
+    let content = said.unwrap_or_else(|| Value::Array(vec![part]));
+    json!({"type": "message", "role": "assistant", "content": content})
+}
+
+/// Images of messages have to say their detail, those of outputs need not.
+fn give_detail(part: &mut Value) {
+    let is_image = part["type"] == "input_image";
+    if let Some(fields) = part.as_object_mut().filter(|_| is_image) {
+        fields.entry("detail").or_insert_with(|| "auto".into());
     }
 }
 
@@ -168,7 +191,7 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = call_id(&call.id);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add("call_id_renamed", format!("{} is sent as {id}", call.id));
+        notes.add_fault("call_id_renamed", Fault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
         notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::error;
-use crate::domain::format::ItemError;
+use crate::domain::model::item::ItemError;
 
 /// The place of one item in pi's tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,6 +15,9 @@ pub struct PiLink {
     pub parent: Option<Option<String>>,
     /// The first kept entry of a version 1 compaction, which gives it by its line.
     pub first_kept: Option<String>,
+    /// The `parentId` that it came with, where that names no entry that it can hang under: itself, or one that the
+    /// file does not hold. pi takes such an entry for a root.
+    pub lost_parent: Option<String>,
 }
 
 /// An item that spoils its batch, by its index.
@@ -43,12 +45,15 @@ pub fn link(items: &[Value]) -> Result<Vec<PiLink>, LinkError> {
     if header.is_some() {
         let ids: HashSet<String> = links.iter().filter_map(|place| place.source_id.clone()).collect();
         for place in &mut links {
-            place.parent = place.parent.take().map(|parent| parent.filter(|parent| ids.contains(parent)));
+            if let Some(lost) = place.parent.iter().flatten().find(|parent| !ids.contains(*parent)) {
+                place.lost_parent = Some(lost.clone());
+                place.parent = Some(None);
+            }
         }
     }
     for (index, place) in links.iter().enumerate() {
         if let Some(id) = place.source_id.as_deref().filter(|id| !seen.insert(*id)) {
-            return Err(LinkError { index, error: error("/id", &format!("the id {id:?} occurs twice")) });
+            return Err(LinkError { index, error: ItemError::new("/id", format!("the id {id:?} occurs twice")) });
         }
     }
     Ok(links)
@@ -68,14 +73,14 @@ fn own_id(item: &Value) -> Option<String> {
 
 fn own_place(item: &Value) -> PiLink {
     let source_id = own_id(item);
-    let parent = if is_header(item) {
-        None
-    } else {
-        // An entry that names itself as parent is a root, as pi reads it.
-        let named = item.get("parentId").map(|parent| parent.as_str().map(str::to_owned));
-        named.map(|parent| parent.filter(|parent| Some(parent) != source_id.as_ref()))
-    };
-    PiLink { source_id, parent, first_kept: None }
+    let named = item.get("parentId").filter(|_| !is_header(item));
+    let mut place = PiLink { parent: named.map(|parent| parent.as_str().map(str::to_owned)), ..PiLink::default() };
+    // An entry that names itself as parent is a root, as pi reads it.
+    if source_id.is_some() && place.parent.as_ref() == Some(&source_id) {
+        place.lost_parent.clone_from(&source_id);
+        place.parent = Some(None);
+    }
+    PiLink { source_id, ..place }
 }
 
 fn chain(items: &[Value], header: &Value) -> Vec<PiLink> {
@@ -94,7 +99,12 @@ fn chain(items: &[Value], header: &Value) -> Vec<PiLink> {
             let kept = items.get(line).filter(|kept| !is_header(kept)).and(links.get(line))?;
             kept.source_id.clone()
         });
-        links.push(PiLink { source_id: Some(id.clone()), parent: Some(previous.replace(id)), first_kept });
+        links.push(PiLink {
+            source_id: Some(id.clone()),
+            parent: Some(previous.replace(id)),
+            first_kept,
+            lost_parent: None,
+        });
     }
     links
 }

@@ -2,16 +2,19 @@
 
 use serde_json::Value;
 
-use super::{error, run, summary_message};
-use crate::domain::entry::EntryType;
-use crate::domain::format::{Format, Item, ItemError};
-use crate::domain::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
-use crate::domain::usage::ReportedUsage;
+use super::run;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::usage::ReportedUsage;
 
 /// Reads the `message` of an entry into the item. A role that pi itself would not show to a model leaves no message.
 pub fn read(value: Option<&Value>, item: &mut Item) -> Result<(), ItemError> {
-    let value = value.filter(|value| value.is_object()).ok_or_else(|| error("/message", "must be an object"))?;
-    let role = value.get("role").and_then(Value::as_str).ok_or_else(|| error("/message/role", "must be a string"))?;
+    let value =
+        value.filter(|value| value.is_object()).ok_or_else(|| ItemError::new("/message", "must be an object"))?;
+    let role =
+        value.get("role").and_then(Value::as_str).ok_or_else(|| ItemError::new("/message/role", "must be a string"))?;
     item.kind = EntryType::Message;
     let spoken = |role| Ok(Some(Message { role, content: message_content(value)?, stop: None, opaque: None }));
     item.message = match role {
@@ -32,13 +35,19 @@ pub fn read(value: Option<&Value>, item: &mut Item) -> Result<(), ItemError> {
     Ok(())
 }
 
+/// The summary that an entry or a message holds, as a message. `None`: there is none, or it is empty.
+pub(super) fn summary_message(role: Role, value: &Value) -> Option<Message> {
+    let summary = value.get("summary").and_then(Value::as_str).filter(|summary| !summary.is_empty())?;
+    Some(Message { role, content: vec![Block::text(summary.to_owned())], stop: None, opaque: None })
+}
+
 /// A `content`: a string, or a list of blocks. Missing content is an empty list.
 pub fn content(value: Option<&Value>, pointer: &str) -> Result<Vec<Block>, ItemError> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![Block::text(text.clone())]),
         Some(Value::Array(blocks)) => Ok(blocks.iter().map(block).collect()),
-        Some(_) => Err(error(pointer, "must be a string or a list of blocks")),
+        Some(_) => Err(ItemError::new(pointer, "must be a string or a list of blocks")),
     }
 }
 
@@ -78,7 +87,7 @@ fn opaque(value: &Value) -> Opaque {
 fn tool_result(value: &Value) -> Result<Message, ItemError> {
     let call_id = value.get("toolCallId").and_then(Value::as_str);
     let result = ToolResult {
-        tool_call_id: call_id.ok_or_else(|| error("/message/toolCallId", "must be a string"))?.to_owned(),
+        tool_call_id: call_id.ok_or_else(|| ItemError::new("/message/toolCallId", "must be a string"))?.to_owned(),
         name: value.get("toolName").and_then(Value::as_str).map(str::to_owned),
         content: message_content(value)?,
         is_error: value.get("isError").and_then(Value::as_bool).unwrap_or(false),
@@ -113,7 +122,7 @@ fn stop(reason: &str) -> Option<Stop> {
 /// A message as a provider outside pi is shown it: shell runs, extension texts and summaries speak as the user.
 /// `None`: the user kept the run to himself. Messages of the common roles come back as they are.
 pub fn for_provider(message: Message) -> Option<Message> {
-    if super::is_excluded_run(&message) {
+    if run::is_excluded_run(&message) {
         return None;
     }
     let lead = match message.role {

@@ -6,8 +6,8 @@
 
 use serde_json::Value;
 
-use crate::domain::format::Format;
-use crate::domain::message::{Block, Message, Opaque, Role};
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, Message, Opaque, Role};
 
 const RAN: &str = "The user ran this shell command:";
 const PRINTED: &str = "It printed:";

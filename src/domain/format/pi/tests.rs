@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::format::Format;
 use crate::domain::format::write::Piece;
-use crate::domain::message::{CallKind, Stop, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Block, CallKind, Stop, ToolCall, ToolResult};
 
 fn message_of(value: Value) -> Option<Message> {
     read(&json!({"type": "message", "id": "a", "parentId": null, "message": value})).unwrap().message
@@ -189,7 +189,7 @@ fn stored_entries_go_out_as_they_are_and_others_are_chained_to_them() {
 
 #[test]
 fn what_pi_cannot_hold_is_noted() {
-    use crate::domain::message::{Media, Opaque};
+    use crate::domain::model::message::{Media, Opaque};
     let foreign = || Opaque { format: Format::Anthropic, value: json!({}) };
     let content = vec![
         Block::Thinking { text: String::new(), opaque: Some(foreign()) },

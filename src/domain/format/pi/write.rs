@@ -8,17 +8,25 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
+use crate::domain::format::outgoing;
 use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
-use crate::domain::format::{Format, outgoing};
-use crate::domain::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::format::Format;
+use crate::domain::model::json as domain_json;
+use crate::domain::model::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
 
 const EPOCH: &str = "1970-01-01T00:00:00.000Z";
 
 /// Writes a context as JSON texts of pi entries, in order. Made-up entries have made-up ids (8 hex digits, the
 /// same for the same context) and the time of the entry before them. What pi can't hold is left out with a note.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
-    let mut writer =
-        Writer { notes, out: Vec::new(), used: HashSet::new(), last: Last::default(), tools: Tools::default() };
+    let mut writer = Writer {
+        notes,
+        out: Vec::new(),
+        used: HashSet::new(),
+        stored: HashSet::new(),
+        last: Last::default(),
+        tools: Tools::default(),
+    };
     for piece in pieces {
         match piece {
             Piece::Verbatim { entry, item, .. } => writer.verbatim(*entry, item),
@@ -32,6 +40,8 @@ struct Writer<'a, 'n> {
     notes: &'n mut Vec<Note>,
     out: Vec<String>,
     used: HashSet<String>,
+    /// The ids of stored entries so far.
+    stored: HashSet<String>,
     last: Last<'a>,
     tools: Tools<'a>,
 }
@@ -114,6 +124,9 @@ impl<'a> Writer<'a, '_> {
         let link = Link::of(item);
         let is_first = entry == 0 && self.out.is_empty();
         let hangs = is_first || self.last.is_unlinked || link.parent.is_none() || link.parent() == self.last.id;
+        if link.kind.as_deref() != Some("session") && link.id().is_some_and(|id| !self.stored.insert(id)) {
+            return self.under_another_id(entry, item);
+        }
         let text = if hangs { item.to_owned() } else { self.hang(entry, item, &link) };
         if link.kind.as_deref() != Some("session") {
             self.last.id = link.id();
@@ -125,6 +138,24 @@ impl<'a> Writer<'a, '_> {
             self.tools.unread.push(item);
         }
         self.out.push(text);
+    }
+
+    /// A stored item whose id an earlier one has: pi would keep the last of the two and lose the first.
+    fn under_another_id(&mut self, entry: usize, item: &'a str) {
+        let Ok(mut value) = domain_json::parse_lenient(item) else { return };
+        let id = self.fresh_id(&value);
+        self.notes.push(Note::new("item_id_changed", Some(entry), "an earlier entry has the same id"));
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("id".to_owned(), id.as_str().into());
+            if fields.contains_key("parentId") {
+                fields.insert("parentId".to_owned(), json!(self.last.id));
+            }
+        }
+        self.last.id = Some(id);
+        self.last.is_unlinked = false;
+        self.last.unread = Some(item);
+        self.tools.unread.push(item);
+        self.out.push(value.to_string());
     }
 
     /// The item, with the entry that is shown before it for a parent: whoever walks from the last entry to the root has
@@ -230,7 +261,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn drop(&mut self, entry: Option<usize>, code: &'static str, detail: &str) -> Option<Value> {
-        self.notes.push(Note { code, entry, detail: detail.to_owned() });
+        self.notes.push(Note::new(code, entry, detail));
         None
     }
 

@@ -70,3 +70,25 @@ proptest! {
         let _ = (before_compact(&body), build_summary(&body), format_messages(&body), prune_tool_results(&body));
     }
 }
+
+#[test]
+fn a_summary_for_a_branch_comes_as_the_contract_has_it_and_what_nobody_reads_is_named() {
+    let given = given_of(before_navigate(br#"{"compaction": {"summary": "C"}, "summary": {"summary": "B"}}"#).unwrap());
+    assert_eq!(given.summary, "C");
+    let named = |event, body: &str| unread(event, body.as_bytes());
+    assert_eq!(named(Event::BeforeNavigate, r#"{"compaction": {"summary": "C", "details": {}}, "reason": "x"}"#), None);
+    let cut = r#"{"compaction": {"summary": "C", "first_kept_entry_id": "e"}, "colour": 1, "size": null}"#;
+    assert_eq!(named(Event::BeforeNavigate, cut).unwrap(), "not used: `colour`, `compaction.first_kept_entry_id`");
+    assert_eq!(named(Event::BuildSummary, r#"{"compaction": {"summary": "C"}}"#).unwrap(), "not used: `compaction`");
+    let lists = r#"{"summary": "S", "details": {"read_files": ["a"], "note": "n"}}"#;
+    assert_eq!(named(Event::BuildSummary, lists).unwrap(), "not used: `details.note`");
+    let no_lists = r#"{"compaction": {"summary": "S", "details": {"read_files": 3}}}"#;
+    assert_eq!(named(Event::BeforeCompact, no_lists).unwrap(), "not used: `compaction.details`");
+    let results = r#"{"results": [{"tool_call_id": "c", "text": "t", "note": 1}, {"note": 2}], "summary": "S"}"#;
+    assert_eq!(named(Event::PruneToolResults, results).unwrap(), "not used: `summary`, `results.note`");
+    for told in [Event::AfterCompact, Event::AfterNavigate, Event::ChapterRequested] {
+        assert_eq!(named(told, r#"{"cancel": true}"#).unwrap(), "not used: `cancel`");
+        assert_eq!(named(told, "thanks"), None);
+    }
+    assert_eq!(named(Event::BeforeCompact, "nonsense"), None);
+}

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::settings::{Estimator, FileKind, GuardReset, Strategy, Template};
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::{Estimator, FileKind, GuardReset, Template};
 
 fn map(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()

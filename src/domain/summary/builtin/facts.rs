@@ -1,50 +1,30 @@
 //! What a transcript says about the work, found by rules.
 
-use super::super::super::identifiers;
-use super::super::super::ledger;
-use super::super::super::message::{Message, Role};
 use super::super::speech::{self, Speech};
 use super::super::text::{brief, clip, sentences, words};
+use crate::domain::model::message::{Message, Role};
+use crate::domain::summary::{identifiers, ledger};
 
 mod continued;
 mod cues;
+mod items;
 mod steps;
 mod todos;
 
+pub use items::{Facts, ITEM_CHARS};
 pub use steps::{NO_RESULT, failed, signature};
 use todos::State;
 
-/// Raw items are kept at this length at most; rendering clips further.
-pub const ITEM_CHARS: usize = 400;
 const REQUEST_CHARS: usize = 600;
 /// Newest items kept of what grows with the span.
 const MAX_FOUND: usize = 60;
+/// Instructions of the system that one span tells, and how much of each.
+const MAX_INSTRUCTIONS: usize = 8;
+const INSTRUCTION_CHARS: usize = 240;
+/// Opens one.
+const INSTRUCTED: &str = "System instruction: ";
 /// Decisions taken from one message.
 const MAX_DECISIONS: usize = 3;
-
-/// Everything that sections are filled from, oldest first within each list.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
-    pub goal: Vec<String>,
-    pub rules: Vec<String>,
-    pub done: Vec<String>,
-    pub in_progress: Vec<String>,
-    pub blocked: Vec<String>,
-    pub decisions: Vec<String>,
-    pub questions: Vec<String>,
-    pub next: Vec<String>,
-    pub files: Vec<String>,
-    /// Identifiers other than paths, the weightiest first, as `files` are.
-    pub mentions: Vec<String>,
-    pub context: Vec<String>,
-    pub results: Vec<String>,
-    /// Calls that changed nothing.
-    pub lookups: usize,
-    /// What was tried and worked, see [`signature`].
-    pub worked: Vec<String>,
-    /// The span has a todo list of its own.
-    pub planned: bool,
-}
 
 /// Begins an item of `in_progress` that only says how the span ended.
 pub const UNANSWERED: &str = "Not yet answered: ";
@@ -81,6 +61,9 @@ impl Facts {
                     let concludes = !calls && (last || matches!(told.get(at + 1), Some(Speech::User(_))));
                     self.statements(&message.plain_text(), concludes);
                 }
+                Speech::Other if matches!(message.role, Role::System | Role::Developer) => {
+                    self.instructed(&message.plain_text());
+                }
                 Speech::Other => {}
             }
             for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
@@ -89,6 +72,20 @@ impl Facts {
                     *list = newest_of(std::mem::take(list));
                 }
             }
+        }
+    }
+
+    /// What the system said in mid-conversation goes on as an instruction, among the rules.
+    fn instructed(&mut self, text: &str) {
+        let text = brief(&text.split_whitespace().collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
+        if text.chars().any(char::is_alphanumeric) {
+            self.rules.push(format!("{INSTRUCTED}{text}"));
+        }
+        let told = self.rules.iter().filter(|rule| rule.starts_with(INSTRUCTED)).count();
+        if told > MAX_INSTRUCTIONS
+            && let Some(oldest) = self.rules.iter().position(|rule| rule.starts_with(INSTRUCTED))
+        {
+            self.rules.remove(oldest);
         }
     }
 

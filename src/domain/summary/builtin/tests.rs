@@ -1,12 +1,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::super::message::Message;
 use super::super::super::settings::Template;
 use super::super::SummaryPart;
 use super::super::framing::merge_split;
 use super::super::testing::{assistant, call, failed, result, task, transcripts, user};
 use super::*;
+use crate::domain::model::message::Message;
 
 const TEMPLATES: [Template; 4] = [Template::Checkpoint, Template::SixSection, Template::Continuity, Template::Prose];
 
@@ -189,6 +189,7 @@ fn speaks_the_users_language() {
 
 /// Prints summaries of real sessions for a look, the second half merged into the first; checks what holds for all.
 #[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_transcripts_give_summaries_within_bounds() {
     let sources =
         ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer", "pi-mono", "agentcmd"];

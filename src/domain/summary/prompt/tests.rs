@@ -76,7 +76,7 @@ proptest! {
         let mut messages: Vec<_> = texts.iter().map(|text| user(text)).collect();
         messages.extend(texts.iter().map(|text| assistant(text)));
         messages.extend(texts.iter().map(|text| result("c", text)));
-        let spoken = messages.iter().filter(|message| message.role == crate::domain::message::Role::User
+        let spoken = messages.iter().filter(|message| message.role == crate::domain::model::message::Role::User
             && !message.plain_text().trim().is_empty()).count();
         let prompt = render(&SummaryTask { previous: texts.first().cloned(), ..task(messages) }).user;
         let lower = prompt.to_lowercase();

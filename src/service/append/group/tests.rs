@@ -1,7 +1,8 @@
 use super::*;
-use crate::domain::entry::{EntryHead, EntryType};
-use crate::domain::format::Format;
-use crate::domain::shape::Shape;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::shape::Shape;
 
 fn write(tenant: u128, session: u128, entries: usize) -> Waiting {
     let entry = NewEntry {
@@ -77,6 +78,16 @@ fn a_large_append_goes_alone_and_holds_up_no_small_one() {
     let large = GROUP_ENTRIES * 2;
     let waiting = VecDeque::from([write(1, 1, 1), write(1, 2, large), write(1, 3, 1)]);
     let mut queue = Queue { waiting, ..Queue::default() };
+    assert_eq!(take(&mut queue), [(1, 1), (1, 3)]);
+    assert_eq!(take(&mut queue), [(1, 2)]);
+}
+
+#[test]
+fn a_group_is_small_in_bytes_too() {
+    let mut long = write(1, 2, 1);
+    long.write.entries[0].item = "x".repeat(GROUP_BYTES);
+    let mut queue = Queue { waiting: VecDeque::from([write(1, 1, 1), long, write(1, 3, 1)]), ..Queue::default() };
+    queue.waiting[0].write.entries[0].item = "x".to_owned();
     assert_eq!(take(&mut queue), [(1, 1), (1, 3)]);
     assert_eq!(take(&mut queue), [(1, 2)]);
 }

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use super::{ChapterRefused, NewChapter};
-use crate::domain::chapter::{Asked, Chapter, Closing, Fold, Form, Refusal, Slugs, check, close};
-use crate::domain::compaction::CompactionRecord;
-use crate::domain::entry::EntryHead;
-use crate::domain::prepare::verbatim;
+use crate::domain::chapter::{Asked, Chapter, Closing, Form, Refusal, Slugs, check, close};
+use crate::domain::compaction::prepare::verbatim;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::fold::Fold;
 use crate::domain::tokens;
 use crate::service::error::{Result, ServiceError};
 use crate::service::head::Head;

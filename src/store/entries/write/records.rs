@@ -8,9 +8,10 @@ use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 use sqlx::{Postgres, Type};
 use uuid::Uuid;
 
-use super::{NewEntry, Write, record_text, shape_text};
-use crate::domain::message::Role;
-use crate::store::entries::text_key;
+use crate::domain::model::message::Role;
+use crate::store::entries::new::{NewEntry, Write};
+use crate::store::entries::texts::{record_text, shape_text};
+use crate::store::text_key::text_key;
 
 #[derive(sqlx::Encode)]
 pub struct HeadRecord<'a> {

@@ -1,7 +1,7 @@
 //! The summary that a harness left of what it forgot, in its own sections.
 
 use super::super::super::text::{clip, without_bullet};
-use super::{Facts, ITEM_CHARS};
+use super::items::{Facts, ITEM_CHARS};
 
 /// Items taken from one section.
 const MOST: usize = 6;

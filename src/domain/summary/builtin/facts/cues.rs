@@ -1,5 +1,7 @@
 //! Words by which sentences are sorted.
 
+use super::super::super::text::words;
+
 const DECISIONS: [&str; 27] = [
     "decided",
     "decision",
@@ -148,7 +150,7 @@ pub fn is_filler(sentence: &str) -> bool {
 
 /// Whether a message asks for nothing new.
 pub fn is_nod(text: &str) -> bool {
-    super::words(text).take(13).enumerate().all(|(at, word)| at < 12 && NODS.contains(&word.as_str()))
+    words(text).take(13).enumerate().all(|(at, word)| at < 12 && NODS.contains(&word.as_str()))
 }
 
 fn has(sentence: &str, cues: &[&str]) -> bool {

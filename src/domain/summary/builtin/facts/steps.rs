@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::super::super::super::ledger::{self, LedgerCall};
-use super::super::super::super::message::{Message, Role, ToolResult};
 use super::super::super::speech::Speech;
 use super::super::super::text::{brief, clip, first_line};
 use super::todos;
+use crate::domain::model::message::{Message, Role, ToolResult};
+use crate::domain::summary::ledger;
+use crate::domain::summary::ledger::LedgerCall;
 
 /// A call, or a command in a transcript that writes calls as text.
 #[derive(Debug, Clone)]

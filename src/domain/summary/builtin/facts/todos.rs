@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::super::super::ledger::LedgerCall;
 use super::super::super::text::brief;
-use super::ITEM_CHARS;
+use super::items::ITEM_CHARS;
+use crate::domain::summary::ledger::LedgerCall;
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

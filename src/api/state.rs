@@ -1,0 +1,30 @@
+//! What handlers share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use super::bounds::Bounds;
+use crate::service::compactions::Summariser;
+use crate::service::state::Service;
+use crate::service::tenant::Tenant;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    pub service: Service,
+    /// No key is needed: every request works as `dev_tenant`.
+    pub dev: bool,
+    pub dev_tenant: Option<Tenant>,
+    /// False while starting and while draining.
+    pub ready: Arc<AtomicBool>,
+    /// Writes the summaries of compactions that run inside a request.
+    pub summariser: Arc<dyn Summariser>,
+    /// Largest body, in bytes.
+    pub max_body: usize,
+    /// What requests may take, one by one and together.
+    pub bounds: Arc<Bounds>,
+    /// From [`install_metrics`](super::install_metrics).
+    pub metrics: PrometheusHandle,
+}

@@ -1,0 +1,163 @@
+//! Where a compaction cuts: pi 0.87's rules, and one of our own, that no call is parted from its result.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::domain::context::pairs::{function_calls, is_answer, led, pairs};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::model::shape::ShapeKind;
+
+/// Where the kept tail begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Index into the entries.
+    pub first_kept: usize,
+    /// Where the turn begins that the cut splits; `None` where it splits none.
+    pub turn_start: Option<usize>,
+}
+
+impl Cut {
+    pub fn is_split_turn(&self) -> bool {
+        self.turn_start.is_some()
+    }
+}
+
+/// Walks back from the end until `keep_recent_tokens` are gathered and cuts at the first place from there on where
+/// a context may begin; at the newest such place before, where there is none after. Invisible entries directly
+/// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
+/// `None`: no place will do.
+pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut> {
+    let place = match budget_start(entries, keep_recent_tokens) {
+        None => *valid_places(entries, 0).first()?,
+        Some(start) => match valid_places(entries, start).first() {
+            Some(place) => *place,
+            None => last_valid_before(entries, start)?,
+        },
+    };
+    Some(cut_at(entries, place))
+}
+
+/// As [`cut_point`], with the newest `messages` kept, and more where a context can't begin with the first of them.
+/// Instructions are not counted.
+pub fn cut_by_messages(entries: &[&EntryHead], messages: u32) -> Option<Cut> {
+    let counted = |head: &EntryHead| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
+    let newest = entries.iter().enumerate().rev().filter(|(_, head)| counted(head));
+    let start = newest.take(messages.max(1) as usize).map(|(place, _)| place).last()?;
+    let place = last_valid_before(entries, start + 1).or_else(|| valid_places(entries, 0).first().copied())?;
+    Some(cut_at(entries, place))
+}
+
+/// The newest place before `end` where a context may begin.
+fn last_valid_before(entries: &[&EntryHead], end: usize) -> Option<usize> {
+    // It is near as a rule, and a path may be long.
+    let mut reach = 64;
+    loop {
+        let from = end.saturating_sub(reach);
+        let place = valid_places(entries, from).into_iter().rfind(|place| *place < end);
+        if place.is_some() || from == 0 {
+            return place;
+        }
+        reach *= 8;
+    }
+}
+
+fn cut_at(entries: &[&EntryHead], place: usize) -> Cut {
+    let first_kept = with_metadata(entries, place);
+    let turn_start = turn_start(entries, first_kept).filter(|start| *start != first_kept);
+    Cut { first_kept, turn_start }
+}
+
+/// The index at which the entries from it to the end reach the budget.
+fn budget_start(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<usize> {
+    let mut gathered = 0_u64;
+    // What says nothing is no place to stop at, however little is wanted.
+    let counts = |head: &EntryHead| adds_context(head) && head.tokens > 0;
+    entries.iter().enumerate().rev().filter(|(_, head)| counts(head)).find_map(|(index, head)| {
+        gathered += u64::from(head.tokens);
+        (gathered >= u64::from(keep_recent_tokens)).then_some(index)
+    })
+}
+
+/// The place of the first of the invisible entries directly before `place`.
+pub(super) fn with_metadata(entries: &[&EntryHead], place: usize) -> usize {
+    let before = entries.get(..place).unwrap_or_default();
+    before.iter().rposition(|head| adds_context(head)).map_or(0, |index| index + 1)
+}
+
+fn adds_context(head: &EntryHead) -> bool {
+    head.is_visible() || head.kind == EntryType::Compaction
+}
+
+fn turn_start(entries: &[&EntryHead], from: usize) -> Option<usize> {
+    entries.iter().take(from + 1).rposition(|head| starts_turn(head))
+}
+
+/// Whether a turn begins here: something that is not the agent's own doing.
+pub fn starts_turn(head: &EntryHead) -> bool {
+    let by_role = match head.role {
+        Some(Role::User) => head.shape.results.is_empty(),
+        Some(Role::BashExecution | Role::Custom | Role::BranchSummary) => true,
+        _ => false,
+    };
+    head.is_visible() && (by_role || head.kind == EntryType::Chapter)
+}
+
+fn starts_context(head: &EntryHead) -> bool {
+    let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
+    !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
+}
+
+/// Places from `from` on where a context may begin, ascending. What stands before `from` is looked at only as far as
+/// it can matter.
+fn valid_places(entries: &[&EntryHead], from: usize) -> Vec<usize> {
+    // Behind a message that is not the agent's, no answer goes on.
+    let before = entries.get(..from).unwrap_or_default();
+    let base = before.iter().rposition(|head| head.is_visible() && !is_answer(head)).unwrap_or(0);
+    let tail = entries.get(base..).unwrap_or_default();
+    let mut opened = vec![0_usize; tail.len() + 1];
+    let mut closed = vec![0_usize; tail.len() + 1];
+    let within = pairs(tail).into_iter().map(|(call, result)| (call + 1, result));
+    let across = called_before(entries, base).into_iter().map(|result| (0, result - base));
+    for (first, last) in within.chain(across) {
+        // A cut at any of these places would part them.
+        for (list, place) in [(&mut opened, first), (&mut closed, last + 1)] {
+            if let Some(count) = list.get_mut(place) {
+                *count += 1;
+            }
+        }
+    }
+    let mut parted = 0;
+    let edges = opened.iter().zip(&closed).zip(led(tail));
+    let places = tail.iter().zip(edges).enumerate().filter_map(|(place, (head, ((opens, closes), led)))| {
+        parted = parted + opens - closes;
+        (parted == 0 && !led && starts_context(head)).then_some(base + place)
+    });
+    places.filter(|place| *place >= from).collect()
+}
+
+/// The results from `base` on that belong to a call before it.
+fn called_before(entries: &[&EntryHead], base: usize) -> Vec<usize> {
+    let (before, tail) = entries.split_at(base.min(entries.len()));
+    let mut called: HashSet<&str> = HashSet::new();
+    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, head) in tail.iter().enumerate() {
+        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            if !called.contains(result.call_id.as_str()) {
+                open.entry(&result.call_id).or_default().push(base + index);
+            }
+        }
+        called.extend(function_calls(head));
+    }
+    let mut found = Vec::new();
+    for head in before.iter().rev() {
+        if open.is_empty() {
+            break;
+        }
+        found.extend(function_calls(head).filter_map(|id| open.remove(id)).flatten());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The anti-thrash guard: stops compacting where compacting no longer helps.
+
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::settings::{GuardReset, Settings};
+
+/// How much the context has to grow past the size at which the guard gave up: 5/4.
+const GROWTH: (u64, u64) = (5, 4);
+
+/// What re-arms the guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetReason {
+    Growth,
+    NewMessages,
+    Manual,
+    Settings,
+}
+
+impl ResetReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ResetReason::Growth => "growth",
+            ResetReason::NewMessages => "new_messages",
+            ResetReason::Manual => "manual",
+            ResetReason::Settings => "settings",
+        }
+    }
+}
+
+impl AntiThrash {
+    /// A fresh guard that shows the limits of `settings`.
+    pub fn new(settings: &Settings) -> AntiThrash {
+        let mut guard = AntiThrash::default();
+        guard.follow(settings);
+        guard
+    }
+
+    /// Whether a compaction may run at this size. `messages` counts the messages of the context, so that a new
+    /// one is seen. `false` means skip; the guard re-arms itself here when its reset rule says so.
+    pub fn admit(&mut self, tokens: u64, messages: u64, settings: &Settings) -> bool {
+        self.follow(settings);
+        if !self.tripped {
+            return true;
+        }
+        let reason = match settings.reset {
+            GuardReset::Growth if self.retry_at_tokens.is_some_and(|retry| tokens >= retry) => ResetReason::Growth,
+            GuardReset::NewMessages if self.tripped_at_messages.is_none_or(|seen| messages > seen) => {
+                ResetReason::NewMessages
+            }
+            _ => return false,
+        };
+        self.reset(reason);
+        true
+    }
+
+    /// Learns from a compaction that ran: `tokens_before` and `tokens_after` of the whole context, and the number
+    /// of messages in the context afterwards.
+    pub fn record(&mut self, tokens_before: u64, tokens_after: u64, messages: u64, settings: &Settings) {
+        let savings = savings_pct(tokens_before, tokens_after);
+        self.last_savings_pct = Some(savings);
+        if savings >= settings.min_savings_pct {
+            self.clear();
+        } else {
+            self.low_savings_streak = self.low_savings_streak.saturating_add(1);
+            let cap = settings.max_consecutive_low_savings;
+            if cap > 0 && self.low_savings_streak >= cap {
+                self.tripped = true;
+                self.tripped_at_tokens = Some(tokens_before);
+                self.tripped_at_messages = Some(messages);
+            }
+        }
+        self.follow(settings);
+    }
+
+    /// Re-arms the guard and remembers why.
+    pub fn reset(&mut self, reason: ResetReason) {
+        self.clear();
+        self.reset_reason = Some(reason.as_str().to_owned());
+    }
+
+    /// Re-arms the guard where the new settings could make the next compaction turn out otherwise.
+    pub fn on_settings_change(&mut self, old: &Settings, new: &Settings) {
+        let counting = self.tripped || self.low_savings_streak > 0;
+        if counting && changes_outcome(old, new) {
+            self.reset(ResetReason::Settings);
+        }
+        self.follow(new);
+    }
+
+    fn clear(&mut self) {
+        self.low_savings_streak = 0;
+        self.tripped = false;
+        self.tripped_at_tokens = None;
+        self.tripped_at_messages = None;
+        self.retry_at_tokens = None;
+    }
+
+    /// Takes over the limits of the settings; a cap of 0 turns the guard off, tripped or not.
+    fn follow(&mut self, settings: &Settings) {
+        self.max_consecutive_low_savings = settings.max_consecutive_low_savings;
+        self.min_savings_pct = settings.min_savings_pct;
+        if settings.max_consecutive_low_savings == 0 && self.tripped {
+            self.reset(ResetReason::Settings);
+        }
+        self.retry_at_tokens = match settings.reset {
+            GuardReset::Growth => self.tripped_at_tokens.map(retry_at),
+            GuardReset::NewMessages => None,
+        };
+    }
+}
+
+/// `(before − after) / before × 100`; negative where the context grew, 0 for an empty one.
+pub fn savings_pct(before: u64, after: u64) -> f64 {
+    if before == 0 {
+        return 0.0;
+    }
+    (before as f64 - after as f64) / before as f64 * 100.0
+}
+
+/// A percentage as clients write it: a value strictly between 0 and 1 is a fraction and scaled by 100.
+pub fn scale_pct(value: f64) -> f64 {
+    if value > 0.0 && value < 1.0 { value * 100.0 } else { value }
+}
+
+fn retry_at(tripped_at: u64) -> u64 {
+    tripped_at.saturating_mul(GROWTH.0).div_ceil(GROWTH.1)
+}
+
+/// Compares all but the fields that only say when compaction starts, never what it does.
+pub fn changes_outcome(old: &Settings, new: &Settings) -> bool {
+    let mut aligned = old.clone();
+    aligned.preset = new.preset;
+    aligned.enabled = new.enabled;
+    aligned.yellow_at = new.yellow_at;
+    aligned.ahead_at = new.ahead_at;
+    aligned.chaptering_trigger = new.chaptering_trigger;
+    aligned != *new
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Masking: old tool results give way to a marker. The originals stay in their entries, so it can be undone, and the
+//! agent can page one back in by its call id.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use crate::domain::context::elision::{occurrences, result_tokens};
+use crate::domain::context::pairing;
+use crate::domain::context::placeholder::marker;
+use crate::domain::context::view::ViewItem;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::shape::ShapeKind;
+use crate::domain::settings::Settings;
+
+/// What masking would do to a view.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MaskPlan {
+    /// New elisions only; see [`crate::domain::context::elision::merge`].
+    pub elisions: Vec<Elision>,
+    pub tokens_freed: u64,
+    pub results: u32,
+}
+
+/// Plans the masking of every result older than the newest `keep_recent_results` of the view, newest last.
+///
+/// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
+/// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
+pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskPlan {
+    let shown = shown_results(view, path);
+    let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
+    let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
+    let pinned: HashSet<Uuid> = settings.pinned_entry_ids.iter().copied().collect();
+    let mut plan = MaskPlan::default();
+    for result in shown.iter().take(old) {
+        let excluded = pinned.contains(&result.entry_id) || result.name.is_some_and(|name| excluded.contains(name));
+        if result.marked || excluded || result.ambiguous {
+            continue;
+        }
+        let marker = marker(result.call_id, result.original_tokens);
+        let after = result_tokens(settings.estimator, result.call_id, &marker);
+        if after < result.shown_tokens {
+            plan.tokens_freed += u64::from(result.shown_tokens - after);
+            plan.results += 1;
+            plan.elisions.push(Elision {
+                entry_id: result.entry_id,
+                tool_call_id: result.call_id.to_owned(),
+                kind: ElisionKind::Mask,
+                part: ElidedPart::Result,
+                tokens_before: result.original_tokens,
+                tokens_after: after,
+                same_as: None,
+                keep_chars: None,
+                text: None,
+            });
+        }
+    }
+    if plan.tokens_freed < u64::from(settings.min_gain_tokens) {
+        return MaskPlan::default();
+    }
+    plan
+}
+
+struct Shown<'a> {
+    entry_id: Uuid,
+    call_id: &'a str,
+    name: Option<&'a str>,
+    original_tokens: u32,
+    shown_tokens: u32,
+    /// Nothing but a marker is shown already.
+    marked: bool,
+    /// Another result of the same entry has the same call id: an elision could not tell them apart.
+    ambiguous: bool,
+}
+
+fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'a>> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut shown = Vec::new();
+    // What answers no call goes out in no context.
+    let unanswered = pairing::unanswered(view, path);
+    for item in view {
+        let ViewItem::Entry { index, elisions } = item else { continue };
+        let Some(head) = path.get(*index) else { continue };
+        names.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+        let earlier: HashMap<&str, &Elision> =
+            results_of(elisions).map(|elision| (elision.tool_call_id.as_str(), elision)).collect();
+        let ids = occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
+        for (slot, result) in head.shape.results.iter().enumerate() {
+            let call_id = result.call_id.as_str();
+            if result.kind != ShapeKind::Function || unanswered.contains(&(*index, slot)) {
+                continue;
+            }
+            let earlier = earlier.get(call_id);
+            shown.push(Shown {
+                entry_id: head.id,
+                call_id,
+                name: names.get(call_id).copied(),
+                original_tokens: result.tokens,
+                shown_tokens: earlier.map_or(result.tokens, |elision| elision.tokens_after),
+                marked: earlier.is_some_and(|elision| matches!(elision.kind, ElisionKind::Mask | ElisionKind::Drop)),
+                ambiguous: ids.get(call_id).is_some_and(|count| *count > 1),
+            });
+        }
+    }
+    shown
+}
+
+fn results_of(elisions: &[Elision]) -> impl Iterator<Item = &Elision> {
+    elisions.iter().filter(|elision| elision.part == ElidedPart::Result)
+}
+
+#[cfg(test)]
+mod tests;

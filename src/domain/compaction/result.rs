@@ -1,0 +1,111 @@
+//! What a compaction reports.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::hook::HookReport;
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::tokens::accounting::FillState;
+use crate::domain::tokens::prices::NetReport;
+
+/// Why nothing was done. The same words for `prepare` and for a skipped compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    EmptySession,
+    AlreadyCompacted,
+    NothingToCompact,
+    NoValidCutPoint,
+    Disabled,
+    AntiThrash,
+    InProgress,
+    BelowThreshold,
+    LowSavings,
+    CancelledByHook,
+    WouldGrow,
+    Superseded,
+    FixedOverhead,
+    StaleUsage,
+}
+
+/// What a compaction did: stored with its job, shown by the API. Tokens are integers, percentages 0-100.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CompactionResult {
+    pub entry_id: Option<Uuid>,
+    pub strategy_used: Strategy,
+    pub strategy_requested: Strategy,
+    pub summary: Option<String>,
+    pub first_kept_entry_id: Option<String>,
+    pub is_split_turn: bool,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    pub tokens_saved: u64,
+    pub savings_pct: f64,
+    pub messages_summarized: u32,
+    pub messages_kept: u32,
+    pub messages_removed: u32,
+    pub masking_tokens_freed: u64,
+    pub tool_results_masked: u32,
+    pub tool_results_pruned: u32,
+    pub previous_summary_reused: bool,
+    pub was_skipped_due_to_low_savings: bool,
+    pub skip_reason: Option<Reason>,
+    pub fallback: Fallback,
+    pub details: FileLists,
+    pub identifiers: IdentifierReport,
+    pub final_state: FillState,
+    pub anti_thrash: AntiThrash,
+    pub upstream: UpstreamReport,
+    pub net: NetReport,
+    /// The hooks that were asked, in order.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
+    /// The size that `truncate`, `sliding` or `smart` shrank to, and whether `tokens_after` is within it: what has to stay
+    /// may be more. `null` for other strategies.
+    #[serde(default)]
+    pub target_tokens: Option<u64>,
+    #[serde(default)]
+    pub target_reached: Option<bool>,
+    pub duration_ms: u64,
+}
+
+/// Whether another upstream or the built-in summariser stood in, for which upstream and why that one failed. `from` is
+/// null and `reason` is `no_upstream` where `llm_summarize` found no model to ask.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
+pub struct Fallback {
+    pub used: bool,
+    pub from: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// The name of the built-in summariser.
+pub const BUILTIN: &str = "builtin";
+
+/// Who wrote the summary (`builtin`: the built-in summariser) and what it cost: the figures are of all calls, also of
+/// failed and refused ones and of upstreams that were asked in vain. `name` is null where nobody was asked: there is no
+/// summary, or a caller or a hook gave it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
+pub struct UpstreamReport {
+    pub name: Option<String>,
+    pub model: Option<String>,
+    pub calls: u32,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cached_tokens: u64,
+    pub cost_usd: f64,
+    pub latency_ms: u64,
+    /// The session's own context was sent, for the provider's prompt cache.
+    #[serde(default)]
+    pub prefix_reused: bool,
+}
+
+impl UpstreamReport {
+    /// The built-in summariser wrote it.
+    pub fn builtin() -> UpstreamReport {
+        UpstreamReport { name: Some(BUILTIN.to_owned()), ..UpstreamReport::default() }
+    }
+}

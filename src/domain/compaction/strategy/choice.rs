@@ -1,0 +1,29 @@
+//! What there is to choose from.
+
+use std::collections::HashMap;
+
+use super::clues::Clues;
+use super::room::Room;
+use crate::domain::context::view::NewestCompaction;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::settings::Settings;
+
+/// A message of the present view: its place on the path and the tokens it is shown with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    pub index: usize,
+    pub tokens: u64,
+}
+
+/// What a counting strategy chooses from.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    pub path: &'a [EntryHead],
+    pub newest: Option<NewestCompaction<'a>>,
+    /// The messages that the model sees, in order.
+    pub items: &'a [Item],
+    pub settings: &'a Settings,
+    pub room: Room,
+    /// By place on the path; only `smart` asks for them.
+    pub clues: &'a HashMap<usize, Clues>,
+}

@@ -1,0 +1,95 @@
+//! What a message says that the work still rests on, told by rules.
+
+use std::collections::HashSet;
+
+use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::summary::speech::{Listener, Speech};
+use crate::domain::summary::{builtin, identifiers};
+
+/// Identifiers that are looked at in one message.
+const MAX_IDENTIFIERS: usize = 40;
+/// More of a text than this is not searched.
+const MAX_TEXT: usize = 32_000;
+
+const FOCUS: u64 = 60;
+const RULE: u64 = 40;
+const DECISION: u64 = 12;
+const ERROR: u64 = 10;
+/// What a mere request is worth.
+pub(super) const REQUEST: u64 = 8;
+const STILL_USED: u64 = 3;
+const MOST_USED: u64 = 15;
+
+/// What one message holds that is worth keeping.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clues {
+    /// A request of the user.
+    pub request: bool,
+    /// It says what must, must never or is always to be done.
+    pub rule: bool,
+    pub decision: bool,
+    pub error: bool,
+    /// It is about the focus topic.
+    pub focus: bool,
+    pub identifiers: Vec<String>,
+}
+
+impl Clues {
+    /// Reads a message. `focus_topic` is compared without case.
+    pub fn of(message: &Message, focus_topic: Option<&str>) -> Clues {
+        let topic = focus_topic.map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty());
+        let mut clues = Clues::default();
+        let asks = matches!(Listener::default().hear(message), Speech::User(_));
+        for block in &message.content {
+            let text = match block {
+                Block::Text { text, .. } => text.clone(),
+                Block::ToolCall(call) => format!("{} {}", call.name, call.arguments),
+                Block::ToolResult(result) => {
+                    clues.error |= builtin::failed(result);
+                    result.plain_text()
+                }
+                _ => continue,
+            };
+            clues.read(message.role, block, start_of(&text), topic.as_deref());
+        }
+        clues.request &= asks;
+        clues.rule &= asks;
+        clues
+    }
+
+    fn read(&mut self, role: Role, block: &Block, text: &str, topic: Option<&str>) {
+        self.focus |= topic.is_some_and(|topic| text.to_lowercase().contains(topic));
+        if matches!(block, Block::Text { .. }) {
+            match role {
+                Role::User => {
+                    self.request = true;
+                    self.rule |= !identifiers::rules(text).is_empty();
+                }
+                Role::Assistant => self.decision |= builtin::decides(text),
+                _ => {}
+            }
+        }
+        let room = MAX_IDENTIFIERS.saturating_sub(self.identifiers.len());
+        self.identifiers.extend(identifiers::extract(text).into_iter().take(room));
+    }
+
+    /// How much it is worth, where these identifiers are still used.
+    pub(super) fn worth(&self, used: &HashSet<&str>) -> u64 {
+        let still_used = self.identifiers.iter().filter(|identifier| used.contains(identifier.as_str())).count() as u64;
+        [
+            (self.focus, FOCUS),
+            (self.rule, RULE),
+            (self.decision, DECISION),
+            (self.error, ERROR),
+            (self.request, REQUEST),
+        ]
+        .into_iter()
+        .filter_map(|(holds, worth)| holds.then_some(worth))
+        .sum::<u64>()
+            + (still_used * STILL_USED).min(MOST_USED)
+    }
+}
+
+fn start_of(text: &str) -> &str {
+    text.char_indices().nth(MAX_TEXT).map_or(text, |(end, _)| &text[..end])
+}

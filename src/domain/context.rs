@@ -1,0 +1,9 @@
+//! The context that a path shows: its view, paired and sized, with elisions and chapters in place.
+
+pub mod elision;
+pub mod fit;
+pub mod pairing;
+pub mod pairs;
+pub mod placeholder;
+pub mod thinking;
+pub mod view;

@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::model::format::Format;
+
+fn call(arguments: Value) -> ToolCall {
+    ToolCall {
+        id: "c1".to_owned(),
+        name: "write".to_owned(),
+        arguments_text: Some(arguments.to_string()),
+        arguments,
+        kind: CallKind::Function,
+        opaque: None,
+    }
+}
+
+#[test]
+fn long_strings_keep_their_ends_and_their_place() {
+    let text = format!("{}{}{}", "a".repeat(300), "ü".repeat(500), "z".repeat(200));
+    let given = json!({"path": "src/lib.rs", "edits": [{"new": text, "line": 1.50}], "force": true});
+    let mut shown = call(given);
+    assert!(shorten(&mut shown, 300, 200));
+    let head_and_tail =
+        format!("{}\n[argument truncated; call_id=c1; original_characters=1000]\n{}", "a".repeat(300), "z".repeat(200));
+    let expected = json!({"path": "src/lib.rs", "edits": [{"new": head_and_tail, "line": 1.50}], "force": true});
+    assert_eq!(shown.arguments, expected);
+    assert_eq!(shown.arguments_text, Some(expected.to_string()));
+    assert!(is_placeholder(shown.arguments["edits"][0]["new"].as_str().unwrap()));
+}
+
+#[test]
+fn short_strings_stay_whole_however_little_is_wanted() {
+    let mut shown = call(json!({"command": "x".repeat(ALWAYS_WHOLE), "path": "p".repeat(50)}));
+    let before = shown.clone();
+    assert!(!shorten(&mut shown, 2, 1));
+    assert_eq!(shown, before);
+}
+
+#[test]
+fn what_is_not_ours_to_change_stays() {
+    let long = "long ".repeat(400);
+    let opaque = |kind: &str| Some(Opaque { format: Format::OpenaiResponses, value: json!({"type": kind}) });
+    let base = call(json!({"text": long}));
+    let untouched = [
+        ToolCall { kind: CallKind::Server, ..base.clone() },
+        ToolCall { opaque: opaque("shell_call"), ..base.clone() },
+        ToolCall { opaque: opaque("toolCall"), ..base.clone() },
+        ToolCall { arguments: long.as_str().into(), arguments_text: Some(long.clone()), ..base.clone() },
+    ];
+    for one in untouched {
+        let mut shown = one.clone();
+        assert!(!shorten(&mut shown, 100, 100));
+        assert_eq!(shown, one);
+    }
+    let mut own = ToolCall { opaque: opaque("function_call"), ..base };
+    assert!(shorten(&mut own, 100, 100));
+}
+
+#[test]
+fn free_text_is_shortened_as_text() {
+    let patch = format!("*** Begin Patch\n*** Update File: a.rs\n{}*** End Patch", "+line\n".repeat(200));
+    let mut shown = ToolCall {
+        kind: CallKind::Custom,
+        arguments: patch.as_str().into(),
+        arguments_text: Some(patch.clone()),
+        ..call(Value::Null)
+    };
+    assert!(shorten(&mut shown, 300, 150));
+    let text = shown.arguments_text.unwrap();
+    assert_eq!(shown.arguments, Value::from(text.as_str()));
+    assert!(text.starts_with("*** Begin Patch\n*** Update File: a.rs\n") && text.ends_with("*** End Patch"));
+}
+
+fn json_values() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![".{0,40}".boxed(), "[a-zü\n\"]{150,700}".boxed()];
+    let leaf = prop_oneof![text.prop_map(Value::from), any::<i32>().prop_map(Value::from), Just(Value::Null)];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-d]", inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// The same JSON but for strings that are shorter.
+fn same_shape(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((ka, va), (kb, vb))| ka == kb && same_shape(va, vb))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_shape(a, b)),
+        (Value::String(a), Value::String(b)) => a == b || (b.len() < a.len() && a.chars().count() > ALWAYS_WHOLE),
+        _ => before == after,
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_json_keeps_its_shape(arguments in json_values(), head in 0usize..300, tail in 0usize..300) {
+        let before = call(json!({ "value": arguments }));
+        let mut shown = before.clone();
+        let changed = shorten(&mut shown, head, tail);
+        prop_assert_eq!(changed, shown != before);
+        prop_assert!(same_shape(&before.arguments, &shown.arguments));
+        let written: Value = serde_json::from_str(shown.arguments_text.as_deref().unwrap()).unwrap();
+        prop_assert_eq!(&written, &shown.arguments);
+        let mut twice = shown.clone();
+        prop_assert!(!shorten(&mut twice, head, tail));
+        prop_assert_eq!(twice, shown);
+    }
+}

@@ -1,0 +1,57 @@
+//! Pairing: whatever the path holds, what goes out has a result right after every call and no result without one.
+//!
+//! Everything is decided from shapes. An entry goes out byte for byte where it is in the target format and nothing
+//! about it or around it needs changing; only the others are read. Linear in the number of entries.
+
+mod emit;
+mod matching;
+mod source;
+mod step;
+mod synthetic;
+
+use std::collections::HashSet;
+
+use self::matching::Outcome;
+use self::step::Step;
+use crate::domain::context::view::ViewItem;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::format::Format;
+
+pub use source::Source;
+pub use synthetic::SYNTHETIC_RESULT;
+
+/// Turns a view into pieces that [`crate::domain::format::write`] can write as they are.
+///
+/// `sources` and `summary_text` are asked with indexes into `path`: for a message entry's stored item, and for the
+/// message that a compaction or a chapter stands for. Everything that does not go out as stored is named in `notes`:
+/// `synthetic_result`, `result_moved`, `orphan_result_dropped`, `duplicate_result_dropped`, `messages_merged`,
+/// `call_id_renamed`, `item_repaired`, `item_unreadable`.
+pub fn pieces<'a>(
+    view: &[ViewItem],
+    path: &[EntryHead],
+    sources: impl Fn(usize) -> Source<'a>,
+    summary_text: impl Fn(usize) -> String,
+    target: Format,
+    notes: &mut Vec<Note>,
+) -> Vec<Piece<'a>> {
+    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let matching = matching::Matching::of(&steps, target == Format::Anthropic);
+    emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
+}
+
+/// The results of a view that answer none of its calls, as index into `path` and place among the entry's results: they
+/// go out in no context.
+pub fn unanswered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
+    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let matching = matching::Matching::of(&steps, false);
+    let dropped = |outcome: &Outcome| matches!(outcome, Outcome::Orphan | Outcome::Duplicate);
+    let of_step = |(at, step): (usize, &Step<'_>)| {
+        let slots = matching.outcomes_of(at).iter().enumerate().filter(|(_, outcome)| dropped(outcome));
+        slots.map(|(slot, _)| (step.index, slot)).collect::<Vec<_>>()
+    };
+    steps.iter().enumerate().flat_map(of_step).collect()
+}
+
+#[cfg(test)]
+pub(in crate::domain) mod tests;

@@ -1,0 +1,10 @@
+//! The stored items that are paired.
+
+use crate::domain::model::format::Format;
+
+/// A stored item as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    pub format: Format,
+    pub item: &'a str,
+}

@@ -1,0 +1,67 @@
+//! The steps of a view that are to be paired.
+
+use crate::domain::context::view::ViewItem;
+use crate::domain::model::compaction::Elision;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::model::shape::{Shape, ShapeKind};
+
+/// One step of the view, with what pairing needs of its entry.
+pub(super) struct Step<'v> {
+    /// Place in the path.
+    pub(super) index: usize,
+    pub(super) seq: i64,
+    pub(super) role: Role,
+    pub(super) shape: &'v Shape,
+    pub(super) elisions: &'v [Elision],
+    /// Its text is the service's, not an item's: a compaction or a chapter.
+    pub(super) is_summary: bool,
+}
+
+static NO_SHAPE: Shape = Shape {
+    calls: Vec::new(),
+    results: Vec::new(),
+    needs_repair: false,
+    mixed: false,
+    leads: false,
+    checkpoint: false,
+    chapter_task: false,
+    opening: 0,
+    in_chapter: false,
+};
+
+impl<'v> Step<'v> {
+    pub(super) fn of(item: &'v ViewItem, path: &'v [EntryHead]) -> Option<Step<'v>> {
+        match item {
+            ViewItem::Summary { compaction } => Some(Step {
+                index: *compaction,
+                seq: path.get(*compaction)?.seq,
+                role: Role::CompactionSummary,
+                shape: &NO_SHAPE,
+                elisions: &[],
+                is_summary: true,
+            }),
+            ViewItem::Entry { index, elisions } => {
+                let head = path.get(*index)?;
+                // An entry without a role is metadata that a format of its own carries along.
+                let role = head.role.unwrap_or(Role::Custom);
+                let is_summary = head.kind == EntryType::Chapter;
+                Some(Step { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary })
+            }
+        }
+    }
+
+    pub(super) fn is_assistant(&self) -> bool {
+        self.role == Role::Assistant || self.shape.calls.iter().any(|call| call.kind == ShapeKind::Function)
+    }
+
+    pub(super) fn has_results(&self) -> bool {
+        self.shape.results.iter().any(|result| result.kind == ShapeKind::Function)
+    }
+
+    /// Carries results for calls of earlier messages.
+    pub(super) fn answers(&self) -> bool {
+        !self.is_assistant() && self.has_results()
+    }
+}

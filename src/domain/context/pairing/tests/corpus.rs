@@ -1,0 +1,46 @@
+//! Real chat transcripts: what goes out is what came in, but for what the notes name.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{appended, check, rebuilt};
+use crate::domain::format::corpus::sessions;
+use crate::domain::model::format::Format;
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
+fn real_chat_sessions_come_back_equal_but_for_what_is_noted() {
+    let sessions = sessions("openai-chat");
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for session in &sessions {
+        let items = &session.items;
+        let entries = appended(Format::OpenaiChat, items);
+        let (out, notes) = rebuilt(&entries, Format::OpenaiChat);
+        check_paired(&out);
+        let (native, _) = rebuilt(&entries, Format::Native);
+        check(&native, Format::Native);
+        for note in &notes {
+            *counts.entry(note.code).or_default() += 1;
+            println!("{}: {} {:?} {}", session.name, note.code, note.entry, note.detail);
+        }
+        let untouched = |at: &usize| !notes.iter().any(|note| note.entry == Some(*at));
+        let mut rest = out.iter();
+        for at in (0..items.len()).filter(untouched) {
+            assert!(rest.any(|message| *message == items[at]), "{} item {at} changed: {}", session.name, items[at]);
+        }
+        if notes.is_empty() {
+            assert_eq!(out, *items);
+        }
+    }
+    println!("{} sessions, notes: {counts:?}", sessions.len());
+    assert!(sessions.len() > 100);
+}
+
+/// As [`check`], with legacy calls named by their place.
+fn check_paired(messages: &[Value]) {
+    let entries = appended(Format::OpenaiChat, messages);
+    let (again, notes) = rebuilt(&entries, Format::OpenaiChat);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(again, messages);
+}

@@ -1,0 +1,27 @@
+//! The items of a transcript while they are mended.
+
+use serde_json::Value;
+
+use crate::domain::model::item::ItemError;
+use crate::domain::model::json;
+
+/// An item as text and as what the text says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Doc {
+    pub(super) text: String,
+    pub(super) value: Value,
+}
+
+impl Doc {
+    pub(super) fn of(value: Value) -> Doc {
+        Doc { text: value.to_string(), value }
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Doc, ItemError> {
+        let value = json::parse_lenient(text).map_err(|error| ItemError::new("", error.to_string()))?;
+        if !value.is_object() {
+            return Err(ItemError::new("", "must be an object"));
+        }
+        Ok(Doc { text: text.to_owned(), value })
+    }
+}

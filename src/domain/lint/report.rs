@@ -1,0 +1,35 @@
+//! What is found wrong, item by item.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What is wrong with an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Violation {
+    /// A stable word, e.g. `orphan_result`, `call_without_result`, `empty_content`.
+    pub code: &'static str,
+    /// The item, counted from 0.
+    pub index: usize,
+    pub detail: String,
+}
+
+/// Violations of one item after the other.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) found: Vec<Violation>,
+    pub(super) index: usize,
+}
+
+impl Report {
+    pub(super) fn add(&mut self, code: &'static str, detail: impl Into<String>) {
+        self.at(self.index, code, detail);
+    }
+
+    pub(super) fn at(&mut self, index: usize, code: &'static str, detail: impl Into<String>) {
+        self.found.push(Violation { code, index, detail: detail.into() });
+    }
+
+    pub(super) fn names(&self, index: usize) -> bool {
+        self.found.iter().any(|violation| violation.index == index)
+    }
+}

@@ -1,0 +1,18 @@
+//! What the service stores: messages, entries and their shapes, items and their formats, compactions as they stand in
+//! the tree. Types, and what follows from one of them alone.
+
+pub mod anti_thrash;
+pub mod chapter_task;
+pub mod compaction;
+pub mod entry;
+pub mod entry_type;
+pub mod fold;
+pub mod format;
+pub mod identifier;
+pub mod item;
+pub mod json;
+pub mod ledger;
+pub mod message;
+pub mod shape;
+pub mod strategy;
+pub mod usage;

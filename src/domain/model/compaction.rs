@@ -1,0 +1,117 @@
+//! A compaction as it stands in the tree.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::fold::Fold;
+use super::identifier::Wanted;
+use super::ledger::Ledger;
+use super::strategy::Strategy;
+
+/// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct CompactionRecord {
+    /// Entries before the cut that stay verbatim, in path order.
+    pub anchors: Vec<Uuid>,
+    /// The full text of the summary message: framing, summary, identifiers, file lists, tool ledger.
+    /// `None` for a compaction that only elides.
+    pub summary: Option<String>,
+    /// The model's part of `summary` alone: what an iterative update starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_body: Option<String>,
+    /// The first entry kept after the summary. Equal to the compaction's own id: nothing before it is kept.
+    /// Ids of imported pi compactions are source ids, resolved on the path.
+    pub first_kept_entry_id: String,
+    pub elisions: Vec<Elision>,
+    pub tokens_before: u64,
+    #[serde(default)]
+    pub tokens_after: u64,
+    /// Tokens of the summary message alone.
+    #[serde(default)]
+    pub summary_tokens: u32,
+    /// Set on an entry that takes a compaction back: the view is again what it was before that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverts: Option<Uuid>,
+    #[serde(default)]
+    pub strategy: Option<Strategy>,
+    #[serde(default)]
+    pub details: FileLists,
+    /// The summary came from a hook or a caller, so its file lists are not passed on.
+    #[serde(default)]
+    pub from_hook: bool,
+    /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identifiers: Vec<Wanted>,
+    /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<Fold>,
+    /// It only closed chapters: all else is as it was, and may still be compacted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
+    /// The tool ledger, cumulative over earlier compactions on the path.
+    #[serde(default, skip_serializing_if = "Ledger::is_empty")]
+    pub ledger: Ledger,
+}
+
+/// One tool result, or the arguments of one call, shown shorter than they are. The original stays in its entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Elision {
+    pub entry_id: Uuid,
+    pub tool_call_id: String,
+    pub kind: ElisionKind,
+    /// What of the call is shown shorter. The entry is the one that holds it.
+    #[serde(default, skip_serializing_if = "ElidedPart::is_result")]
+    pub part: ElidedPart,
+    pub tokens_before: u32,
+    pub tokens_after: u32,
+    /// `duplicate`: the call whose result says the same. `truncate`: how many characters of head and tail stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_chars: Option<(u32, u32)>,
+    /// `replace`: what a hook shows in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElisionKind {
+    Mask,
+    Truncate,
+    Duplicate,
+    Drop,
+    Replace,
+}
+
+/// The half of a call that an [`Elision`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElidedPart {
+    #[default]
+    Result,
+    Arguments,
+}
+
+impl ElidedPart {
+    fn is_result(&self) -> bool {
+        *self == ElidedPart::Result
+    }
+}
+
+impl Elision {
+    /// Tokens that the context is smaller by.
+    pub fn freed(&self) -> i64 {
+        i64::from(self.tokens_before) - i64::from(self.tokens_after)
+    }
+}
+
+/// Files that the summarised calls read and changed, sorted by UTF-16 code units; disjoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, ToSchema)]
+pub struct FileLists {
+    #[serde(default)]
+    pub read_files: Vec<String>,
+    #[serde(default)]
+    pub modified_files: Vec<String>,
+}

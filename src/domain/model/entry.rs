@@ -1,0 +1,41 @@
+//! Entries: the nodes of a session's tree.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::message::Role;
+use super::shape::Shape;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+
+/// The small columns of an entry: all that planning needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EntryHead {
+    pub id: Uuid,
+    /// Position in its session, given under the session's lock: 0, 1, 2, …
+    pub seq: i64,
+    /// Distance from the root of its path: 0 for the first entry. A path holds each depth once.
+    pub depth: i64,
+    pub kind: EntryType,
+    pub role: Option<Role>,
+    /// Tokens that this entry adds to a context (0 where it adds none), by the session's estimator.
+    pub tokens: u32,
+    /// Sum of `tokens` from the root to this entry, itself included.
+    pub path_tokens: i64,
+    /// The context size that the provider reported with this answer, where it is trustworthy.
+    pub usage: Option<u32>,
+    pub shape: Shape,
+}
+
+/// A whole entry: the head and the item as it came.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub head: EntryHead,
+    pub parent_id: Option<Uuid>,
+    pub source_id: Option<String>,
+    pub source_format: Format,
+    /// The raw JSON text of the item, byte for byte.
+    pub item: String,
+    pub created_at: DateTime<Utc>,
+}

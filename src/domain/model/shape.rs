@@ -1,0 +1,262 @@
+//! The shape of an entry: what planning and pairing need to know of a message without reading it.
+//!
+//! It is computed once, when the entry arrives, and stored beside the raw item, so that a view over
+//! 100,000 entries is planned from small columns and only what is sent out is ever parsed.
+
+use serde::{Deserialize, Serialize};
+
+use super::message::{Block, CallKind, Message, Role, ToolResult};
+use crate::domain::model::chapter_task::asks_for_chapters;
+use crate::domain::model::item::Item;
+
+/// Calls and results of one entry, in order. The default is a message without tool traffic.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Shape {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallRef>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<ResultRef>,
+    /// The raw item can't be sent back as it is even in its own format (empty content, response-only
+    /// fields, ids to be made up): rendering parses and repairs it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub needs_repair: bool,
+    /// The message has something besides tool results (user text in the same message, say).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub mixed: bool,
+    /// Reasoning that its provider ties to what follows: the rest of the answer may not go out without it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leads: bool,
+    /// A provider's own compaction, which stands for all before it and which nobody else can read.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub checkpoint: bool,
+    /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub chapter_task: bool,
+    /// Of a system message: what kind it is, told by how it begins. The newest of a kind takes the place of the others.
+    #[serde(default, skip_serializing_if = "super::json::is_default")]
+    pub opening: u32,
+    /// In a folded path: stays verbatim behind the chapter that it belongs to, so that no cut may part the two. Never
+    /// stored.
+    #[serde(skip)]
+    pub in_chapter: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRef {
+    /// The id used for pairing: the source's, or `call_<seq>` where the source has none.
+    pub id: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "is_function")]
+    pub kind: ShapeKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultRef {
+    pub call_id: String,
+    /// Tokens of this result alone, as counted on arrival.
+    pub tokens: u32,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+    #[serde(default, skip_serializing_if = "is_function")]
+    pub kind: ShapeKind,
+}
+
+/// [`CallKind`] as far as pairing cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShapeKind {
+    /// Paired across messages: the result must follow the call's message.
+    #[default]
+    Function,
+    /// Paired inside the provider's own turn; never repaired by us.
+    Server,
+}
+
+impl From<CallKind> for ShapeKind {
+    fn from(kind: CallKind) -> ShapeKind {
+        match kind {
+            CallKind::Function | CallKind::Custom => ShapeKind::Function,
+            CallKind::Server => ShapeKind::Server,
+        }
+    }
+}
+
+/// The newest calls on a path that have no result yet, oldest first. At most [`OpenCalls::LIMIT`] are remembered:
+/// a result that comes later than that counts as one without a call.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OpenCalls(Vec<OpenCall>);
+
+/// A call that waits for its result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    pub id: String,
+    pub name: String,
+    /// The entry that made the call.
+    pub seq: i64,
+}
+
+impl OpenCalls {
+    pub const LIMIT: usize = 4_096;
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &OpenCall> {
+        self.0.iter()
+    }
+
+    /// Takes in the entry `seq`. Returns the ids of its results that answer no open call.
+    pub fn apply(&mut self, seq: i64, shape: &Shape) -> Vec<String> {
+        for call in shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
+            // A call that takes over an id ends the wait for the earlier one.
+            self.0.retain(|open| open.id != call.id || open.seq == seq);
+            self.0.push(OpenCall { id: call.id.clone(), name: call.name.clone(), seq });
+        }
+        let orphans = shape.results.iter().filter(|result| result.kind == ShapeKind::Function);
+        let orphans = orphans.filter(|result| !self.close(&result.call_id)).map(|result| result.call_id.clone());
+        let orphans = orphans.collect();
+        self.0.drain(..self.0.len().saturating_sub(OpenCalls::LIMIT));
+        orphans
+    }
+
+    fn close(&mut self, id: &str) -> bool {
+        match self.0.iter().position(|open| open.id == id) {
+            Some(place) => {
+                self.0.remove(place);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The call that a result without an id belongs to: of the newest entry with a fitting open call, the first one.
+    fn fitting(&self, name: Option<&str>, taken: &[bool]) -> Option<usize> {
+        let fits = |place: usize, open: &OpenCall| {
+            name.is_none_or(|name| open.name == name) && !taken.get(place).is_some_and(|taken| *taken)
+        };
+        let newest = self.0.iter().enumerate().rposition(|(place, open)| fits(place, open))?;
+        let seq = self.0.get(newest)?.seq;
+        self.0.iter().enumerate().position(|(place, open)| open.seq == seq && fits(place, open))
+    }
+}
+
+/// The id given to the `nth` (0-based) call without one in the entry `seq`.
+fn generated_id(seq: i64, nth: usize) -> String {
+    match nth {
+        0 => format!("call_{seq}"),
+        _ => format!("call_{seq}_{nth}"),
+    }
+}
+
+/// Whether the id may be one that [`Shape::of`] made up for a call of the entry `seq`.
+pub fn is_generated_id(id: &str, seq: i64) -> bool {
+    let first = generated_id(seq, 0);
+    id.strip_prefix(first.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
+/// Puts the ids that pairing uses back on a freshly read message.
+pub fn apply_shape(message: &mut Message, shape: &Shape) {
+    let (mut calls, mut results) = (shape.calls.iter(), shape.results.iter());
+    for block in &mut message.content {
+        match block {
+            Block::ToolCall(call) => {
+                if let Some(known) = calls.next() {
+                    call.id.clone_from(&known.id);
+                }
+            }
+            Block::ToolResult(result) => {
+                if let Some(known) = results.next() {
+                    result.tool_call_id.clone_from(&known.call_id);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Shape {
+    /// The shape of an item that arrives as entry `seq` while `open` calls wait. `result_tokens` are those of its
+    /// results, in order.
+    pub fn of(item: &Item, seq: i64, open: &OpenCalls, result_tokens: &[u32]) -> Shape {
+        let mut shape = Shape { needs_repair: item.needs_repair, ..Shape::default() };
+        let Some(message) = &item.message else {
+            return shape;
+        };
+        let mut unnamed = 0;
+        for call in message.tool_calls() {
+            let mut id = call.id.clone();
+            if id.is_empty() {
+                id = generated_id(seq, unnamed);
+                unnamed += 1;
+            }
+            shape.calls.push(CallRef { id, name: call.name.clone(), kind: call.kind.into() });
+        }
+        let mut taken = vec![false; open.0.len()];
+        for (place, result) in message.tool_results().enumerate() {
+            let tokens = result_tokens.get(place).copied().unwrap_or(0);
+            let call_id = shape.answered(result, open, &mut taken);
+            shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
+        }
+        shape.leads =
+            matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());
+        shape.checkpoint =
+            message.content.iter().any(|block| matches!(block, Block::Raw(opaque) if opaque.is_compaction()));
+        shape.chapter_task = message.role == Role::User
+            && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
+        if matches!(message.role, Role::System | Role::Developer) {
+            shape.opening = opening(&message.plain_text());
+        }
+        shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
+        shape
+    }
+
+    /// The id of the call that the result answers. A result without an id whose call has one of its own can't go
+    /// out as it came.
+    fn answered(&mut self, result: &ToolResult, open: &OpenCalls, taken: &mut [bool]) -> String {
+        if !result.tool_call_id.is_empty() || result.kind == CallKind::Server {
+            return result.tool_call_id.clone();
+        }
+        let fitting = open.fitting(result.name.as_deref(), taken);
+        let Some((place, call)) = fitting.and_then(|place| Some((place, open.0.get(place)?))) else {
+            return String::new();
+        };
+        taken[place] = true;
+        self.needs_repair |= !is_generated_id(&call.id, call.seq);
+        call.id.clone()
+    }
+
+    pub fn is_trivial(&self) -> bool {
+        *self == Shape::default()
+    }
+}
+
+/// A digest of the element that a text begins with, or of its first words: what a harness says again and again differs
+/// in what follows.
+fn opening(text: &str) -> u32 {
+    const WORDS: usize = 3;
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let element = line.strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '/']).next());
+    let said = match element {
+        Some(name) => format!("<{name}"),
+        None => {
+            let word = |word: &str| word.chars().take(32).filter(|c| c.is_alphabetic()).collect::<String>();
+            line.split_whitespace().map(word).filter(|word| !word.is_empty()).take(WORDS).collect::<Vec<_>>().join(" ")
+        }
+    };
+    let digest = blake3::hash(said.to_lowercase().as_bytes());
+    let [a, b, c, d, ..] = *digest.as_bytes();
+    u32::from_be_bytes([a, b, c, d]).max(1)
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+fn is_function(kind: &ShapeKind) -> bool {
+    *kind == ShapeKind::Function
+}
+
+#[cfg(test)]
+mod tests;

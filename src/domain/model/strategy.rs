@@ -1,0 +1,22 @@
+//! The strategies of compaction, by their names.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    Auto,
+    Mask,
+    Prune,
+    Truncate,
+    Sliding,
+    Smart,
+    Summarize,
+    LlmSummarize,
+}
+
+/// Whether the strategy is a counting one: what stays is decided without a model.
+pub fn counts(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::Truncate | Strategy::Sliding | Strategy::Smart)
+}

@@ -1,0 +1,80 @@
+//! Files that an agent read, wrote and edited, told from its tool calls.
+
+mod arguments;
+mod ops;
+mod patch;
+mod recognise;
+
+use std::collections::BTreeMap;
+
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::message::Message;
+use crate::domain::settings::{FileTool, default_file_tools};
+use crate::domain::summary::text::quarters;
+use arguments::arguments;
+
+pub use ops::FileOps;
+
+/// The file that an agent named last, for tools that go on with it.
+#[derive(Debug, Clone, Default)]
+pub struct OpenFile(Option<String>);
+
+/// Which tools touch files. The default table comes with recognisers for tools that no table can describe
+/// (patches, commands in one argument); a session's own table stands alone.
+#[derive(Debug, Clone, Copy)]
+pub struct FileTable<'a> {
+    tools: &'a BTreeMap<String, FileTool>,
+    recognise: bool,
+}
+
+impl<'a> FileTable<'a> {
+    pub fn new(tools: &'a BTreeMap<String, FileTool>) -> FileTable<'a> {
+        FileTable { tools, recognise: *tools == default_file_tools() }
+    }
+}
+
+impl FileOps {
+    /// Adds what the calls of these messages, in order, did.
+    pub fn collect<'m>(&mut self, messages: impl IntoIterator<Item = &'m Message>, table: FileTable<'_>) {
+        let mut open_file = OpenFile::default();
+        messages.into_iter().for_each(|message| self.note(message, table, &mut open_file));
+    }
+
+    /// Adds what the calls of the next message did.
+    pub fn note(&mut self, message: &Message, table: FileTable<'_>, open_file: &mut OpenFile) {
+        for call in message.tool_calls() {
+            let known = table.tools.get(&call.name).map(|tool| (tool.kind, arguments(call, &tool.path)));
+            if let Some((kind, paths)) = known.filter(|(_, paths)| !paths.is_empty()) {
+                paths.iter().for_each(|path| self.add(kind, path));
+                open_file.0 = paths.last().map(|path| (*path).to_owned());
+            } else if table.recognise {
+                recognise::recognise(call, open_file.0.as_deref(), self);
+            }
+        }
+    }
+}
+
+impl FileLists {
+    /// The lists as a summary shows them, in about `max_tokens` (four characters each): what was changed first. A
+    /// list that is cut says so in its last line.
+    pub fn within(&self, max_tokens: u32) -> FileLists {
+        let mut room = (max_tokens as usize).saturating_mul(4);
+        let mut shorten = |paths: &[String]| {
+            let fits = |path: &&String| {
+                let cost = quarters(path) + 1;
+                room = room.saturating_sub(cost);
+                room > 0
+            };
+            let mut shown: Vec<String> = paths.iter().take_while(fits).cloned().collect();
+            if shown.len() < paths.len() {
+                shown.push(format!("(… {} more)", paths.len() - shown.len()));
+            }
+            shown
+        };
+        let modified_files = shorten(&self.modified_files);
+        FileLists { read_files: shorten(&self.read_files), modified_files }
+    }
+}
+
+#[cfg(test)]
+mod tests;

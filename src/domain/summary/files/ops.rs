@@ -1,0 +1,44 @@
+//! Paths by what was done with them, and the lists made of them.
+
+use std::collections::BTreeSet;
+
+use crate::domain::model::compaction::FileLists;
+use crate::domain::settings::FileKind;
+
+/// Paths by what was done with them. A path may be in several sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileOps {
+    pub read: BTreeSet<String>,
+    pub written: BTreeSet<String>,
+    pub edited: BTreeSet<String>,
+}
+
+impl FileOps {
+    /// Starts from what an earlier summary passes on.
+    pub fn seed(&mut self, lists: &FileLists) {
+        self.read.extend(lists.read_files.iter().cloned());
+        self.edited.extend(lists.modified_files.iter().cloned());
+    }
+
+    /// What was changed, and what was only read: disjoint, sorted by UTF-16 code units.
+    pub fn lists(&self) -> FileLists {
+        let modified: BTreeSet<&String> = self.edited.union(&self.written).collect();
+        let read = self.read.iter().filter(|path| !modified.contains(path));
+        FileLists { read_files: sorted(read), modified_files: sorted(modified.iter().copied()) }
+    }
+
+    pub(super) fn add(&mut self, kind: FileKind, path: &str) {
+        let set = match kind {
+            FileKind::Read => &mut self.read,
+            FileKind::Write => &mut self.written,
+            FileKind::Edit => &mut self.edited,
+        };
+        set.insert(path.to_owned());
+    }
+}
+
+fn sorted<'a>(paths: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut paths: Vec<String> = paths.cloned().collect();
+    paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));
+    paths
+}

@@ -1,0 +1,13 @@
+//! Where an identifier stands in a text.
+
+/// Whether the identifier stands in the text by itself, not as part of a longer word or number.
+pub(super) fn stands_in(text: &str, identifier: &str) -> bool {
+    text.match_indices(identifier).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + identifier.len()..].chars().next();
+        let inside = |c: Option<char>, edge: Option<char>| {
+            c.is_some_and(char::is_alphanumeric) && edge.is_some_and(char::is_alphanumeric)
+        };
+        !inside(before, identifier.chars().next()) && !inside(after, identifier.chars().next_back())
+    })
+}

@@ -1,0 +1,163 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::domain::model::identifier::Wanted;
+use crate::domain::summary::testing::{assistant, call, result, user};
+
+#[test]
+fn finds_each_sort() {
+    let text = "See https://example.org/a?b=1, then `src/domain/lib.rs:42:7` and (Cargo.toml). Commit 9f8e7d6c5b, \
+        ticket ABC-123, PR #77, user mia_li_3668, booking HAT069, call toolu_01AbC, v1.2.3, error[E0308] and HTTP 404, \
+        ENOENT; it took 30 seconds or 250ms, 550e8400-e29b-41d4-a716-446655440000, and/or nothing, ValueError, $1,200.";
+    let wanted = [
+        "https://example.org/a?b=1",
+        "src/domain/lib.rs",
+        "Cargo.toml",
+        "9f8e7d6c5b",
+        "ABC-123",
+        "#77",
+        "mia_li_3668",
+        "HAT069",
+        "toolu_01AbC",
+        "v1.2.3",
+        "E0308",
+        "HTTP 404",
+        "ENOENT",
+        "30 seconds",
+        "250ms",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "ValueError",
+    ];
+    let found = extract(text);
+    for identifier in wanted {
+        assert!(found.iter().any(|one| one == identifier), "{identifier} in {found:?}");
+    }
+    assert!(!found.iter().any(|one| one.contains("and/or") || one == "nothing"));
+}
+
+#[test]
+fn hears_the_users_rules() {
+    let text = "Please fix the bug. Never touch the public API. You must run the tests! Do we need docs?";
+    assert_eq!(rules(text), ["Never touch the public API.", "You must run the tests!"]);
+    assert!(rules("Fix it quickly. I don't remember the number.").is_empty());
+    assert_eq!(rules("Don't remove the cache."), ["Don't remove the cache."]);
+}
+
+fn texts(wanted: &[Wanted]) -> Vec<&str> {
+    wanted.iter().map(|one| one.text.as_str()).collect()
+}
+
+fn plain(text: &str) -> Wanted {
+    Wanted { text: text.to_owned(), weight: 1 }
+}
+
+#[test]
+fn hears_rules_in_other_words_and_languages() {
+    for rule in [
+        "I don't want to fly before 11am EST.",
+        "I'd prefer to pay with a gift card.",
+        "Don’t push to main.",
+        "不要修改公共接口。",
+        "テストは必ず実行してください。",
+        "Die Schnittstelle darf nicht geändert werden.",
+        "Never use interactive commands (e.g. vim or top).",
+    ] {
+        assert_eq!(rules(rule), [rule]);
+    }
+    assert!(
+        rules("1432: Always serializes to an integer value.\nmust = {'a': x.never(), 'b': [1, 2]} only").is_empty()
+    );
+}
+
+#[test]
+fn ranks_speech_over_output() {
+    let messages = [
+        user("Work on src/main.rs. Never push to main."),
+        call("c", "read", json!({"path": "src/main.rs"})),
+        result("c", &"see other/file.rs and third/file.rs ".repeat(100)),
+        assistant("The bug is in src/main.rs, tracked as ABC-9."),
+    ];
+    let wanted = extract_span(&messages);
+    assert_eq!(texts(&wanted)[..3], ["Never push to main.", "src/main.rs", "ABC-9"]);
+    assert!(wanted[0].is_rule() && texts(&wanted).contains(&"other/file.rs"));
+}
+
+#[test]
+fn measures_and_restores() {
+    let wanted = [plain("#12"), plain("src/a.rs"), Wanted::rule("Never push to main.")];
+    let (missing, report) = check("Issue #123 in src/a.rs; never push\nto main", &wanted);
+    assert_eq!(missing, [&wanted[0]]);
+    assert_eq!((report.found, report.kept), (3, 2));
+    let wanted =
+        [plain("#12"), plain("src/a.rs"), Wanted::rule("Never push to main."), plain("/x/src/a.rs"), plain("/x/b")];
+    let all: Vec<&Wanted> = wanted.iter().collect();
+    let restored = restore(&all, 100).expect("fits");
+    assert_eq!(restored.block, "## Identifiers\n- \"Never push to main.\"\n#12\n/x/b, /x/src/a.rs");
+    assert_eq!((check(&restored.block, &wanted).1.recall, restored.count), (1.0, 5));
+    assert_eq!(restore(&all, 3), None);
+    assert_eq!(restore(&[], 100), None);
+    let tight = restore(&all, 8).expect("the rule goes beyond the bound");
+    assert_eq!(tight.block, "## Identifiers\n- \"Never push to main.\"");
+}
+
+#[test]
+fn carries_rules_and_what_is_used_through_any_number_of_compactions() {
+    let mut carried = carry(&[], vec![Wanted::rule("Never push to main."), plain("first/file.rs")], 1000);
+    for round in 0..10 {
+        let mut new: Vec<Wanted> = vec![Wanted { text: "used/always.rs".into(), weight: 6 }];
+        new.extend((0..60).map(|at| plain(&format!("src/r{round}/f{at}.rs"))));
+        carried = carry(&carried, new, 1000);
+        let missing: Vec<&Wanted> = carried.iter().collect();
+        let restored = restore(&missing, 1000).expect("something");
+        assert_eq!(restored.count as usize, carried.len(), "all that is carried has room");
+        assert!(restored.block.len() <= 4000);
+    }
+    let texts = texts(&carried);
+    assert_eq!(texts[..3], ["Never push to main.", "used/always.rs", "src/r9/f0.rs"]);
+    assert!(!texts.contains(&"first/file.rs"), "used once and long ago");
+}
+
+#[test]
+fn what_the_user_named_outlives_what_tools_printed() {
+    let mut carried = carry(&[], extract_span(&[user("See ticket ABC-123.")]), 1000);
+    for round in 0..10 {
+        let printed: String = (0..200).map(|at| format!("out/r{round}/f{at}.log ")).collect();
+        carried = carry(&carried, extract_span(&[result("c", &printed)]), 1000);
+    }
+    assert!(texts(&carried).contains(&"ABC-123"));
+}
+
+#[test]
+fn reads_records_without_weights() {
+    let read: Vec<Wanted> = serde_json::from_str(r#"["a/b.rs","Never push it",{"text":"x/y","weight":7}]"#).unwrap();
+    assert_eq!(read, [plain("a/b.rs"), Wanted::rule("Never push it"), Wanted { text: "x/y".into(), weight: 7 }]);
+    let written = serde_json::to_string(&read).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Wanted>>(&written).unwrap(), read);
+}
+
+#[test]
+fn a_megabyte_is_no_trouble() {
+    for piece in ["a", "a1b2c3d-", "://", "/a", "\"", "1 ", "日"] {
+        let text = piece.repeat(1_000_000 / piece.len());
+        assert!(extract(&text).len() <= MAX_WANTED);
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_restored_is_found_again(text in "([a-zA-Z0-9_/.#:-]{1,12}[ ,\n]){0,40}", max_tokens in 0u32..200) {
+        let wanted: Vec<Wanted> = extract(&text).iter().map(|text| plain(text)).collect();
+        if let Some(restored) = restore(&wanted.iter().collect::<Vec<_>>(), max_tokens) {
+            prop_assert!(restored.block.len() <= max_tokens as usize * 4);
+            let (missing, _) = check(&restored.block, &wanted);
+            prop_assert!(missing.len() + restored.count as usize <= wanted.len());
+        }
+    }
+
+    #[test]
+    fn never_panics(text in any::<String>()) {
+        extract(&text);
+        rules(&text);
+    }
+}

@@ -1,0 +1,30 @@
+//! The summary message put together: the body, and what code adds to it.
+
+use super::{Allowance, framing};
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::identifier::Wanted;
+use crate::domain::model::ledger::Ledger;
+use crate::domain::settings::Settings;
+use crate::domain::summary::identifiers;
+
+/// What a summary message tells.
+#[derive(Debug, Clone, Copy)]
+pub struct SummaryMessage<'a> {
+    pub body: &'a str,
+    pub ledger: &'a Ledger,
+    pub files: &'a FileLists,
+    pub identifiers: &'a [Wanted],
+}
+
+impl SummaryMessage<'_> {
+    /// Body, identifiers that nothing else in it names, file lists and tool ledger, framed.
+    pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
+        let ledger = self.ledger.render(allowance.appendix);
+        let files = self.files.within(allowance.appendix);
+        let frame = |identifiers: Option<&str>| framing::frame(settings, self.body, identifiers, &files, &ledger);
+        let bare = frame(None);
+        let (missing, _) = identifiers::check(&bare, self.identifiers);
+        let restored = identifiers::restore(&missing, allowance.identifiers);
+        restored.map_or(bare, |restored| frame(Some(&restored.block)))
+    }
+}

@@ -1,0 +1,68 @@
+//! Tells a provider's "the context is too long" from every other error.
+
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+
+use crate::domain::model::message::Stop;
+use crate::domain::model::usage::ReportedUsage;
+
+/// How providers and model servers say that the input does not fit, without regard to case.
+const OVERFLOW: &[&str] = &[
+    r"prompt (?:is |was )?too (?:long|large)",
+    r"request_too_large",
+    r"input (?:is )?too long for (?:the )?requested model",
+    r"exceeds? (?:the |this |your )?(?:model'?s? )?context (?:window|length|limit|size)",
+    r"exceed(?:s|ed|ing)? (?:the |this )?(?:model'?s? )?maximum context length (?:of )?\(?[\d,]+",
+    r"input token count.{0,80}exceeds the maximum",
+    r"maximum prompt length is [\d,]+",
+    r"reduce the length of the (?:input )?(?:messages|prompt)",
+    r"maximum context length (?:is|of) [\d,]+ tokens",
+    r"exceeds (?:the )?maximum allowed input length",
+    r"longer than the model'?s context length",
+    r"exceeds the limit of [\d,]+",
+    r"exceeds the available context size",
+    r"exceed_context_size",
+    r"greater than the context length",
+    r"context window exceeds limit",
+    r"exceeded model token limit",
+    r"too large for model with [\d,]+ maximum context length",
+    r"prompt has [\d,]+ tokens?,? but (?:the )?configured context size is [\d,]+",
+    r"model_context_window_exceeded",
+    r"range of input length should be",
+    r"context[ _]length[ _]exceeded",
+    r"too many tokens",
+    r"token limit exceeded",
+    r"^\s*4(?:00|13)\s*(?:status code)?\s*\(no body\)",
+];
+
+/// Rate limits and outages, whose texts may speak of tokens as well. They win over [`OVERFLOW`].
+const NOT_OVERFLOW: &[&str] =
+    &[r"^\s*(?:throttling|service ?unavailable)", r"rate[ _-]?limit", r"too[ _]many[ _]requests"];
+
+static OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(OVERFLOW));
+static NOT_OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(NOT_OVERFLOW));
+
+/// Whether a provider's error text says that the input is longer than the model's window.
+pub fn is_context_overflow(text: &str) -> bool {
+    OVERFLOW_SET.is_match(text) && !NOT_OVERFLOW_SET.is_match(text)
+}
+
+/// Whether an answer that came without an error shows an overflow all the same: the provider took more than
+/// the window (`context_window`, tokens), or filled the window to the brim and had no room for a word.
+pub fn is_silent_overflow(stop: Option<Stop>, usage: &ReportedUsage, context_window: u32) -> bool {
+    let (input, window) = (usage.input.saturating_add(usage.cache_read), u64::from(context_window));
+    match stop {
+        Some(Stop::End) => window > 0 && input > window,
+        Some(Stop::Length) => window > 0 && usage.output == 0 && input.saturating_mul(100) >= window.saturating_mul(99),
+        _ => false,
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the patterns are constants and a test compiles them")]
+fn compiled(patterns: &[&str]) -> RegexSet {
+    RegexSet::new(patterns.iter().map(|pattern| format!("(?i){pattern}"))).expect("constant patterns")
+}
+
+#[cfg(test)]
+mod tests;

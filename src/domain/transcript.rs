@@ -1,0 +1,69 @@
+//! Finding what is new in a transcript that is posted whole.
+//!
+//! What comes back is rarely what was stored, word for word: a client posts the rebuilt context, in another format
+//! perhaps, with messages merged or split, results elided, calls renamed and texts of our own in between. So both sides
+//! are taken apart into [`atoms`] and the atoms are aligned in order.
+
+mod align;
+mod atoms;
+mod calls;
+mod chapters;
+mod lines;
+mod media;
+mod own;
+pub mod pi_export;
+mod retold;
+
+use crate::domain::model::message::Message;
+
+pub use align::align;
+pub use calls::is_id;
+pub use chapters::{Shown, Standing};
+pub use lines::{TextKey, text_key};
+pub use own::{Original, Originals, attachments, is_opening, is_synthetic, whole_again};
+
+/// One stored entry that the posted transcript is expected to say, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    pub said: Said,
+    /// A user's message, which a context may show with a number in front.
+    pub is_task: bool,
+    /// Sizes in tokens that contexts gave its results when they left them out, by call id.
+    pub sizes: Vec<(String, Vec<u32>)>,
+}
+
+impl Step {
+    fn sizes_of(&self, call_id: &str) -> &[u32] {
+        let known = self.sizes.iter().find(|(id, _)| id == call_id);
+        known.map(|(_, sizes)| sizes.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether there is no such block: it is behind the last one.
+    fn is_behind(&self, block: usize) -> bool {
+        matches!(&self.said, Said::Message(message) if message.content.len() == block)
+    }
+}
+
+/// What an item says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    Message(Message),
+    /// Nothing to a model: the item itself, as JSON text.
+    Nothing(String),
+}
+
+/// How a posted transcript relates to the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alignment {
+    /// Leading posted items that are stored.
+    pub matched: usize,
+    /// Leading stored steps that the posted transcript says; fewer than there are: it departs there, or ends early.
+    pub steps: usize,
+    /// Of the first item that is not matched: blocks that are stored already. They lead the message and are results.
+    pub stored_blocks: usize,
+    /// The last number that a task or a chapter of the matched items carries.
+    pub number: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The stored side of an alignment: its atoms, and which of them are still to be said.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::Range;
+
+use crate::domain::transcript::atoms::{Atom, Digest, Placed, Speaker, stored_atoms};
+use crate::domain::transcript::{Shown, Step};
+
+pub struct StoredAtom<'a> {
+    pub step: usize,
+    pub atom: Atom<'a>,
+    /// A number may stand before it.
+    pub begins_task: bool,
+    /// A chapter stands in its place.
+    pub hidden: bool,
+    /// It stands for the whole step, so only where nothing else of that has been said.
+    instead: bool,
+    /// Sizes that contexts gave a result.
+    pub sizes: &'a [u32],
+}
+
+pub struct Stored<'a> {
+    pub atoms: Vec<StoredAtom<'a>>,
+    /// Where each step's atoms end.
+    pub ends: Vec<usize>,
+    /// The next atom to be said.
+    pub next: usize,
+    /// Atoms that must be said, and were not; none is before `next`.
+    pub open: BTreeSet<usize>,
+    /// Results that were said before their turn.
+    pub ahead: BTreeSet<usize>,
+    /// Results that wait to be said, by call id.
+    results: HashMap<&'a str, VecDeque<usize>>,
+    weak: HashMap<Digest, VecDeque<usize>>,
+    calls: HashSet<&'a str>,
+}
+
+impl<'a> Stored<'a> {
+    pub fn new(steps: &'a [Step], nothing: &'a Shown) -> Stored<'a> {
+        let mut stored = Stored {
+            atoms: Vec::new(),
+            ends: Vec::with_capacity(steps.len()),
+            next: 0,
+            open: BTreeSet::new(),
+            ahead: BTreeSet::new(),
+            results: HashMap::new(),
+            weak: HashMap::new(),
+            calls: HashSet::new(),
+        };
+        let mut waiting: HashMap<&str, usize> = HashMap::new();
+        let mut leading = true;
+        for (step, said) in steps.iter().enumerate() {
+            let mut begins_task = said.is_task;
+            let mut begun = false;
+            for Placed { block, atom, optional } in stored_atoms(&said.said, nothing) {
+                let at = stored.atoms.len();
+                let mut passed = optional;
+                let mut sizes: &[u32] = &[];
+                match &atom {
+                    Atom::Call(call) => {
+                        stored.calls.insert(&call.id);
+                        *waiting.entry(&call.id).or_default() += 1;
+                    }
+                    Atom::Result(result) => {
+                        sizes = said.sizes_of(&result.tool_call_id);
+                        stored.results.entry(&result.tool_call_id).or_default().push_back(at);
+                        match waiting.get_mut(result.tool_call_id.as_str()).filter(|count| **count > 0) {
+                            Some(count) => *count -= 1,
+                            None => passed = true,
+                        }
+                    }
+                    Atom::Weak(key) => stored.weak.entry(*key).or_default().push_back(at),
+                    // Some formats have the first system messages beside the others.
+                    Atom::Line(Speaker::System, _) => passed |= leading,
+                    Atom::Line(..) | Atom::Chapter(_) => {}
+                }
+                leading &= matches!(atom, Atom::Line(Speaker::System, _) | Atom::Weak(_));
+                if !passed {
+                    stored.open.insert(at);
+                }
+                let first = begins_task && !optional && matches!(atom, Atom::Line(..));
+                begins_task &= !first;
+                let instead = begun && said.is_behind(block);
+                begun = true;
+                stored.atoms.push(StoredAtom { step, atom, begins_task: first, hidden: false, instead, sizes });
+            }
+            stored.ends.push(stored.atoms.len());
+        }
+        stored
+    }
+
+    /// The first atom that must be said.
+    pub fn first_open(&self) -> Option<usize> {
+        self.open.first().copied()
+    }
+
+    /// Whether nothing between the next atom and this one has to be said.
+    pub fn reaches(&self, at: usize) -> bool {
+        self.first_open().is_none_or(|open| open >= at)
+    }
+
+    /// Whether a call of this id is among what is stored.
+    pub fn holds_call(&self, id: &str) -> bool {
+        self.calls.contains(id)
+    }
+
+    /// The place of what formats may leave out, if it can be its turn.
+    pub fn weak(&mut self, key: &Digest) -> Option<usize> {
+        let (atoms, ends, next) = (&self.atoms, &self.ends, self.next);
+        let start = |step: usize| step.checked_sub(1).map_or(0, |before| ends[before]);
+        let is_past = |at: usize| at < next || atoms[at].hidden || (atoms[at].instead && start(atoms[at].step) < next);
+        let waiting = self.weak.get_mut(key)?;
+        while waiting.front().is_some_and(|at| is_past(*at)) {
+            waiting.pop_front();
+        }
+        let at = waiting.front().copied()?;
+        self.reaches(at).then_some(at)
+    }
+
+    /// The place of the next result of a call.
+    pub fn result(&mut self, id: &str) -> Option<usize> {
+        let (atoms, next) = (&self.atoms, self.next);
+        let waiting = self.results.get_mut(id)?;
+        while waiting.front().is_some_and(|at| *at < next || atoms[*at].hidden) {
+            waiting.pop_front();
+        }
+        waiting.front().copied()
+    }
+
+    /// The result was said: in its turn or ahead of it.
+    pub fn take_result(&mut self, id: &str, at: usize) {
+        if let Some(waiting) = self.results.get_mut(id) {
+            waiting.pop_front();
+        }
+        if self.reaches(at) {
+            self.advance(at + 1);
+        } else {
+            self.open.remove(&at);
+            self.ahead.insert(at);
+        }
+    }
+
+    /// Everything before `to` has been said or is left out.
+    pub fn advance(&mut self, to: usize) {
+        while self.first_open().is_some_and(|open| open < to) {
+            self.open.pop_first();
+        }
+        self.next = to;
+        while self.ahead.remove(&self.next) || self.atoms.get(self.next).is_some_and(|atom| atom.hidden) {
+            self.next += 1;
+        }
+    }
+
+    /// Puts a chapter in the place of these steps, if it is their turn.
+    pub fn hide(&mut self, steps: &[Range<usize>]) -> bool {
+        let Some(first) = steps.first().filter(|first| !first.is_empty()) else { return false };
+        let start = self.start(first.start);
+        if start < self.next || !self.reaches(start) || self.atoms.get(start).is_none_or(|atom| atom.hidden) {
+            return false;
+        }
+        for range in steps {
+            for at in self.start(range.start)..self.start(range.end) {
+                self.atoms[at].hidden = true;
+                self.open.remove(&at);
+                self.ahead.remove(&at);
+            }
+        }
+        self.advance(self.start(first.end));
+        true
+    }
+
+    fn start(&self, step: usize) -> usize {
+        step.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(match step {
+            0 => 0,
+            _ => self.atoms.len(),
+        })
+    }
+
+    /// Where the step of the last matched atom ends, if nothing of it is left to say.
+    fn end_of_step(&self) -> Option<usize> {
+        let Some(last) = self.next.checked_sub(1) else { return Some(0) };
+        let step = self.atoms[last].step;
+        self.reaches(self.ends[step]).then_some(step + 1)
+    }
+
+    /// How many steps have been said, where both sides are between two messages.
+    pub fn boundary(&self) -> Option<usize> {
+        match self.open.is_empty() {
+            true => Some(self.ends.len()),
+            false => self.end_of_step().filter(|_| self.ahead.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The servers that the database may be at, and which of them to use now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::url::{Host, Wanted};
+
+/// For a server to take a connection in.
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+const PAUSE_FIRST: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Cheap to clone; clones share what is known.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    all: Arc<[Host]>,
+    wanted: Wanted,
+    /// Connections from before are of a server that is not to be used any more.
+    moved: Arc<Mutex<Instant>>,
+}
+
+/// A connection to the server that was picked.
+#[derive(Debug)]
+pub struct Picked {
+    pub connection: PgConnection,
+    pub options: PgConnectOptions,
+    pub is_writable: bool,
+}
+
+/// Why none was picked.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .causes.join("; "))]
+pub struct NoHost {
+    causes: Vec<String>,
+    /// Trying again may help: at least one refused for a reason that passes, or said nothing.
+    pub may_pass: bool,
+    /// None of them said anything.
+    pub is_silent: bool,
+}
+
+impl Hosts {
+    pub fn new(all: Vec<Host>, wanted: Wanted) -> Hosts {
+        Hosts { all: all.into(), wanted, moved: Arc::new(Mutex::new(Instant::now())) }
+    }
+
+    /// The embedded server alone.
+    pub fn of(options: PgConnectOptions) -> Hosts {
+        Hosts::new(vec![Host { options, name: "the embedded server".to_owned() }], Wanted::Any)
+    }
+
+    /// Connects to the first server that can be written to; to one that can't where that is all there is and nothing
+    /// else was asked for.
+    ///
+    /// # Errors
+    /// What each of them said.
+    pub async fn pick(&self) -> Result<Picked, NoHost> {
+        let (mut causes, mut may_pass, mut is_silent, mut readable) = (Vec::new(), false, true, None);
+        for host in &*self.all {
+            let looked = timeout(CONNECT_WITHIN, look(&host.options)).await;
+            is_silent &= looked.is_err();
+            match looked {
+                Ok(Ok(picked)) if picked.is_writable => return Ok(picked),
+                Ok(Ok(picked)) => {
+                    causes.push(format!("{}: it can only be read", host.name));
+                    may_pass = true;
+                    if self.wanted == Wanted::Any {
+                        readable.get_or_insert(picked);
+                    }
+                }
+                Ok(Err(error)) => {
+                    may_pass |= passes(&error);
+                    causes.push(format!("{}: {}", host.name, told(&error)));
+                }
+                Err(_) => {
+                    causes.push(format!("{}: no answer within {} s", host.name, CONNECT_WITHIN.as_secs()));
+                    may_pass = true;
+                }
+            }
+        }
+        readable.ok_or(NoHost { causes, may_pass, is_silent })
+    }
+
+    /// Picks, for as long as `patience` lasts where trying again may help: a database may start beside its service.
+    ///
+    /// # Errors
+    /// What each of them said last.
+    pub async fn pick_patiently(&self, patience: Duration) -> Result<Picked, NoHost> {
+        let started = Instant::now();
+        let mut pause = PAUSE_FIRST;
+        loop {
+            match self.pick().await {
+                Err(error) if error.may_pass && started.elapsed() + pause < patience => {
+                    if pause == PAUSE_FIRST {
+                        tracing::warn!(%error, "the database does not take connections yet; trying on");
+                    }
+                }
+                outcome => return outcome,
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// The longest that a pick can take.
+    pub fn pick_within(&self) -> Duration {
+        CONNECT_WITHIN * u32::try_from(self.all.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Connections made until now are to be used no more.
+    pub fn have_moved(&self) {
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Whether a connection of this age is still of the right server.
+    pub fn is_current(&self, age: Duration) -> bool {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= age
+    }
+}
+
+async fn look(options: &PgConnectOptions) -> sqlx::Result<Picked> {
+    let mut connection = options.connect().await?;
+    let is_writable = is_writable(&mut connection).await?;
+    Ok(Picked { connection, options: options.clone(), is_writable })
+}
+
+/// Whether a new transaction on this connection could write.
+pub async fn is_writable(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    connection.ping().await?;
+    sqlx::query_scalar("SELECT current_setting('transaction_read_only') = 'off' AND NOT pg_is_in_recovery()")
+        .fetch_one(connection)
+        .await
+}
+
+/// Whether a server that refuses so may take the same connection later.
+fn passes(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(database) => {
+            let code = database.code();
+            // A wrong password, an unknown user or database, and whatever else the server finds wrong with us.
+            !code.is_some_and(|code| ["28", "3D", "42", "0A", "22"].iter().any(|class| code.starts_with(class)))
+        }
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+        _ => false,
+    }
+}
+
+fn told(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(database) => database.message().to_owned(),
+        sqlx::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,31 @@
+//! What is known of the database's health between two looks.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+/// How long a disk counts as full after a write that failed for it.
+pub(super) const FULL_FOR: Duration = Duration::from_secs(5);
+
+/// How the database was found when somebody last looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Health {
+    #[default]
+    Fine,
+    /// It refuses connections.
+    Away,
+    /// It has said nothing for longer than anybody should wait.
+    Silent,
+    ReadOnly,
+    StorageFull,
+}
+
+/// What is known of the database besides what a request finds out for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(super) health: watch::Sender<Health>,
+    pub(super) full: Mutex<Option<Instant>>,
+    pub(super) moved: Notify,
+}

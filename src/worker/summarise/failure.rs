@@ -1,0 +1,44 @@
+//! Why there is no summary.
+
+use crate::domain::summary::verify::RejectReason;
+use crate::llm::UpstreamError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("the upstream `{0}` is not configured")]
+    Unknown(String),
+    #[error("the upstream failed: {0}")]
+    Upstream(#[from] UpstreamError),
+    #[error("the upstream's answer was refused: {0}")]
+    Rejected(#[from] RejectReason),
+    #[error("the upstream's window is too small for this context")]
+    DoesNotFit,
+    #[error("the transcript could not be split")]
+    Split(#[from] tokio::task::JoinError),
+    /// Several were asked, in this order.
+    #[error("no upstream gave a summary: {}", list(.0))]
+    All(Vec<(String, Failure)>),
+}
+
+fn list(failures: &[(String, Failure)]) -> String {
+    let each: Vec<String> = failures.iter().map(|(name, failure)| format!("`{name}`: {failure}")).collect();
+    each.join("; ")
+}
+
+impl Failure {
+    /// A stable word for `fallback.reason`.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Failure::Unknown(_) => "unknown_upstream",
+            Failure::Upstream(error) => error.code(),
+            Failure::Rejected(reason) => reason.code(),
+            Failure::DoesNotFit => "context_overflow",
+            Failure::Split(_) => "internal",
+            Failure::All(failures) => failures.first().map_or("internal", |(_, failure)| failure.code()),
+        }
+    }
+
+    pub(super) fn is_overflow(&self) -> bool {
+        matches!(self, Failure::Upstream(UpstreamError::ContextOverflow { .. }))
+    }
+}
