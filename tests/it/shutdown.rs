@@ -68,12 +68,14 @@ async fn a_model_that_does_not_answer_holds_up_no_stop() {
     let base_url = model.base_url();
     let app = patient(&upstream(&base_url, NEVER_MS));
     let session = filled(&app, by_hand(), 30).await;
-    let alone = json!({"format": "openai_chat", "items": turns(0..30, 120), "settings": by_hand()});
+    let alone = json!({"format": "openai_chat", "items": turns(100..130, 120), "settings": by_hand()});
     let calls = vec![
         call(&app, Method::POST, &format!("{session}/compact"), &json!({"wait": 120})),
         call(&app, Method::POST, "/v1/compact", &alone),
     ];
-    model.wait_for_running(2).await;
+    // Each asks for one summary or two at a time.
+    let is_asked = |about: &str| model.requests().iter().any(|request| request.text.contains(about));
+    until("both ask the model", async || is_asked("module_1.rs") && is_asked("module_101.rs")).await;
     assert_stops(app, calls).await;
     model.wait_for_running(0).await;
 }
