@@ -27,7 +27,7 @@ fn bad() -> Vec<(&'static str, Behaviour, &'static str)> {
         ("wrong_shape", Behaviour::WrongShape, "hello"),
         ("overflow", Behaviour::Overflow, "too long"),
         ("quota", Behaviour::Quota, "nothing is left"),
-        ("silent", Behaviour::Slow(Duration::from_secs(60), SUMMARY.to_owned()), "Ship the feature"),
+        ("silent", Behaviour::Slow(Duration::from_secs(3600), SUMMARY.to_owned()), "Ship the feature"),
     ]
 }
 
@@ -42,11 +42,12 @@ async fn stage() -> Stage {
     let mut upstreams = Vec::new();
     let mut config = String::new();
     for (name, behaviour, _) in bad() {
+        let timeout_ms = if matches!(behaviour, Behaviour::Slow(..)) { 2_000 } else { 600_000 };
         let upstream = PlayedUpstream::start(behaviour).await;
         write!(
             config,
             "[[upstreams]]\nname = \"{name}\"\nkind = \"openai\"\nmodel = \"played\"\napi_key = \"sk-played\"\n\
-             base_url = \"{}\"\ntimeout_ms = 2000\nmax_retries = 0\n",
+             base_url = \"{}\"\ntimeout_ms = {timeout_ms}\nmax_retries = 0\n",
             upstream.base_url()
         )
         .unwrap();

@@ -86,6 +86,10 @@ impl Receiver {
 
     /// Registers it for these events; gives the hook's path.
     pub async fn register(&self, app: &App, events: &[&str], mut extra: Value) -> String {
+        // The most that there is: only those who want it are not waited for.
+        if extra["timeout_ms"].is_null() {
+            extra["timeout_ms"] = json!(30_000);
+        }
         extra["url"] = json!(self.url());
         extra["events"] = json!(events);
         let hook = app.post("/v1/hooks", extra).await.expect(201);

@@ -200,7 +200,7 @@ async fn a_hook_may_pass_cancel_and_replace() {
 async fn a_bad_answer_follows_on_error() {
     let (app, _file) = instance("");
     let receiver = Receiver::start(Reply::Hang).await;
-    let hook = receiver.register(&app, &["before_compact"], json!({"timeout_ms": 400})).await;
+    let hook = receiver.register(&app, &["before_compact"], json!({})).await;
     let inside = Receiver::start(Reply::Json(json!({"cancel": true}))).await;
     let replaced = |summary: String| Reply::Json(json!({"compaction": {"summary": summary}}));
     let faults = [
@@ -218,7 +218,8 @@ async fn a_bad_answer_follows_on_error() {
     ];
     for (reply, fault, calls) in faults {
         for (on_error, status) in [("continue", "succeeded"), ("cancel", "skipped")] {
-            app.patch(&hook, json!({"on_error": on_error})).await.expect(200);
+            let timeout_ms = if matches!(reply, Reply::Hang) { 400 } else { 30_000 };
+            app.patch(&hook, json!({"on_error": on_error, "timeout_ms": timeout_ms})).await.expect(200);
             let reply = reply.clone();
             receiver.play(move |_, _| reply.clone());
             let (_, done) = compacted(&app, json!({})).await;
@@ -335,7 +336,7 @@ async fn hooks_stand_in_for_pruning_formatting_and_summarising() {
 async fn what_has_happened_is_told_until_it_is_taken_also_after_kill_9() {
     let (app, _file) = instance("");
     let receiver = Receiver::start(Reply::Text(200, "thanks")).await;
-    let hook = receiver.register(&app, &["after_compact", "after_navigate"], json!({"timeout_ms": 300})).await;
+    let hook = receiver.register(&app, &["after_compact", "after_navigate"], json!({})).await;
     receiver.play(|number, _| if number < 2 { Reply::Text(500, "") } else { Reply::Text(200, "thanks") });
     let (session, done) = compacted(&app, json!({})).await;
     let told = receiver.wait_for(3).await;
@@ -357,7 +358,10 @@ async fn what_has_happened_is_told_until_it_is_taken_also_after_kill_9() {
     assert_eq!(app.post(&format!("{hook}/deliveries/{hook}/redeliver"), json!({})).await.status, 404);
 
     // In vain, until the attempts are spent.
-    for (reply, error) in [(Reply::Hang, "no answer within 300 ms"), (Reply::Huge, "larger than")] {
+    for (reply, timeout_ms, error) in
+        [(Reply::Hang, 300, "no answer within 300 ms"), (Reply::Huge, 30_000, "larger than")]
+    {
+        app.patch(&hook, json!({"timeout_ms": timeout_ms})).await.expect(200);
         receiver.play(move |_, _| reply.clone());
         compacted(&app, json!({})).await;
         let log = delivered(&app, &hook, "failed").await;
@@ -367,7 +371,6 @@ async fn what_has_happened_is_told_until_it_is_taken_also_after_kill_9() {
 
     // Moves are told of as well; what is not taken yet outlives the process.
     receiver.play(|_, _| Reply::Text(503, ""));
-    app.patch(&hook, json!({"timeout_ms": 30_000})).await.expect(200);
     receiver.play(|number, _| if number == 0 { Reply::Hang } else { Reply::Text(204, "") });
     let entries = all(&app, &format!("{session}/entries")).await;
     let target = &entries[3]["id"];
