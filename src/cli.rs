@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::config::{Config, Overrides, Role};
 use crate::lifecycle::{self, Database};
-use crate::service::state::Service;
+use crate::service::core::state::Service;
 use crate::telemetry;
 use output::print;
 use transcripts::{Export, Import};
@@ -146,7 +146,7 @@ async fn keys(service: &Service, command: Keys) -> anyhow::Result<()> {
         Keys::Create { tenant, name } => print(&(service.create_key(&tenant, &name).await? + "\n")),
         Keys::List => {
             let rows = service.keys().await?;
-            let line = |key: &crate::service::keys::KeyRow| {
+            let line = |key: &crate::service::ops::keys::KeyRow| {
                 let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_rfc3339());
                 format!("{}\t{}\t{}\t{}\t{revoked}\n", key.id, key.tenant, key.name, key.created_at.to_rfc3339())
             };

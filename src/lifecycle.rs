@@ -23,7 +23,7 @@ pub use database::Database;
 use crate::api::{self, AppState, Bounds};
 use crate::config::Config;
 use crate::llm::Upstreams;
-use crate::service::state::{HookOptions, Options, Service};
+use crate::service::core::state::{HookOptions, Options, Service};
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:

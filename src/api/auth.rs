@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::bounds;
 use super::problem::{Problem, Result};
 use super::state::AppState;
-use crate::service::tenant::Tenant;
+use crate::service::core::tenant::Tenant;
 
 /// Lets a request through with its [`Tenant`], which handlers take as an argument.
 pub async fn authenticate(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response> {

@@ -12,8 +12,8 @@ use super::bounds::{self, BodyTime};
 use super::problem::{Problem, Result};
 use super::state::AppState;
 use crate::domain::model::json;
-use crate::service::error::FieldError;
-use crate::service::offload::offload;
+use crate::service::core::error::FieldError;
+use crate::service::core::offload::offload;
 
 /// A body's own object and the list in it, around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;

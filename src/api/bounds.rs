@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::problem::{Code, Problem, Result, STORAGE_FULL};
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 
 /// A body that comes more slowly than this has to be whole within its time. None may stop for as long.
 const BODY_BYTES_PER_SECOND: u64 = 256 * 1024;

@@ -15,8 +15,9 @@ use super::check::{Faults, MAX_NAME_CHARS, MAX_PROSE_CHARS};
 use super::problem::{Problem, Result};
 use super::query::Ids;
 use super::state::AppState;
-use crate::service::chapters::{ChapterList, ChapterTaskView, ChaptersWritten, FolderEntry, NewChapter, Task, VfsNode};
-use crate::service::tenant::Tenant;
+use crate::service::chapters::{ChapterList, ChapterTaskView, FolderEntry, Task, VfsNode};
+use crate::service::compaction::{ChaptersWritten, NewChapter};
+use crate::service::core::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::value::RawValue;
 
 use super::problem::{Problem, Result};
-use crate::service::error::FieldError;
+use crate::service::core::error::FieldError;
 
 /// Most items of a call that stores nothing, or that posts a whole transcript.
 pub const STATELESS_ITEMS: usize = 20_000;

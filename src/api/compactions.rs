@@ -20,10 +20,10 @@ use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
 use super::{bounds, large};
 use crate::domain::model::strategy::Strategy;
-use crate::service::compactions::{CompactRequest, Compaction, Status};
-use crate::service::page::{Page, PageRequest};
-use crate::service::plan::{PrepareRequest, Prepared};
-use crate::service::tenant::Tenant;
+use crate::service::compaction::prepare::{PrepareRequest, Prepared};
+use crate::service::compaction::{CompactRequest, Compaction, Status};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::tenant::Tenant;
 
 const MAX_WAIT_SECONDS: f64 = 120.0;
 /// Taken for the size of an answer with messages.

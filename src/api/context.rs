@@ -16,8 +16,8 @@ use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
 use crate::domain::model::format::Format;
-use crate::service::context::{Context, Rebuild};
-use crate::service::tenant::Tenant;
+use crate::service::core::tenant::Tenant;
+use crate::service::rebuild::{Context, Rebuild};
 
 /// Any more is no bound.
 const MAX_TOKENS: u64 = u32::MAX as u64;

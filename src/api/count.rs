@@ -17,7 +17,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::{format, tokens};
-use crate::service::offload::{offload, size};
+use crate::service::core::offload::{offload, size};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(count_tokens))

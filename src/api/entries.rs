@@ -18,11 +18,11 @@ use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use super::{large, metrics};
 use crate::domain::model::format::Format;
-use crate::service::append::{Append, Appended};
-use crate::service::context::{Answered, Context};
-use crate::service::history::{EntryQuery, EntryView};
-use crate::service::page::{Page, PageRequest};
-use crate::service::tenant::Tenant;
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::tenant::Tenant;
+use crate::service::ingest::append::{Append, Appended};
+use crate::service::path::entries::{EntryQuery, EntryView};
+use crate::service::rebuild::{Answered, Context};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(append_entries, list_entries)).routes(routes!(get_entry))

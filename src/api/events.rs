@@ -17,8 +17,8 @@ use super::check::Faults;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
+use crate::service::core::tenant::Tenant;
 use crate::service::events::{Event, EventStream};
-use crate::service::tenant::Tenant;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EXPECTED: &str = "the id of an event";

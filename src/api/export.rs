@@ -17,8 +17,8 @@ use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
 use super::streamed::streamed;
 use crate::domain::model::format::Format;
-use crate::service::export::Export;
-use crate::service::tenant::Tenant;
+use crate::service::core::tenant::Tenant;
+use crate::service::recall::export::Export;
 
 /// More than a usual call, for what reads a session whole.
 const LONG: Duration = Duration::from_secs(300);

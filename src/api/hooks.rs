@@ -15,9 +15,9 @@ use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
 use crate::domain::hook::{Event, OnError, signature};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::tenant::Tenant;
 use crate::service::hooks::{Delivery, Hook, HookPatch, NewHook};
-use crate::service::page::{Page, PageRequest};
-use crate::service::tenant::Tenant;
 
 const MAX_URL_CHARS: usize = 2_048;
 const MAX_SECRET_CHARS: usize = 512;

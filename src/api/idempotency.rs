@@ -13,10 +13,10 @@ use super::body;
 use super::check::Faults;
 use super::problem::{Problem, Result};
 use super::state::AppState;
-use crate::service::error::ServiceError;
-use crate::service::idempotency::{Answer, Keyed, Known, under};
-use crate::service::offload::offload;
-use crate::service::tenant::Tenant;
+use crate::service::core::error::ServiceError;
+use crate::service::core::idempotency::{Answer, Keyed, Known, under};
+use crate::service::core::offload::offload;
+use crate::service::core::tenant::Tenant;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::problem::{Problem, Result};
-use crate::service::offload::offload;
+use crate::service::core::offload::offload;
 
 /// A JSON answer of about so many bytes.
 pub async fn json<T: Serialize + Send + 'static>(status: StatusCode, bytes: usize, answer: T) -> Result<Response> {

@@ -16,7 +16,7 @@ use super::problem::{Problem, Result};
 use super::state::AppState;
 use crate::domain::lint::{self, Change, Violation};
 use crate::domain::model::format::Format;
-use crate::service::offload::{offload, size};
+use crate::service::core::offload::{offload, size};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(lint_items))

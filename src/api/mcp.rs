@@ -26,8 +26,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::body;
 use super::problem::Problem;
 use super::state::AppState;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 
 const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
     is compacted: `search` finds it, `read_entry` and `read_tool_result` show it whole. Every tool takes the session_id \

@@ -7,7 +7,7 @@ use axum::http::Method;
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::service::gauges::Gauges;
+use crate::service::ops::gauges::Gauges;
 
 const REQUESTS: &str = "contextd_http_requests_total";
 const REQUEST_SECONDS: &str = "contextd_http_request_duration_seconds";

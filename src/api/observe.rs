@@ -14,8 +14,8 @@ use tracing::Instrument;
 
 use super::problem::Problem;
 use super::{metrics, request_id};
-use crate::service::clock;
-use crate::service::tenant::Tenant;
+use crate::service::core::clock;
+use crate::service::core::tenant::Tenant;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_REQUEST_ID_CHARS: usize = 128;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::request_id;
-use crate::service::error::{self, Fault, FieldError, ServiceError};
-use crate::service::idempotency::IN_PROGRESS;
+use crate::service::core::error::{self, Fault, FieldError, ServiceError};
+use crate::service::core::idempotency::IN_PROGRESS;
 
 /// The database's disk is full.
 pub const STORAGE_FULL: &str = "storage_full";

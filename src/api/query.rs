@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 use super::body::segment;
 use super::check::Faults;
 use super::problem::{Problem, Result};
-use crate::service::page::PageRequest;
+use crate::service::core::page::PageRequest;
 
 const DEFAULT_LIMIT: i64 = 50;
 const LIMITS: RangeInclusive<i64> = 1..=200;

@@ -10,9 +10,9 @@ use uuid::Uuid;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
-use crate::service::page::PageRequest;
-use crate::service::search::SearchPage;
-use crate::service::tenant::Tenant;
+use crate::service::core::page::PageRequest;
+use crate::service::core::tenant::Tenant;
+use crate::service::recall::search::SearchPage;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(search))

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::metrics;
 use super::problem::{Problem, Result, STORAGE_FULL};
 use super::state::AppState;
-use crate::service::readiness::Readiness;
+use crate::service::ops::readiness::Readiness;
 
 /// A probe wants its answer sooner than the pool gives up.
 const READY_TIMEOUT: Duration = Duration::from_secs(2);

@@ -17,9 +17,9 @@ use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::page::{Page, PageRequest};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::tenant::Tenant;
 use crate::service::sessions::{NewSession, Session, SessionFilter, SessionPatch};
-use crate::service::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

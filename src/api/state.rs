@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::bounds::Bounds;
-use crate::service::compactions::Summariser;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::stateless::Summariser;
 
 /// Cheap to clone.
 #[derive(Clone)]

@@ -20,8 +20,8 @@ use super::{bounds, large};
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
-use crate::service::compactions::StatelessRequest;
-use crate::service::offload::size;
+use crate::service::core::offload::size;
+use crate::service::stateless::StatelessRequest;
 
 /// More than the calls to a model take, each of which has a time of its own.
 const MODEL_TIME: Duration = Duration::from_secs(600);

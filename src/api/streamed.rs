@@ -4,7 +4,7 @@ use axum::body::Body;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::problem::Result;
-use crate::service::written::Pieces;
+use crate::service::core::pieces::Pieces;
 
 /// A body of these pieces. One that fails later than with its first piece breaks the answer off, so that nobody takes
 /// the half of it for the whole.

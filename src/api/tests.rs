@@ -13,10 +13,10 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::service::compactions::Summariser;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
-use crate::service::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::stateless::Summariser;
 
 const SID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const MIB: usize = 1 << 20;

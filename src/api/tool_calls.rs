@@ -10,9 +10,9 @@ use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
 use crate::domain::model::compaction::FileLists;
-use crate::service::page::{Page, PageRequest};
-use crate::service::tenant::Tenant;
-use crate::service::tool_calls::{ToolCallDetail, ToolCallRow};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::tenant::Tenant;
+use crate::service::recall::tool_calls::{ToolCallDetail, ToolCallRow};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_tool_calls)).routes(routes!(get_tool_call)).routes(routes!(list_files))

@@ -18,9 +18,9 @@ use super::query::Ids;
 use super::state::AppState;
 use super::{large, metrics};
 use crate::domain::model::format::Format;
-use crate::service::context::{Answered, Context};
-use crate::service::tenant::Tenant;
-use crate::service::transcript::{Put, PutTranscript};
+use crate::service::core::tenant::Tenant;
+use crate::service::ingest::transcript::{Put, PutTranscript};
+use crate::service::rebuild::{Answered, Context};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(put_transcript))

@@ -19,10 +19,10 @@ use super::problem::Result;
 use super::query::Ids;
 use super::state::AppState;
 use super::streamed::streamed;
-use crate::service::history::EntryView;
+use crate::service::core::tenant::Tenant;
 use crate::service::navigation::{Navigate, Navigated};
-use crate::service::tenant::Tenant;
-use crate::service::tree::Tree;
+use crate::service::path::entries::EntryView;
+use crate::service::sessions::tree::Tree;
 
 const MAX_WAIT_SECONDS: f64 = 120.0;
 const DEFAULT_WAIT_SECONDS: f64 = 60.0;

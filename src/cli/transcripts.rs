@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use super::output::print;
 use crate::domain::model::format::Format;
-use crate::service::append::Append;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::ingest::append::Append;
 use crate::service::sessions::NewSession;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
 
 #[derive(Debug, Args)]
 pub struct Import {
@@ -70,7 +70,7 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
 pub async fn export(service: &Service, export: Export) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let wanted = crate::service::export::Export { format, leaf_id: export.leaf };
+    let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
     let mut pieces = service.export(tenant, export.session, wanted).await?;
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;

@@ -18,7 +18,7 @@ use self::url::Wanted;
 use self::watch::Watch;
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::{self, Config};
-use crate::service::state::Service;
+use crate::service::core::state::Service;
 use crate::store::hooks::deliveries;
 use crate::store::{MIGRATIONS, queue};
 

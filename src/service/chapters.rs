@@ -12,15 +12,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::context::standpoint;
-use super::error::Result;
-use super::head::Head;
-use super::history::{chapter_of, message_of};
-use super::state::Service;
-use super::stretches;
-use super::view::{self, Loaded, Read};
-use crate::domain::chapter;
-use crate::domain::chapter::{Chapter, Span, TaskState, clip};
+use crate::domain::chapter::{self, Chapter, Span, TaskState, clip};
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::hook::Event;
@@ -28,11 +20,17 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::Fold;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::tenant::Tenant;
+use crate::service::core::error::Result;
+use crate::service::core::head::Head;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::service::path::entries::{chapter_of, message_of};
+use crate::service::path::view::standpoint;
+use crate::service::path::view::{self, Loaded, Read};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment, join};
 
-pub use super::compactions::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use folder::{FolderEntry, VfsNode};
 
 /// A title has at most this many characters.
@@ -167,7 +165,7 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
         titles.insert(stored.entry.head.id, clip(&text, TITLE_CHARS));
         Ok(())
     };
-    let titles = stretches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;
+    let titles = batches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;
     let sizes = sizes(&loaded);
     let task = |(span, number): (&Span, u32)| {
         let entry_id = loaded.heads[titled(span)].id;

@@ -3,7 +3,6 @@
 //! Recorded events come from the table, in the order of their positions, whichever process wrote them. Beside them a
 //! session's stream shows its newest snapshot: not recorded, coalesced, and without a part in the order.
 
-mod feed;
 mod follow;
 mod stream;
 
@@ -15,15 +14,14 @@ use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::clock;
-use super::error::Result;
-use super::state::Service;
 use crate::domain::model::json;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::tenant::Tenant;
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::events::{self as store, EventRow, NewEvent};
 
-pub(crate) use feed::Feed;
 pub use stream::EventStream;
 
 const SNAPSHOT: &str = "snapshot";

@@ -1,27 +1,24 @@
 //! Hooks: registered by a tenant, called by the worker and before a move in the tree, told of what has happened.
 
 mod ask;
-mod compact;
 mod deliver;
-mod navigate;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::clock;
-use super::error::{Result, ServiceError};
-use super::idempotency::{Outcome, seal};
-use super::state::Service;
 use crate::domain::hook::{Event, OnError, signature};
-use crate::service::page::{Page, PageRequest};
-use crate::service::tenant::Tenant;
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::idempotency::{Outcome, seal};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
 
 pub(crate) use ask::{About, Hooks};
 pub use deliver::{Delivery, DueDelivery};
-pub(crate) use navigate::Offered;
 
 /// A place that is asked and told.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -5,6 +5,7 @@
 
 mod await_summary;
 mod departure;
+mod hooks_asked;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +18,6 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::clock;
-use super::error::{Result, ServiceError};
-use super::head::{Head, SessionState};
-use super::history::{load_entry, message_of};
-use super::idempotency::{Outcome, seal};
-use super::settle::Proof;
-use super::state::Service;
-use super::view::{self, Loaded, Read};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry::EntryHead;
@@ -34,12 +27,19 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::model::shape::Shape;
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::tenant::Tenant;
+use crate::service::core::acknowledgement::Proof;
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::{Head, SessionState};
+use crate::service::core::idempotency::{Outcome, seal};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::entries::{load_entry, message_of};
+use crate::service::path::view::{self, Loaded, Read};
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{departures, sessions};
 
-pub(crate) use crate::service::file_lists::own_file_lists;
 pub use departure::{Departure, DepartureWork, Draft};
 
 /// A departure whose leaf has moved on is planned anew once.

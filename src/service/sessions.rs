@@ -1,5 +1,8 @@
 //! Sessions: create, read, change, list, erase, fork.
 
+pub mod erasure;
+pub mod recount;
+pub mod tree;
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -8,22 +11,22 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::error::{Result, ServiceError};
-use super::head::{Head, SessionState};
-use super::idempotency::{Outcome, about, seal};
-use super::offload::offload;
-use super::settle::Proof;
-use super::state::Service;
-use super::view::{self, Read};
-use super::{clock, named};
 use crate::domain::compaction::guard::{ResetReason, changes_outcome};
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::page::{PAGE_BYTES, Page, PageRequest};
-use crate::service::tenant::Tenant;
+use crate::service::core::acknowledgement::Proof;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::{Head, SessionState};
+use crate::service::core::idempotency::{Outcome, about, seal};
+use crate::service::core::offload::offload;
+use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::core::{clock, references};
+use crate::service::path::view::{self, Read};
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
@@ -86,7 +89,7 @@ impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
         let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
         self.check_upstream(&new.settings)?;
-        named::check_nothing_pinned(&new.settings)?;
+        references::check_nothing_pinned(&new.settings)?;
         let now = clock::now();
         let guard = AntiThrash::new(&settings);
         let mut state = SessionState { leaf_is_tip: true, guard, ..SessionState::default() };

@@ -6,10 +6,10 @@ use super::summarise::{Request, summarise};
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::service::compactions::Committed;
-use crate::service::error::Result;
-use crate::service::tenant::Tenant;
-use crate::service::work::stages::{Begin, SummaryOutcome, Work};
+use crate::service::compaction::Committed;
+use crate::service::compaction::work::stages::{Begin, SummaryOutcome, Work};
+use crate::service::core::error::Result;
+use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
 
 /// A plan that no longer holds is made anew once.

@@ -7,8 +7,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::pause::{Outage, backoff, jittered, within};
+use crate::service::core::state::Service;
 use crate::service::hooks::DueDelivery;
-use crate::service::state::Service;
 
 const CALL_WITHIN: Duration = Duration::from_secs(15);
 

@@ -4,10 +4,10 @@ use super::compaction::end;
 use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::model::strategy::Strategy;
-use crate::service::compactions::Committed;
-use crate::service::error::{Result, ServiceError};
+use crate::service::compaction::Committed;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::tenant::Tenant;
 use crate::service::navigation::{DepartureWork, Draft};
-use crate::service::tenant::Tenant;
 use crate::store::queue::Job;
 
 /// Writes the summary that the session's newest departure asks for.

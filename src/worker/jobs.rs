@@ -1,7 +1,7 @@
 //! What the service's own jobs work with.
 
 use crate::llm::Upstreams;
-use crate::service::state::Service;
+use crate::service::core::state::Service;
 
 /// The service and the upstreams that write its summaries.
 pub struct Jobs {

@@ -3,9 +3,9 @@
 use super::handler::{Handler, Outcome};
 use super::jobs::Jobs;
 use super::{compaction, departure};
-use crate::service::compactions::Committed;
-use crate::service::error::ServiceError;
-use crate::service::tenant::Tenant;
+use crate::service::compaction::Committed;
+use crate::service::core::error::ServiceError;
+use crate::service::core::tenant::Tenant;
 use crate::store::queue::{Job, Kind};
 
 /// A new kind of job gets a variant of [`Kind`] and an arm here.

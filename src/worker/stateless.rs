@@ -9,8 +9,8 @@ use super::compaction::request;
 use super::summarise::{Request, summarise};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::llm::Upstreams;
-use crate::service::compactions::Summariser;
-use crate::service::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::stateless::Summariser;
 
 /// A client waits no longer than this for an upstream, its retries included.
 const PATIENCE: Duration = Duration::from_secs(110);

@@ -2,10 +2,10 @@
 //! flood, redirect or talk nonsense.
 
 use contextd::domain::hook::{Event, OnError};
-use contextd::service::error::ServiceError;
+use contextd::service::core::error::ServiceError;
+use contextd::service::core::page::PageRequest;
+use contextd::service::core::tenant::Tenant;
 use contextd::service::hooks::NewHook;
-use contextd::service::page::PageRequest;
-use contextd::service::tenant::Tenant;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 

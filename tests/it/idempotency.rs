@@ -4,10 +4,10 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contextd::service::error::ServiceError;
-use contextd::service::idempotency::{Answer, IN_PROGRESS, Keyed, Known, Outcome, seal, under};
-use contextd::service::state::{Options, Service};
-use contextd::service::tenant::Tenant;
+use contextd::service::core::error::ServiceError;
+use contextd::service::core::idempotency::{Answer, IN_PROGRESS, Keyed, Known, Outcome, seal, under};
+use contextd::service::core::state::{Options, Service};
+use contextd::service::core::tenant::Tenant;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -102,7 +102,7 @@ async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
 
 #[tokio::test]
 async fn the_gauges_and_the_readiness_read_a_fresh_schema() {
-    use contextd::service::readiness::Readiness;
+    use contextd::service::ops::readiness::Readiness;
     let service = service().await;
     let gauges = service.gauges().await.unwrap();
     assert!(gauges.sessions.is_empty() && gauges.queue.pending == 0);

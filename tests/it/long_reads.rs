@@ -7,16 +7,16 @@ use std::time::Duration;
 use contextd::domain::model::compaction::ElidedPart;
 use contextd::domain::model::format::Format;
 use contextd::domain::model::strategy::Strategy;
-use contextd::service::compactions::{CompactRequest, Status};
-use contextd::service::context::Rebuild;
-use contextd::service::export::Export;
-use contextd::service::history::EntryQuery;
-use contextd::service::page::PageRequest;
-use contextd::service::plan::PrepareRequest;
+use contextd::service::compaction::prepare::PrepareRequest;
+use contextd::service::compaction::{CompactRequest, Status};
+use contextd::service::core::page::PageRequest;
+use contextd::service::core::state::{Options, Service};
+use contextd::service::core::tenant::Tenant;
+use contextd::service::path::entries::EntryQuery;
+use contextd::service::rebuild::Rebuild;
+use contextd::service::recall::export::Export;
+use contextd::service::recall::tool_calls::ToolCallRow;
 use contextd::service::sessions::NewSession;
-use contextd::service::state::{Options, Service};
-use contextd::service::tenant::Tenant;
-use contextd::service::tool_calls::ToolCallRow;
 use contextd::store::entries;
 use contextd::store::path::Segment;
 use futures::{StreamExt, TryStreamExt};
@@ -386,8 +386,10 @@ async fn calls_are_paired_and_shown_alike_in_pages_of_any_size_on_branches_and_f
         assert_eq!(summarised.status, Status::Succeeded, "{:?}", summarised.result);
         stage.append(script(seed + 300, 20)).await;
         check(&stage, stage.session).await;
-        let branch =
-            contextd::service::append::Append { parent_id: Some(first.entries[30].id), ..chat(script(seed + 400, 25)) };
+        let branch = contextd::service::ingest::append::Append {
+            parent_id: Some(first.entries[30].id),
+            ..chat(script(seed + 400, 25))
+        };
         stage.try_append(branch).await.unwrap();
         check(&stage, stage.session).await;
     }

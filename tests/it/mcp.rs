@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contextd::api::{self, AppState};
 use contextd::llm::Upstreams;
-use contextd::service::tenant::Tenant;
+use contextd::service::core::tenant::Tenant;
 use reqwest::Method;
 use serde_json::{Value, json};
 

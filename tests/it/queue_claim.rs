@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use contextd::service::clock::new_id;
+use contextd::service::core::clock::new_id;
 use contextd::store::queue::{self, Enqueued};
 use uuid::Uuid;
 

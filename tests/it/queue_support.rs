@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contextd::service::clock::new_id;
+use contextd::service::core::clock::new_id;
 use contextd::store::queue::{self, Enqueued, Job, Kind, NewJob};
 use sqlx::PgPool;
 use uuid::Uuid;

@@ -2,11 +2,11 @@
 
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::tokens::accounting::FillState;
-use contextd::service::append::{Append, Appended, OverflowReason};
-use contextd::service::compactions::{CompactRequest, Compaction, Status, Trigger};
+use contextd::service::compaction::{CompactRequest, Compaction, Status, Trigger};
+use contextd::service::core::state::{Options, Service};
+use contextd::service::ingest::append::{Append, Appended, OverflowReason};
 use contextd::service::navigation::Navigate;
 use contextd::service::sessions::SessionPatch;
-use contextd::service::state::{Options, Service};
 use serde_json::{Value, json};
 
 use crate::service_support::{Stage, assistant, chat, user};
@@ -116,8 +116,8 @@ async fn a_candidate_of_a_branch_that_was_left_is_dropped() {
     assert_eq!(red.compaction.map(|landed| (landed.id, landed.status)), Some((again.id, Status::Succeeded)));
 }
 
-fn page() -> contextd::service::page::PageRequest {
-    contextd::service::page::PageRequest { limit: 10, after: None }
+fn page() -> contextd::service::core::page::PageRequest {
+    contextd::service::core::page::PageRequest { limit: 10, after: None }
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! Appends beside the common case: kept heads that are old, moved leaves, other parents.
 
 use contextd::domain::model::format::Format;
-use contextd::service::append::Append;
-use contextd::service::compactions::CompactRequest;
-use contextd::service::error::ServiceError;
+use contextd::service::compaction::CompactRequest;
+use contextd::service::core::error::ServiceError;
+use contextd::service::core::state::{Options, Service};
+use contextd::service::ingest::append::Append;
 use contextd::service::navigation::Navigate;
-use contextd::service::state::{Options, Service};
 use serde_json::json;
 
 use crate::service_support::{Stage, assistant, calls, chat, raw, result, user};

@@ -2,8 +2,8 @@
 
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::strategy::Strategy;
-use contextd::service::compactions::{CompactRequest, Status};
-use contextd::service::error::ServiceError;
+use contextd::service::compaction::{CompactRequest, Status};
+use contextd::service::core::error::ServiceError;
 use contextd::service::navigation::Navigate;
 use contextd::store::queue;
 use serde_json::json;
@@ -191,7 +191,8 @@ async fn the_parts_of_a_snapshot_add_up() {
     assert_eq!(sum(talk.snapshot.breakdown), talk.snapshot.tokens);
     let usage = Some(json!({"input_tokens": 3_333, "output_tokens": 100}));
     let answer = crate::service_support::chat(vec![assistant("measured")]);
-    let reported = stage.try_append(contextd::service::append::Append { usage, ..answer }).await.unwrap().snapshot;
+    let reported =
+        stage.try_append(contextd::service::ingest::append::Append { usage, ..answer }).await.unwrap().snapshot;
     assert_eq!((reported.tokens, sum(reported.breakdown)), (3_433, 3_433));
     stage.compact(CompactRequest::default()).await;
     let after = stage.snapshot().await;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contextd::domain::model::format::Format;
-use contextd::service::idempotency::{Keyed, under};
+use contextd::service::core::idempotency::{Keyed, under};
+use contextd::service::core::state::{Options, Service};
+use contextd::service::core::tenant::Tenant;
+use contextd::service::ingest::transcript::PutTranscript;
 use contextd::service::sessions::NewSession;
-use contextd::service::state::{Options, Service};
-use contextd::service::tenant::Tenant;
-use contextd::service::transcript::PutTranscript;
 use futures::future::join_all;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{PgPool, Postgres, Transaction};

@@ -2,12 +2,12 @@
 
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::format::Format;
-use contextd::service::append::Append;
-use contextd::service::compactions::{Compaction, Status};
-use contextd::service::context::{Context, Rebuild};
-use contextd::service::page::PageRequest;
+use contextd::service::compaction::{Compaction, Status};
+use contextd::service::core::page::PageRequest;
+use contextd::service::core::state::{Options, Service};
+use contextd::service::ingest::append::Append;
+use contextd::service::rebuild::{Context, Rebuild};
 use contextd::service::sessions::SessionPatch;
-use contextd::service::state::{Options, Service};
 use contextd::store::queue;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 use contextd::domain::compaction::result::{CompactionResult, Reason};
 use contextd::domain::model::strategy::Strategy;
 use contextd::domain::tokens::accounting::FillState;
-use contextd::service::compactions::{CompactRequest, Status};
-use contextd::service::page::PageRequest;
+use contextd::service::compaction::{CompactRequest, Status};
+use contextd::service::core::page::PageRequest;
 use contextd::service::sessions::SessionPatch;
 use serde_json::{Value, json};
 

@@ -3,12 +3,12 @@
 use contextd::domain::model::format::Format;
 use contextd::domain::tokens::accounting::Snapshot;
 use contextd::llm::Upstreams;
-use contextd::service::append::{Append, Appended};
-use contextd::service::compactions::{CompactRequest, Compaction};
-use contextd::service::error::{Result, ServiceError};
+use contextd::service::compaction::{CompactRequest, Compaction};
+use contextd::service::core::error::{Result, ServiceError};
+use contextd::service::core::state::{Options, Service};
+use contextd::service::core::tenant::Tenant;
+use contextd::service::ingest::append::{Append, Appended};
 use contextd::service::sessions::NewSession;
-use contextd::service::state::{Options, Service};
-use contextd::service::tenant::Tenant;
 use contextd::store::queue;
 use contextd::worker::{Handler, Jobs};
 use serde_json::value::{RawValue, to_raw_value};
@@ -79,7 +79,7 @@ impl Stage {
     /// The text of every message of the context.
     pub async fn context(&self) -> Vec<String> {
         let rebuild =
-            contextd::service::context::Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None };
+            contextd::service::rebuild::Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None };
         let context = self.service.rebuild(self.tenant, self.session, rebuild).await.unwrap();
         context.messages.iter().map(|message| message.get().to_owned()).collect()
     }

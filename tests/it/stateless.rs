@@ -2,7 +2,7 @@
 
 use contextd::domain::model::format::Format;
 use contextd::llm::Upstreams;
-use contextd::service::compactions::StatelessRequest;
+use contextd::service::stateless::StatelessRequest;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 

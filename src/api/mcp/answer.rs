@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
 use crate::api::problem::Problem;
-use crate::service::error::ServiceError;
+use crate::service::core::error::ServiceError;
 
 /// A refusal in words. The caller's model sees it as the tool's answer.
 pub struct Refusal(pub String);

@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::answer::Refusal;
 use crate::service::chapters::{ChapterView, VfsNode};
-use crate::service::error::ServiceError;
-use crate::service::page::PageRequest;
+use crate::service::core::error::ServiceError;
+use crate::service::core::page::PageRequest;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::service::sessions::SessionFilter;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
 
 const SCHEME: &str = "contextd://sessions/";
 const MARKDOWN: &str = "text/markdown";

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer::{self, Answer, Refusal};
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 
 /// Characters of a long text that one call shows.
 const USUAL_CHARS: usize = 20_000;

@@ -11,9 +11,9 @@ use super::chapters;
 use super::tool::{OfSession, Scope, id, long, long_fields, read, reads};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::search;
-use crate::service::page::PageRequest;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::page::PageRequest;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 
 /// Every tool, as clients list them.
 pub fn all() -> Vec<Tool> {

@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use super::doc::Doc;
 use super::report::Report;
-use crate::domain::context::pairing;
-use crate::domain::context::pairing::Source;
+use crate::domain::context::pairing::{self, Source};
 use crate::domain::context::view::ViewItem;
 use crate::domain::format;
 use crate::domain::format::write::{Fault, Note};

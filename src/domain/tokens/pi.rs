@@ -5,8 +5,7 @@ use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
 use crate::domain::format;
 use crate::domain::format::pi::run_units;
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
-use crate::domain::model::json::{LONE_SURROGATE, js_stringify_len, marks, parse_marked};
+use crate::domain::model::json::{self, LONE_SURROGATE, js_stringify_len, marks, parse_marked};
 use crate::domain::model::message::{Block, Message, Opaque, Role, ToolCall};
 
 const UNITS_PER_TOKEN: usize = 4;

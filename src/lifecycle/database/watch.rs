@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hosts::{Hosts, NoHost, Picked, is_writable};
-use crate::service::readiness::Health;
-use crate::service::state::Service;
+use crate::service::core::health::Health;
+use crate::service::core::state::Service;
 use crate::store::fault::{Fault, fault};
 
 const EVERY: Duration = Duration::from_secs(1);

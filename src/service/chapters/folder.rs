@@ -11,10 +11,10 @@ use super::Shelf;
 use crate::domain::chapter::{Chapter, event_names, own_depths};
 use crate::domain::model::fold::Fold;
 use crate::domain::model::message::Role;
-use crate::service::error::{Result, ServiceError};
-use crate::service::history::message_of;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 
 const CHAPTERS: &str = "chapters";

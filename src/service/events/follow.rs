@@ -11,11 +11,11 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::feed::{Found, Live, Watched};
 use super::live;
-use crate::service::error::{Result, ServiceError};
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::feed::{Found, Live, Watched};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::listen::listen;
 use crate::store::{events, sessions};
 

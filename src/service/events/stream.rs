@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
-use super::feed::{Live, Subscription};
 use super::{Event, READY, RESET, SNAPSHOT, live, recorded};
-use crate::service::error::{Result, ServiceError};
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::feed::{Live, Subscription};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::events::{self, Reach};
 
 /// Events read at once: what a stream holds in memory however far its reader is behind.

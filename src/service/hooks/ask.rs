@@ -11,10 +11,10 @@ use uuid::Uuid;
 use crate::domain::hook::answer::{self, BadAnswer};
 use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
 use crate::hooks::{Call, CallError, Reply};
-use crate::service::clock;
-use crate::service::error::Result;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::hooks::deliveries::{self, Attempted, NewDelivery};
 use crate::store::hooks::{self as store, HookRow};
 

@@ -11,12 +11,12 @@ use uuid::Uuid;
 use super::ask::{About, attempted, count, envelope, new_delivery, timeout};
 use crate::domain::hook::{Event, HookOutcome, answer};
 use crate::hooks::Call;
-use crate::service::clock;
-use crate::service::error::{Result, ServiceError};
-use crate::service::idempotency::{Outcome, about, seal};
-use crate::service::page::{Page, PageRequest};
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::idempotency::{Outcome, about, seal};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
 use crate::store::hooks as store;
 use crate::store::hooks::deliveries::{self, DeliveryRow, Due};
 

@@ -11,12 +11,12 @@ use super::{Departure, DepartureWork, Draft, Left, Navigate, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
-use crate::service::clock;
-use crate::service::error::{Result, ServiceError};
-use crate::service::hooks::Offered;
-use crate::service::state::Service;
-use crate::service::tenant::Tenant;
-use crate::service::work::stages::SummaryOutcome;
+use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::navigation::hooks_asked::Offered;
 use crate::store::departures;
 use crate::store::queue::{self, Kind, NewJob};
 

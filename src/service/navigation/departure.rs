@@ -21,15 +21,15 @@ use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, branch, framing, identifiers};
-use crate::service::compactions::Committed;
-use crate::service::error::Result;
-use crate::service::file_lists::passed_on;
-use crate::service::history::message_of;
-use crate::service::state::Service;
-use crate::service::stretches;
-use crate::service::tenant::Tenant;
-use crate::service::view::{self, Loaded, Read};
-use crate::service::work::stages::SummaryOutcome;
+use crate::service::compaction::Committed;
+use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::core::error::Result;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::service::path::entries::message_of;
+use crate::service::path::file_lists::passed_on;
+use crate::service::path::view::{self, Loaded, Read};
 use crate::store::departures;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
@@ -166,7 +166,7 @@ impl Service {
         let leaf = leaf_of(&mut connection, tenant, session_id, departure.leaf_id).await?;
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
-        let reading = stretches::fold(&mut connection, tenant, &left, reading, Reading::take).await?;
+        let reading = batches::fold(&mut connection, tenant, &left, reading, Reading::take).await?;
         drop(connection);
         Ok(Some(work(tenant, session_id, id, departure, &planned, reading)))
     }

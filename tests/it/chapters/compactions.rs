@@ -1,9 +1,9 @@
 //! Chapters and compactions together: inside the summarised span, across the cut, after it; and taking each back.
 
 use contextd::llm::Upstreams;
-use contextd::service::chapters::NewChapter;
-use contextd::service::compactions::{Committed, CompactRequest, Status};
-use contextd::service::work::stages::{Begin, SummaryOutcome};
+use contextd::service::compaction::NewChapter;
+use contextd::service::compaction::work::stages::{Begin, SummaryOutcome};
+use contextd::service::compaction::{Committed, CompactRequest, Status};
 use contextd::store::queue;
 use contextd::worker::{Handler, Jobs};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use contextd::service::state::{Options, Service};
+use contextd::service::core::state::{Options, Service};
 use serde_json::json;
 
 use super::reader::*;

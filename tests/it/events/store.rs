@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contextd::service::compactions::CompactRequest;
+use contextd::service::compaction::CompactRequest;
 use contextd::service::events::Event;
 use contextd::store::events::{self, NewEvent};
 use contextd::store::queue;

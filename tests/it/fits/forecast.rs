@@ -2,8 +2,8 @@
 
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::strategy::Strategy;
-use contextd::service::compactions::{CompactRequest, Status};
-use contextd::service::plan::{PrepareRequest, Prepared};
+use contextd::service::compaction::prepare::{PrepareRequest, Prepared};
+use contextd::service::compaction::{CompactRequest, Status};
 use contextd::service::sessions::SessionPatch;
 use serde_json::{Value, json};
 
@@ -72,7 +72,8 @@ async fn forecasts_of_recorded_sessions_come_near() {
         let stage = Stage::set(json!({"context_window": 16_000, "keep_recent_tokens": 1_000, "enabled": false})).await;
         let format = serde_json::from_value(json!(recording.format)).unwrap();
         for items in recording.items[..recording.items.len().min(120)].chunks(100) {
-            let append = contextd::service::append::Append { format, items: raw(items.to_vec()), ..chat(Vec::new()) };
+            let append =
+                contextd::service::ingest::append::Append { format, items: raw(items.to_vec()), ..chat(Vec::new()) };
             stage.try_append(append).await.unwrap();
         }
         for strategy in STRATEGIES {
@@ -130,7 +131,7 @@ async fn a_revert_brings_the_reported_usage_back() {
     let stage = Stage::set(json!({"context_window": 60_000, "keep_recent_tokens": 300})).await;
     stage.talk(8).await;
     let usage = Some(json!({"prompt_tokens": 19_000, "completion_tokens": 461}));
-    let answer = contextd::service::append::Append { usage, ..chat(vec![user("go"), assistant("gone")]) };
+    let answer = contextd::service::ingest::append::Append { usage, ..chat(vec![user("go"), assistant("gone")]) };
     stage.try_append(answer).await.unwrap();
     stage.append(vec![user("more")]).await;
     let before = stage.snapshot().await;

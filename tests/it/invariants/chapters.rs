@@ -1,8 +1,8 @@
 //! Closing tasks of a generated session into chapters.
 
 use contextd::domain::model::format::Format;
-use contextd::service::chapters::NewChapter;
-use contextd::service::error::ServiceError;
+use contextd::service::compaction::NewChapter;
+use contextd::service::core::error::ServiceError;
 
 use super::world::World;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contextd::domain::model::format::Format;
 use contextd::domain::tokens::accounting::{Snapshot, Source};
-use contextd::service::context::{Context, Rebuild};
-use contextd::service::history::{EntryQuery, EntryView};
-use contextd::service::page::PageRequest;
-use contextd::service::plan::{PlannedMessage, PrepareRequest};
-use contextd::service::state::{Options, Service};
+use contextd::service::compaction::prepare::{PlannedMessage, PrepareRequest};
+use contextd::service::core::page::PageRequest;
+use contextd::service::core::state::{Options, Service};
+use contextd::service::path::entries::{EntryQuery, EntryView};
+use contextd::service::rebuild::{Context, Rebuild};
 use contextd::store::queue;
 use serde_json::Value;
 use uuid::Uuid;

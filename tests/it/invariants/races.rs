@@ -3,8 +3,8 @@
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::format::Format;
 use contextd::domain::summary::SummaryPart;
-use contextd::service::compactions::{Committed, CompactRequest, Status};
-use contextd::service::work::stages::{Begin, SummaryOutcome, Work};
+use contextd::service::compaction::work::stages::{Begin, SummaryOutcome, Work};
+use contextd::service::compaction::{Committed, CompactRequest, Status};
 use contextd::store::queue::Job;
 use contextd::worker::{Handler, Outcome};
 use uuid::Uuid;

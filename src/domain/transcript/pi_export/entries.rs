@@ -5,9 +5,8 @@ use uuid::Uuid;
 
 use super::file::PiFile;
 use super::members::{is_header, replace, set, text, time};
-use crate::domain::format;
-use crate::domain::format::pi;
 use crate::domain::format::write::Piece;
+use crate::domain::format::{self, pi};
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry::Entry;
 use crate::domain::model::format::Format;

@@ -6,8 +6,7 @@ use super::super::super::speech::Speech;
 use super::super::super::text::{brief, clip, first_line};
 use super::todos;
 use crate::domain::model::message::{Message, Role, ToolResult};
-use crate::domain::summary::ledger;
-use crate::domain::summary::ledger::LedgerCall;
+use crate::domain::summary::ledger::{self, LedgerCall};
 
 /// A call, or a command in a transcript that writes calls as text.
 #[derive(Debug, Clone)]

@@ -1,0 +1,453 @@
+//! Ending a compaction: commit, skip or fail.
+//!
+//! Every ending is one short transaction that takes the session's row first, checks the lease and that the plan
+//! still holds, and writes all or nothing.
+
+use std::collections::HashSet;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::compaction::guard::{changes_outcome, savings_pct};
+use crate::domain::compaction::result::Reason;
+use crate::domain::hook::{Event, HookReport};
+use crate::domain::model::fold::ShownFold;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::summary::verify;
+use crate::domain::tokens::accounting::FillState;
+use crate::service::compaction::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
+use crate::service::compaction::job::{Status, Trigger, word};
+use crate::service::compaction::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
+use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::hooks::About;
+use crate::service::path::view;
+use crate::store::compactions::{self, CompactionRow, Ending};
+use crate::store::entries::{self, NewBranch, NewEntry, Write};
+use crate::store::queue::{self, Completed, LeaseProof};
+use crate::store::{path, sessions};
+
+/// How an ending went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    Done,
+    /// Another worker has the job, or it was cancelled: nothing was written.
+    LeaseLost,
+    /// The context has changed in a way that the plan does not fit: nothing was written.
+    Replan,
+}
+
+impl Service {
+    /// Writes a finished compaction. One that was prepared ahead of red is kept until then.
+    ///
+    /// # Errors
+    /// The database's; nothing is written then.
+    pub async fn commit_compaction(
+        &self,
+        work: &Work,
+        outcome: SummaryOutcome,
+        holder: impl Into<Holder>,
+    ) -> Result<Committed> {
+        let mut outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
+        if outcome.builtin {
+            self.note_unshown(work.tenant, &mut outcome.hooks).await;
+        }
+        let draft = draft(work, &outcome);
+        let finished = Finished { work, outcome: &outcome, draft: &draft };
+        let mut transaction = self.pool().begin().await?;
+        let Some(mut open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder.into()).await?
+        else {
+            return Ok(Committed::LeaseLost);
+        };
+        if !self.still_holds(&mut transaction, work, &open.head).await? {
+            return Ok(Committed::Replan);
+        }
+        let landed = if is_early(work, &open.head) {
+            self.keep_candidate(&mut transaction, &mut open.head, finished).await?
+        } else {
+            self.apply(&mut transaction, &mut open.head, &open.compaction, finished, Worth::NoGrowth).await?
+        };
+        match landed {
+            Landed::Done => {}
+            Landed::HasEnded => return Ok(Committed::LeaseLost),
+            Landed::Refused(reason) => {
+                let tried = Some(&outcome);
+                self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, tried)
+                    .await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(Committed::Done)
+    }
+
+    /// Commits a finished compaction behind the leaf, within the caller's transaction, which holds the session's row.
+    /// The plan must hold. Refused: nothing is written, and the guard in `head` has counted it.
+    pub(super) async fn apply(
+        &self,
+        connection: &mut PgConnection,
+        head: &mut Head,
+        compaction: &CompactionRow,
+        finished: Finished<'_>,
+        worth: Worth,
+    ) -> Result<Landed> {
+        let Finished { work, outcome, draft } = finished;
+        let before = head.snapshot();
+        // It was let through because the guard re-armed itself, so the guard is to count from there.
+        head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
+        let Weighed { entry, mut state, refused } = weigh(head, work, draft, worth);
+        if let Some(reason) = refused {
+            head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
+            return Ok(Landed::Refused(reason));
+        }
+        let tokens_after = state.snapshot(&head.settings).tokens;
+        state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
+        state.auto_retry_at = None;
+        state.unrelieved = None;
+        state.nothing_at = None;
+        state.chapters_rest = None;
+        state.ahead = None;
+        let now = clock::now();
+        let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
+        state.newest = Some(Newest {
+            id: entry.head.id,
+            depth: entry.head.depth,
+            first_kept_depth: Some(work.outline.first_kept.depth),
+            anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
+            is_revert: false,
+            folds: folds_behind(head, work),
+        });
+        state.note_fill(state.snapshot(&head.settings).state, now);
+        let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
+        let branch = new_branch(head, entry.branch);
+        let entry_id = entry.head.id;
+        let snapshot = advance(head, state, &entry)?;
+        write_head(connection, work.tenant, head, &[entry], &branch).await?;
+        let snapshots = [json_text(&before)?, json_text(&snapshot)?];
+        let measured = Measured {
+            entry_id: Some(entry_id),
+            before: before.tokens,
+            snapshot,
+            kept,
+            reason: None,
+            duration_ms: elapsed(compaction, now),
+            input_price: head
+                .model
+                .as_deref()
+                .and_then(|model| self.options().prices.of_model(model))
+                .map(|price| price.input),
+        };
+        let result = result(work, outcome, Some(draft), measured);
+        let strategy = word(&result.strategy_used)?;
+        let text = json_text(&result)?;
+        let ending = Ending {
+            status: Status::Succeeded.as_str(),
+            strategy: Some(&strategy),
+            error: None,
+            result: Some(&text),
+            snapshots: Some((&snapshots[0], &snapshots[1])),
+            now,
+        };
+        if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
+            return Ok(Landed::HasEnded);
+        }
+        let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
+        let data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
+        observe(&result, work.trigger, "succeeded");
+        observe_wait(work.trigger, red_for);
+        Ok(Landed::Done)
+    }
+
+    /// Ends a compaction without doing it, for a reason.
+    pub async fn skip_compaction(&self, work: &Work, reason: Reason, lease: LeaseProof) -> Result<Committed> {
+        let mut transaction = self.pool().begin().await?;
+        let Some(open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
+        else {
+            return Ok(Committed::LeaseLost);
+        };
+        let tried = SummaryOutcome { hooks: work.hooks.clone(), ..SummaryOutcome::default() };
+        self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, Some(&tried))
+            .await?;
+        transaction.commit().await?;
+        Ok(Committed::Done)
+    }
+
+    /// Ends a compaction that could not be carried out; the context is as it was.
+    pub async fn fail_compaction(&self, work: &Work, message: &str, lease: LeaseProof) -> Result<Committed> {
+        let mut transaction = self.pool().begin().await?;
+        let Some(mut open) =
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
+        else {
+            return Ok(Committed::LeaseLost);
+        };
+        open.head.state.forget_ahead(work.compaction_id);
+        hold_off(&mut open.head.state, &open.head.settings);
+        open.head.state.write_to(&mut open.row.head, &open.head.settings)?;
+        sessions::update(&mut *transaction, work.tenant.0, &open.row, clock::now()).await?;
+        let ending = Ending {
+            status: Status::Failed.as_str(),
+            strategy: None,
+            error: Some(&message.replace('\0', "")),
+            result: None,
+            snapshots: None,
+            now: clock::now(),
+        };
+        compactions::finish(&mut *transaction, work.tenant.0, work.compaction_id, &ending).await?;
+        transaction.commit().await?;
+        count_end("failed", work.strategy, work.trigger);
+        Ok(Committed::Done)
+    }
+
+    /// Locks session and job. `None`: the lease is lost, or the compaction has ended.
+    async fn open_ending(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        compaction_id: Uuid,
+        holder: Holder,
+    ) -> Result<Option<Ended>> {
+        let Some(row) = sessions::lock(&mut *connection, tenant.0, session_id).await? else { return Ok(None) };
+        match holder {
+            Holder::Lease(lease) => {
+                if queue::complete(&mut *connection, tenant.0, lease).await? == Completed::LeaseLost {
+                    return Ok(None);
+                }
+            }
+            // Without a job there is nothing left to hold; whether the compaction has ended, its row says.
+            Holder::Seized => {
+                queue::cancel(&mut *connection, tenant.0, session_id, compaction_id).await?;
+            }
+        }
+        let Some(compaction) = compactions::get(&mut *connection, tenant.0, compaction_id).await? else {
+            return Ok(None);
+        };
+        let head = self.head_of(&row)?;
+        Ok(Some(Ended { row, head, compaction }))
+    }
+
+    pub(super) async fn still_holds(&self, connection: &mut PgConnection, work: &Work, head: &Head) -> Result<bool> {
+        // Nobody asked for this one under the settings that it was planned with.
+        if work.trigger == Trigger::Ahead && changes_outcome(&work.settings, &head.settings) {
+            return Ok(false);
+        }
+        if head.state.newest.as_ref().map(|newest| newest.id) != work.basis.newest {
+            return Ok(false);
+        }
+        let Some(leaf_id) = work.basis.leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else { return Ok(true) };
+        let place = view::place(connection, work.tenant, head.session_id, leaf_id).await?;
+        let segments = path::segments(connection, work.tenant.0, head.leaf(), head.is_plain()).await?;
+        Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
+    }
+
+    pub(super) async fn skip_unplanned(
+        &self,
+        tenant: Tenant,
+        compaction: &CompactionRow,
+        settings: &Settings,
+        reason: Reason,
+        hooks: Vec<HookReport>,
+    ) -> Result<()> {
+        let tried = SummaryOutcome { hooks, ..SummaryOutcome::default() };
+        let mut transaction = self.pool().begin().await?;
+        let Some(row) = sessions::lock(&mut *transaction, tenant.0, compaction.session_id).await? else {
+            return Ok(());
+        };
+        let mut head = self.head_of(&row)?;
+        head.settings = std::sync::Arc::new(settings.clone());
+        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, Some(&tried)).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller's worth of context each; a struct would only rename them"
+    )]
+    pub(super) async fn write_skip(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        mut row: sessions::SessionRow,
+        mut head: Head,
+        compaction: &CompactionRow,
+        reason: Reason,
+        tried: Option<&SummaryOutcome>,
+    ) -> Result<()> {
+        head.state.forget_ahead(compaction.id);
+        if matches!(
+            reason,
+            Reason::NothingToCompact
+                | Reason::NoValidCutPoint
+                | Reason::FixedOverhead
+                | Reason::WouldGrow
+                | Reason::LowSavings
+                | Reason::CancelledByHook
+        ) {
+            hold_off(&mut head.state, &head.settings);
+        }
+        if matches!(reason, Reason::NothingToCompact | Reason::NoValidCutPoint) {
+            head.state.nothing_at = Some(head.state.messages);
+        }
+        let own = self.inner.resolve(&row.settings, row.model.as_deref())?;
+        head.state.write_to(&mut row.head, &own)?;
+        sessions::update(&mut *connection, tenant.0, &row, clock::now()).await?;
+        finish_skipped(connection, tenant, &head.state, &head.settings, compaction, reason, tried).await
+    }
+}
+
+/// The row of a compaction that was not carried out.
+pub(super) async fn finish_skipped(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    state: &SessionState,
+    settings: &Settings,
+    compaction: &CompactionRow,
+    reason: Reason,
+    tried: Option<&SummaryOutcome>,
+) -> Result<()> {
+    let (now, snapshot) = (clock::now(), state.snapshot(settings));
+    let requested: Strategy =
+        serde_json::from_value(serde_json::Value::String(compaction.strategy.clone())).context("a stored strategy")?;
+    let measured = Measured {
+        entry_id: None,
+        before: snapshot.tokens,
+        kept: state.messages,
+        snapshot,
+        reason: Some(reason),
+        duration_ms: elapsed(compaction, now),
+        input_price: None,
+    };
+    let mut result = blank(requested, measured);
+    if let Some(outcome) = tried {
+        report::tried(&mut result, outcome);
+    }
+    count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
+    let text = json_text(&result)?;
+    let status = Status::Skipped.as_str();
+    let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };
+    compactions::finish(connection, tenant.0, compaction.id, &ending).await?;
+    Ok(())
+}
+
+/// By what right a compaction is ended.
+#[derive(Debug, Clone, Copy)]
+pub enum Holder {
+    Lease(LeaseProof),
+    /// It is taken from whoever works on it.
+    Seized,
+}
+
+impl From<LeaseProof> for Holder {
+    fn from(lease: LeaseProof) -> Holder {
+        Holder::Lease(lease)
+    }
+}
+
+/// What a compaction must bring to be committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Worth {
+    NoGrowth,
+    /// Nobody asked for it, so it must save as much as the guard wants.
+    MinSavings,
+}
+
+/// How a commit went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Landed {
+    Done,
+    Refused(Reason),
+    /// Somebody else ended it: roll back.
+    HasEnded,
+}
+
+/// What an ending has in hand.
+pub(super) struct Ended {
+    pub row: sessions::SessionRow,
+    pub head: Head,
+    pub compaction: CompactionRow,
+}
+
+/// A compaction on the scales: the entry, the state behind it, and why it is not to be committed.
+pub(super) struct Weighed {
+    pub entry: NewEntry,
+    pub state: SessionState,
+    pub refused: Option<Reason>,
+}
+
+/// What a compaction would make of the context as it is now, with all that came after the plan.
+pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> Weighed {
+    let (before, _) = head.state.account.tokens(head.settings.estimator);
+    let mut draft = draft.clone();
+    let entry = compaction_entry(head, work, &mut draft, before);
+    let mut state = head.state.clone();
+    rebase(&mut state, &work.outline, &draft.record);
+    let after = state.snapshot(&head.settings).tokens;
+    let grows =
+        verify::check_growth(before, after).is_err() || state.account.estimated() >= head.state.account.estimated();
+    let saves = savings_pct(before, after) >= head.settings.min_savings_pct;
+    let refused = match worth {
+        _ if grows => Some(Reason::WouldGrow),
+        Worth::MinSavings if !saves => Some(Reason::LowSavings),
+        _ => None,
+    };
+    Weighed { entry, state, refused }
+}
+
+/// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
+fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
+    let anchors: HashSet<Uuid> = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
+    let first_kept = work.outline.first_kept.depth;
+    let stays = |shown: &&ShownFold| shown.fold.place >= first_kept || anchors.contains(&shown.fold.chapter);
+    head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
+}
+
+/// Prepared ahead, and neither is the context red nor does anybody wait for it.
+fn is_early(work: &Work, head: &Head) -> bool {
+    let wanted = head.state.ahead.is_some_and(|ahead| ahead.compaction_id == work.compaction_id && ahead.wanted);
+    work.trigger == Trigger::Ahead && !wanted && head.snapshot().state != FillState::Red
+}
+
+/// Writes the head and what comes with it; the session's row is held.
+pub(super) async fn write_head(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &mut Head,
+    new: &[NewEntry],
+    branches: &[NewBranch],
+) -> Result<()> {
+    let write = Write {
+        session_id: head.session_id,
+        version: head.row.version,
+        head: &head.row,
+        entries: new,
+        branches,
+        now: clock::now(),
+    };
+    if !entries::write(connection, tenant.0, &write).await? {
+        return Err(anyhow::anyhow!("the head of a locked session has moved").into());
+    }
+    head.row.version += 1;
+    Ok(())
+}
+
+pub(super) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
+    Ok(serde_json::to_string(value).context("a result as JSON")?)
+}
+
+/// A compaction of which only the commit is left.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Finished<'a> {
+    pub work: &'a Work,
+    pub outcome: &'a SummaryOutcome,
+    pub draft: &'a Draft,
+}

@@ -1,0 +1,143 @@
+//! The last resort: a context that is larger than the window is not handed out. Where no summary was ready in time, the
+//! built-in summariser writes one on the spot; no model is asked and nobody waits for one.
+
+mod plans;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::domain::settings::OnUpstreamFailure;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::candidate::{Settled, save};
+use crate::service::compaction::commit::{Committed, Holder};
+use crate::service::compaction::entry::leave_unrelieved;
+use crate::service::compaction::{Asked, CompactRequest, CompactionRef, Status, Trigger};
+use crate::service::core::error::Result;
+use crate::service::core::head::Head;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::{compactions, queue};
+
+/// How often a compaction that somebody else ended first is looked after.
+const TRIES: u32 = 3;
+/// Before a worker takes the job up, should this process end in the middle.
+const HEAD_START: Duration = Duration::from_secs(5);
+
+/// What a context that was made to fit has become.
+#[derive(Debug, Clone)]
+pub struct Relieved {
+    pub compaction: CompactionRef,
+    pub snapshot: Snapshot,
+    pub leaf_id: Option<Uuid>,
+}
+
+impl Service {
+    /// Compacts the leaf's context at once where it is larger than the window. `None`: it is not, or the session does
+    /// not want it, or nothing can be left out.
+    ///
+    /// # Errors
+    /// `NotFound`; the database's.
+    pub async fn relieve(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<Relieved>> {
+        let head = self.head_of(&self.session_row(tenant, session_id).await?)?;
+        // What could not be made to fit is tried again with every message, if there is a chance.
+        if !head.needs_relief() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
+            return Ok(None);
+        }
+        for _ in 0..TRIES {
+            let (task, mine) = match self.find_relief(tenant, session_id).await? {
+                Relief::NotNeeded => return Ok(None),
+                Relief::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
+                Relief::TakeOver(task) => (task, false),
+                Relief::New(task) => (task, true),
+            };
+            let committed = match self.plan_to_fit(tenant, task.id).await? {
+                Some(fitted) => self.commit_compaction(&fitted.work, fitted.outcome, Holder::Seized).await?,
+                None => {
+                    // Its job would find nothing to do.
+                    queue::cancel(self.pool(), tenant.0, session_id, task.id).await?;
+                    if mine { Committed::Done } else { Committed::LeaseLost }
+                }
+            };
+            // Whoever was at work on it may have ended it meanwhile, in whatever way: look again.
+            if committed == Committed::Done {
+                let status = compactions::status(self.pool(), tenant.0, task.id).await?;
+                let status = status.as_deref().and_then(Status::parse).unwrap_or(Status::Skipped);
+                return self.relieved(tenant, session_id, CompactionRef { status, ..task }).await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Commits the candidate if there is one; else gives the compaction to be carried out here and now: the one that
+    /// is waited for, or a new one.
+    async fn find_relief(&self, tenant: Tenant, session_id: Uuid) -> Result<Relief> {
+        let (mut transaction, row) = self.locked(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        if !head.needs_relief() {
+            return Ok(Relief::NotNeeded);
+        }
+        let relief = match self.settle_ahead(&mut transaction, tenant, &mut head, false).await? {
+            Settled::Committed(landed) if !head.needs_relief() => Relief::Landed(landed),
+            Settled::Pending(id) => {
+                Relief::TakeOver(CompactionRef { id, status: Status::Running, trigger: Trigger::Ahead })
+            }
+            Settled::Committed(_) | Settled::Gone => {
+                match compactions::live(&mut *transaction, tenant.0, session_id).await? {
+                    Some(live) => {
+                        let trigger = Trigger::parse(&live.trigger).unwrap_or(Trigger::Auto);
+                        Relief::TakeOver(CompactionRef { id: live.id, status: Status::Running, trigger })
+                    }
+                    None => {
+                        let (trigger, strategy) = (Trigger::Auto, head.settings.strategy);
+                        let asked = Asked { trigger, strategy, delay: HEAD_START, is_urgent: true };
+                        let request = CompactRequest::default();
+                        match self.enqueue(&mut transaction, tenant, &head, asked, &request).await? {
+                            Some(id) => Relief::New(CompactionRef { id, status: Status::Queued, trigger }),
+                            None => Relief::NotNeeded,
+                        }
+                    }
+                }
+            }
+        };
+        transaction.commit().await?;
+        Ok(relief)
+    }
+
+    /// How it came out. What could not be made to fit is not tried again until it has grown.
+    async fn relieved(&self, tenant: Tenant, session_id: Uuid, compaction: CompactionRef) -> Result<Option<Relieved>> {
+        let (mut transaction, row) = self.locked(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        if head.needs_relief() {
+            leave_unrelieved(&mut head.state, &head.settings);
+            save(&mut transaction, tenant, &mut head).await?;
+            transaction.commit().await?;
+        }
+        let landed = compaction.status == Status::Succeeded;
+        Ok(landed.then(|| Relieved { compaction, snapshot: head.snapshot(), leaf_id: head.row.leaf_id }))
+    }
+}
+
+/// What there is to be done about a context that is too large.
+enum Relief {
+    NotNeeded,
+    Landed(CompactionRef),
+    TakeOver(CompactionRef),
+    New(CompactionRef),
+}
+
+impl Head {
+    /// The context is larger than the window, and the session lets the service do something about it.
+    pub(crate) fn needs_relief(&self) -> bool {
+        self.settings.enabled
+            && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
+            && !self.state.recounting
+            && self.state.account.exceeds_window(&self.settings)
+            && (self.has_grown() || self.state.unrelieved_at.is_none_or(|messages| self.state.messages > messages))
+    }
+
+    /// It was not tried yet, or is a good deal larger than it was then.
+    fn has_grown(&self) -> bool {
+        let (tokens, _) = self.state.account.tokens(self.settings.estimator);
+        self.state.unrelieved.is_none_or(|size| tokens >= size)
+    }
+}

@@ -1,0 +1,288 @@
+//! Planning what must fit now: no guard holds it back, no model is asked, and where one plan is not enough the next
+//! keeps less.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use uuid::Uuid;
+
+use crate::domain::compaction::excess::FixedParts;
+use crate::domain::compaction::prepare::verbatim;
+use crate::domain::compaction::result::{Fallback, Reason, UpstreamReport};
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::{Preset, Settings};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, builtin};
+use crate::service::compaction::begin::{Asking, work};
+use crate::service::compaction::commit::{Worth, weigh};
+use crate::service::compaction::entry::{draft, rebase};
+use crate::service::compaction::selection::Planning;
+use crate::service::compaction::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
+use crate::service::compaction::work::{Force, Squeeze};
+use crate::service::compaction::{CompactRequest, Status, Trigger};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::Head;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::hooks::{About, Hooks};
+use crate::service::path::batches;
+use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::store::compactions;
+
+/// `fallback.reason` of such a compaction.
+const REASON: &str = "window_full";
+/// What the kept messages and the summary are to leave free of the usable window, in percent: room for some turns.
+const FREE_PERCENT: u64 = 40;
+/// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
+const LEAST_SUMMARY: u64 = 400;
+/// What is left of results and of the arguments of calls where all must go that can: a marker, and names.
+const LEAST_TRAFFIC: u64 = 60;
+
+/// How much a plan leaves; each leaves less than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tightness {
+    /// The tail that the session wants, as far as there is room for it.
+    Roomy,
+    /// The newest message and what it can't be parted from.
+    Newest,
+    /// The same, with its results as markers and no more than a few words of summary.
+    Bare,
+}
+
+const TIGHTNESSES: [Tightness; 3] = [Tightness::Roomy, Tightness::Newest, Tightness::Bare];
+
+/// A compaction that is ready to be committed.
+pub(super) struct Fitted {
+    pub work: Box<Work>,
+    pub outcome: SummaryOutcome,
+    /// Of the context behind it.
+    tokens: u64,
+}
+
+/// What all plans for one context rest on.
+struct Ground {
+    tenant: Tenant,
+    head: Head,
+    from: Standpoint,
+    loaded: Loaded,
+    row: compactions::CompactionRow,
+    request: CompactRequest,
+    settings: Settings,
+    trigger: Trigger,
+}
+
+impl Service {
+    /// Plans a compaction that brings the context into the window, or as near to it as can be. `None`: it has ended, or
+    /// nothing can be done and it was skipped.
+    pub(super) async fn plan_to_fit(&self, tenant: Tenant, id: Uuid) -> Result<Option<Fitted>> {
+        let Some(ground) = self.ground(tenant, id).await? else { return Ok(None) };
+        let window = u64::from(ground.head.settings.context_window);
+        let mut best: Option<Fitted> = None;
+        let mut refused = None;
+        for tightness in TIGHTNESSES {
+            match self.fitted(&ground, tightness).await? {
+                Ok(fitted) => {
+                    let fits = fitted.tokens <= window;
+                    if best.as_ref().is_none_or(|best| fitted.tokens < best.tokens) {
+                        best = Some(fitted);
+                    }
+                    if fits {
+                        break;
+                    }
+                }
+                Err(reason) => refused = refused.or(Some(reason)),
+            }
+        }
+        if best.is_none() {
+            let reason = refused.unwrap_or(Reason::NothingToCompact);
+            self.skip_unplanned(tenant, &ground.row, &ground.settings, reason, Vec::new()).await?;
+        }
+        Ok(best)
+    }
+
+    async fn ground(&self, tenant: Tenant, id: Uuid) -> Result<Option<Ground>> {
+        let mut connection = self.pool().acquire().await?;
+        let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(None) };
+        if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
+            return Ok(None);
+        }
+        let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
+        let trigger = Trigger::parse(&row.trigger).context("a stored trigger")?;
+        let head = match self.head_on(&mut connection, tenant, row.session_id).await {
+            Err(ServiceError::NotFound(_)) => return Ok(None),
+            head => head?,
+        };
+        let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
+        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        if head.state.account.fills_window(&settings) {
+            drop(connection);
+            self.skip_unplanned(tenant, &row, &settings, Reason::FixedOverhead, Vec::new()).await?;
+            return Ok(None);
+        }
+        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        Ok(Some(Ground { tenant, head, from, loaded, row, request, settings, trigger }))
+    }
+
+    async fn fitted(&self, ground: &Ground, tightness: Tightness) -> Result<std::result::Result<Fitted, Reason>> {
+        let mut connection = self.pool().acquire().await?;
+        let material = Arc::new(ground.material(tightness));
+        let about = About { tenant: ground.tenant, session_id: ground.row.session_id, compaction_id: None };
+        // What must fit now waits for nobody.
+        let hooks = Hooks::default();
+        let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
+        let decision = match material.plan {
+            Err(reason @ Reason::EmptySession) => return Ok(Err(reason)),
+            _ => self.read_and_decide(connection, &mut asking, &ground.from, material.clone()).await?,
+        };
+        let force = if tightness == Tightness::Bare { Force::Markers } else { Force::Ends };
+        let decision = match Squeeze::of(&material, &decision, force) {
+            None => decision,
+            Some(squeeze) => {
+                connection = self.pool().acquire().await?;
+                let segments = squeeze.segments();
+                let squeeze = batches::fold(&mut connection, ground.tenant, &segments, squeeze, Squeeze::take).await?;
+                squeeze.finish(decision)
+            }
+        };
+        Ok(match decision {
+            Ok(decision) => ground.written(&material, tightness, decision).await?,
+            Err(reason) => Err(reason),
+        })
+    }
+
+    /// Whether the context of this head would fit if all of it went that can.
+    pub(super) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
+        let mut connection = self.pool().acquire().await?;
+        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let mut loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        drop(connection);
+        let pinned = &head.settings.pinned_entry_ids;
+        for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
+            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() {
+                let parts = (head.shape.calls.len() + head.shape.results.len()) as u64;
+                let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).min(head.tokens);
+                head.tokens = least;
+            }
+        }
+        let account = &head.state.account;
+        let parts = FixedParts::of(&loaded.heads, loaded.compaction(), &loaded.view(), &head.settings);
+        let least = parts.total() + u64::from(account.system) + u64::from(account.tools) + LEAST_SUMMARY;
+        Ok(least <= account.estimate_of(u64::from(head.settings.context_window), head.settings.estimator))
+    }
+}
+
+impl Ground {
+    fn material(&self, tightness: Tightness) -> Material {
+        let roomy = tightness == Tightness::Roomy;
+        let settings = Settings {
+            keep_recent_tokens: if roomy { self.tail() } else { 0 },
+            // A tail by messages would not give way to the size of the window.
+            preset: if roomy { self.settings.preset } else { Preset::Auto },
+            ..self.settings.clone()
+        };
+        // What the caller wanted done may be what does not fit.
+        let request = if roomy { self.request.clone() } else { CompactRequest::default() };
+        let planning = Planning {
+            loaded: &self.loaded,
+            state: &self.head.state,
+            settings: &settings,
+            strategy: Strategy::Summarize,
+            automatic: self.trigger != Trigger::Manual,
+            again: true,
+        };
+        let plan = planning.plan_with(request.first_kept_entry_id, None).finish();
+        Material {
+            plan,
+            newest_from: None,
+            loaded: self.loaded.clone(),
+            state: self.head.state.clone(),
+            settings,
+            request,
+            trigger: self.trigger,
+            strategy: Strategy::Summarize,
+        }
+    }
+
+    /// What the kept tail may take, in estimated tokens.
+    fn tail(&self) -> u32 {
+        let (account, settings) = (&self.head.state.account, &self.settings);
+        let usable = account.estimate_of(u64::from(settings.usable()), settings.estimator);
+        let anchors = verbatim(&self.loaded.heads, self.loaded.compaction(), settings);
+        let heads = anchors.iter().filter_map(|index| self.loaded.heads.get(*index));
+        let anchored: u64 = heads.map(|head| u64::from(head.tokens)).sum();
+        let fixed = u64::from(account.system) + u64::from(account.tools) + anchored + LEAST_SUMMARY;
+        let room = (usable * (100 - FREE_PERCENT) / 100).saturating_sub(fixed);
+        settings.keep_recent_tokens.min(u32::try_from(room).unwrap_or(u32::MAX))
+    }
+
+    /// The summary by rules alone, and what the context is with it.
+    async fn written(
+        &self,
+        material: &Material,
+        tightness: Tightness,
+        mut decision: Decision,
+    ) -> Result<std::result::Result<Fitted, Reason>> {
+        decision.replaced_tokens = decision.replaced_tokens.min(self.most_replaced(&decision, tightness));
+        decision.tasks = with_previous(decision.tasks, decision.outline.previous.as_ref());
+        let requested = self.request.strategy.unwrap_or(self.settings.strategy);
+        let newest = self.head.state.newest.as_ref().map(|newest| newest.id);
+        let basis = Basis { leaf_id: self.head.row.leaf_id, newest };
+        let work = Box::new(work(self.tenant, &self.row, material, requested, basis, decision));
+        let (work, outcome) = tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
+        let weighed = weigh(&self.head, &work, &draft(&work, &outcome), Worth::NoGrowth);
+        Ok(match weighed.refused {
+            Some(reason) => Err(reason),
+            None => {
+                let (tokens, _) = weighed.state.account.tokens(self.head.settings.estimator);
+                Ok(Fitted { work, outcome, tokens })
+            }
+        })
+    }
+
+    /// The span that the summary is measured by: it takes what the rest of the new context leaves.
+    fn most_replaced(&self, decision: &Decision, tightness: Tightness) -> u64 {
+        let mut state = self.head.state.clone();
+        let outline = &decision.outline;
+        let bare = CompactionRecord { elisions: outline.elisions.clone(), ..CompactionRecord::default() };
+        rebase(&mut state, outline, &bare);
+        let (rest, _) = state.account.tokens(self.settings.estimator);
+        let window = u64::from(self.head.settings.context_window);
+        let room = match tightness {
+            Tightness::Bare => 0,
+            _ => self.head.state.account.estimate_of(window.saturating_sub(rest), self.settings.estimator),
+        };
+        Allowance::most_replaced(room.saturating_sub(LEAST_SUMMARY))
+    }
+}
+
+/// An earlier summary that no task would update goes on whole: what must fit has it condensed too.
+fn with_previous(mut tasks: Vec<SummaryTask>, record: Option<&CompactionRecord>) -> Vec<SummaryTask> {
+    let previous = record.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
+    let is_told = tasks.iter().any(|task| task.part == SummaryPart::History);
+    if let (Some(first), Some(previous), false) = (tasks.first().cloned(), previous, is_told) {
+        let task =
+            SummaryTask { part: SummaryPart::History, previous: Some(previous), messages: Arc::default(), ..first };
+        tasks.insert(0, task);
+    }
+    tasks
+}
+
+/// The summary, by rules alone.
+pub(super) fn write(work: Box<Work>) -> (Box<Work>, SummaryOutcome) {
+    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
+    let builtin = !work.summary_tasks.is_empty();
+    let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
+    let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
+    for task in &work.summary_tasks {
+        let most = allowance.share(task.part, work.summary_tasks.len());
+        let mut task = task.clone();
+        task.max_output_tokens = task.max_output_tokens.min(most);
+        let text = Some(builtin::summarise(&task));
+        match task.part {
+            SummaryPart::TurnPrefix => outcome.turn_prefix = text,
+            SummaryPart::History | SummaryPart::Branch => outcome.history = text,
+        }
+    }
+    (work, outcome)
+}

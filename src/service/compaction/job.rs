@@ -1,0 +1,126 @@
+//! A compaction job: what is asked for, its state, and what clients see of it.
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::compaction::result::CompactionResult;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::core::error::Result;
+
+/// A job that an append started or, where it was prepared ahead, carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CompactionRef {
+    pub id: Uuid,
+    pub status: Status,
+    pub trigger: Trigger,
+}
+
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($variant),+ }
+
+        impl $name {
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            pub fn parse(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+words!(Status {
+    Queued = "queued",
+    Running = "running",
+    Succeeded = "succeeded",
+    Failed = "failed",
+    Cancelled = "cancelled",
+    Skipped = "skipped",
+});
+
+words!(Trigger { Manual = "manual", Auto = "auto", Ahead = "ahead", Chapter = "chapter", Overflow = "overflow" });
+
+/// A compaction job.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Compaction {
+    pub id: Uuid,
+    pub session_id: Uuid,
+    pub status: Status,
+    pub trigger: Trigger,
+    pub strategy: Strategy,
+    pub attempts: i32,
+    /// What went wrong last, for people; null otherwise.
+    pub error: Option<String>,
+    pub result: Option<CompactionResult>,
+    pub created_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub reverted_at: Option<DateTime<Utc>>,
+    /// Its summary is written and waits for the context to turn red; the status is `running` meanwhile.
+    pub prepared: bool,
+    /// How full the window was: when it was started, or once it is committed, right before.
+    pub snapshot_before: Option<Snapshot>,
+    /// How full the window was right after it was committed.
+    pub snapshot_after: Option<Snapshot>,
+}
+
+/// What a compact call asks for; stored with the job.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactRequest {
+    pub strategy: Option<Strategy>,
+    pub focus_topic: Option<String>,
+    pub instructions: Option<String>,
+    /// Passes the anti-thrash guard.
+    pub force: bool,
+    /// Wait until no call is open and an answer is the newest message.
+    pub at_turn_end: bool,
+    /// Bind to a prepared plan: 409 unless this is the leaf.
+    pub expected_leaf_id: Option<Uuid>,
+    /// The caller's own summary: no model is asked.
+    pub summary: Option<String>,
+    pub first_kept_entry_id: Option<Uuid>,
+    pub details: Option<Value>,
+    /// Settings for this compaction only.
+    pub settings: Map<String, Value>,
+}
+
+impl CompactRequest {
+    /// Asks for nothing that a compaction started by itself would not do.
+    pub(super) fn is_plain(&self, strategy: Strategy) -> bool {
+        self.strategy.is_none_or(|asked| asked == strategy)
+            && self.focus_topic.is_none()
+            && self.instructions.is_none()
+            && self.summary.is_none()
+            && self.first_kept_entry_id.is_none()
+            && self.settings.is_empty()
+    }
+
+    /// The request's settings: its own fields win over its `settings`.
+    pub(crate) fn patch(&self) -> Map<String, Value> {
+        let mut patch = self.settings.clone();
+        for (name, value) in [("focus_topic", &self.focus_topic), ("instructions", &self.instructions)] {
+            if let Some(text) = value {
+                patch.insert(name.to_owned(), Value::String(text.clone()));
+            }
+        }
+        patch
+    }
+}
+
+/// The API's word for a unit variant.
+pub(super) fn word<T: Serialize>(value: &T) -> Result<String> {
+    match serde_json::to_value(value).context("a word")? {
+        Value::String(word) => Ok(word),
+        other => Err(anyhow::anyhow!("{other} is no word").into()),
+    }
+}

@@ -1,0 +1,396 @@
+//! Preparing: what a compaction would do, without doing it.
+
+pub(crate) mod standing;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::compaction::mask;
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::context::view::item_tokens;
+use crate::domain::model::json;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::{FileTool, Settings, merge_patch};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::tokens::accounting::{FillState, fill_state};
+use crate::domain::tokens::prices::{Price, Prices};
+use crate::service::compaction::selection::Planning;
+use crate::service::compaction::work::stages::Material;
+use crate::service::compaction::{CompactRequest, Foreseen, Trigger};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::{Head, SessionState};
+use crate::service::core::long_reads::LONG_READ;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::service::path::entries::message_of;
+use crate::service::path::file_lists::own_file_lists;
+use crate::service::path::file_lists::seeded_files;
+use crate::service::path::view::standpoint;
+use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::store::compactions;
+use crate::store::entries::StoredEntry;
+
+#[derive(Debug, Clone, Default)]
+pub struct PrepareRequest {
+    pub leaf_id: Option<Uuid>,
+    /// Settings for this call only.
+    pub settings: Map<String, Value>,
+    pub include_messages: bool,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Prepared {
+    pub possible: bool,
+    pub reason: Option<Reason>,
+    /// Whether the session compacts by itself; a call compacts in any case.
+    pub enabled: bool,
+    pub preparation: Option<Preparation>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Preparation {
+    pub leaf_id: Option<Uuid>,
+    pub first_kept_entry_id: Option<Uuid>,
+    pub messages_to_summarize: Vec<PlannedMessage>,
+    pub turn_prefix_messages: Vec<PlannedMessage>,
+    pub anchor_entry_ids: Vec<Uuid>,
+    pub is_split_turn: bool,
+    pub tokens_before: u64,
+    pub tokens_to_summarize: u64,
+    pub tokens_kept: u64,
+    pub previous_summary: Option<String>,
+    pub file_ops: FileOpsView,
+    pub mask: MaskForecast,
+    pub estimate: Estimate,
+    pub settings: Settings,
+}
+
+/// An entry id, or with `include_messages` the message too.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum PlannedMessage {
+    Id(Uuid),
+    Message {
+        entry_id: Uuid,
+        #[schema(value_type = Object)]
+        message: Value,
+    },
+}
+
+/// Sorted paths by what was done to them.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub struct FileOpsView {
+    pub read: Vec<String>,
+    pub written: Vec<String>,
+    pub edited: Vec<String>,
+}
+
+/// What masking alone would free, and whether that is enough to leave red.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub struct MaskForecast {
+    pub tool_results: u32,
+    pub tokens_freed: u64,
+    pub sufficient: bool,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Estimate {
+    pub tokens_after: u64,
+    pub savings_pct: f64,
+    pub summarizer_input_tokens: u64,
+    /// Null where the upstream has no price.
+    pub cost_usd: Option<f64>,
+}
+
+/// Tokens of a summary's fixed parts (framing, file lists, headings), for forecasts only.
+const SUMMARY_FRAME_TOKENS: u64 = 200;
+/// How much smaller than its span a summary is expected to be, for forecasts only.
+const SUMMARY_RATIO: u64 = 10;
+
+impl Service {
+    /// Plans a compaction. Asks no model and changes nothing.
+    pub async fn prepare(&self, tenant: Tenant, session_id: Uuid, request: PrepareRequest) -> Result<Prepared> {
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let length = if request.leaf_id.is_some() { head.row.entry_count } else { head.view_length() };
+        // The turn is for all of it: what is foreseen is read through connections of its own.
+        let _turn = if length > LONG_READ { Some(self.turn(tenant).await?) } else { None };
+        let mut connection = self.pool().acquire().await?;
+        let settings = if request.settings.is_empty() {
+            (*head.settings).clone()
+        } else {
+            let settings = self.session_settings(&mut connection, tenant, session_id, &request.settings).await?;
+            self.check_named(&mut connection, tenant, session_id, &head.settings, &request.settings).await?;
+            settings
+        };
+        let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
+        // One that is prepared and waits gives way to a call.
+        let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
+        let material = call_material(&mut connection, tenant, &from, state, settings).await?;
+        let standing =
+            Head { state: material.state.clone(), settings: Arc::new(material.settings.clone()), ..head.clone() };
+        let foreseen = self.foresee(connection, tenant, standing, &from, material.clone()).await?;
+        let Material { state, settings, .. } = &*material;
+        // In the order in which a call would find them.
+        let reason = match &foreseen {
+            _ if live => Some(Reason::InProgress),
+            Err(Reason::FixedOverhead) => Some(Reason::FixedOverhead),
+            foreseen => held_back(state, settings).or(foreseen.as_ref().err().copied()),
+        };
+        let preparation = match foreseen {
+            Ok(foreseen) => {
+                let leaf_id = request.leaf_id.or(head.row.leaf_id);
+                let mut connection = self.pool().acquire().await?;
+                let price = summariser_price(&self.options().prices, settings);
+                let forecast = Forecast::of(&material, price, Some(foreseen));
+                Some(forecast.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
+            }
+            Err(_) => None,
+        };
+        Ok(Prepared { possible: reason.is_none(), reason, enabled: settings.enabled, preparation })
+    }
+
+    /// What [`Service::prepare`] shows, messages included, of a compaction that is planned already.
+    pub(crate) async fn preparation(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        leaf_id: Option<Uuid>,
+        material: &Material,
+    ) -> Result<Option<Preparation>> {
+        if material.plan.is_err() {
+            return Ok(None);
+        }
+        let price = summariser_price(&self.options().prices, &material.settings);
+        let forecast = Forecast::of(material, price, None);
+        forecast.show(connection, tenant, leaf_id, true).await.map(Some)
+    }
+
+    /// The session's settings with a patch for one call.
+    pub(crate) async fn session_settings(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+        patch: &Map<String, Value>,
+    ) -> Result<Settings> {
+        let found = crate::store::sessions::head(&mut *connection, tenant.0, session_id)
+            .await?
+            .ok_or(ServiceError::NotFound("session"))?;
+        let merged = merge_patch(&json::parse_object(&found.settings), patch);
+        self.inner.resolve_map(&merged, found.model.as_deref())
+    }
+}
+
+/// What a plain call to compact would be decided from.
+async fn call_material(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: &Standpoint,
+    state: SessionState,
+    settings: Settings,
+) -> Result<Arc<Material>> {
+    let loaded = view::load_view(connection, tenant, from, Read::Heads).await?;
+    let asked = Planning {
+        loaded: &loaded,
+        state: &state,
+        settings: &settings,
+        strategy: settings.strategy,
+        automatic: false,
+        again: state.account.exceeds_window(&settings),
+    };
+    let plan = asked.plan(connection, tenant, None).await?;
+    let newest_from = asked.newest_from();
+    let (strategy, trigger, request) = (settings.strategy, Trigger::Manual, CompactRequest::default());
+    Ok(Arc::new(Material { loaded, plan, newest_from, state, settings, request, trigger, strategy }))
+}
+
+fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
+    let (tokens, _) = state.account.tokens(settings.estimator);
+    let admitted = state.guard.clone().admit(tokens, state.messages, settings);
+    (!admitted).then_some(Reason::AntiThrash)
+}
+
+/// What a forecast takes from the span's items.
+struct SpanItems {
+    file_tools: BTreeMap<String, FileTool>,
+    files: FileOps,
+    open_file: OpenFile,
+    /// By entry; `None`: the messages are not asked for.
+    messages: Option<HashMap<Uuid, Value>>,
+}
+
+impl SpanItems {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        self.files.note(&message, FileTable::new(&self.file_tools), &mut self.open_file);
+        own_file_lists(stored).iter().for_each(|lists| self.files.seed(lists));
+        if let Some(messages) = &mut self.messages {
+            messages.insert(stored.entry.head.id, serde_json::to_value(&message).unwrap_or(Value::Null));
+        }
+        Ok(())
+    }
+}
+
+struct Forecast<'a> {
+    loaded: &'a Loaded,
+    state: &'a SessionState,
+    settings: &'a Settings,
+    /// What is replaced and what stays; `None` where results and arguments are only shown shorter.
+    plan: Option<&'a Plan>,
+    /// Of the summariser; `None`: not known.
+    price: Option<Price>,
+    /// What it comes to; `None` where that is not worked out.
+    foreseen: Option<Foreseen>,
+}
+
+/// Only these strategies ask a model.
+fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
+    match settings.strategy {
+        Strategy::Auto | Strategy::LlmSummarize => prices.of_upstream(settings.upstream.as_deref()),
+        _ => Some(Price::default()),
+    }
+}
+
+impl<'a> Forecast<'a> {
+    fn of(material: &'a Material, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
+        let Material { loaded, state, settings, plan, .. } = material;
+        let elides = foreseen.as_ref().is_some_and(|foreseen| foreseen.elides_only);
+        let plan = plan.as_ref().ok().filter(|_| !elides);
+        Forecast { loaded, state, settings, plan, price, foreseen }
+    }
+
+    /// Ids of what stays before the cut.
+    fn anchors(&self) -> Vec<Uuid> {
+        match (self.plan, &self.foreseen) {
+            (Some(plan), _) => {
+                plan.anchors.iter().filter_map(|index| self.loaded.heads.get(*index)).map(|head| head.id).collect()
+            }
+            (None, Some(foreseen)) => foreseen.anchors.clone(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn first_kept(&self) -> Option<Uuid> {
+        match self.plan {
+            Some(plan) => self.loaded.heads.get(plan.first_kept).map(|head| head.id),
+            None => self.foreseen.as_ref().map(|foreseen| foreseen.first_kept),
+        }
+    }
+
+    /// Of all messages that are shown, where none is replaced.
+    fn tokens_kept(&self) -> u64 {
+        match self.plan {
+            Some(plan) => plan.tokens_kept,
+            None => self.loaded.view().iter().map(|item| item_tokens(&self.loaded.heads, item)).sum(),
+        }
+    }
+
+    async fn show(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        leaf_id: Option<Uuid>,
+        include_messages: bool,
+    ) -> Result<Preparation> {
+        let (history, prefix) = self.plan.map_or((&[][..], &[][..]), |plan| (&plan.history[..], &plan.turn_prefix[..]));
+        let span: Vec<usize> = history.iter().chain(prefix).copied().collect();
+        let items = self.read(connection, tenant, &span, include_messages).await?;
+        let (ops, mut messages) = (items.files, items.messages.unwrap_or_default());
+        let mut planned = |indexes: &[usize]| -> Vec<PlannedMessage> {
+            let show = |index: &usize| {
+                let entry_id = self.loaded.heads[*index].id;
+                match messages.remove(&entry_id) {
+                    Some(message) => PlannedMessage::Message { entry_id, message },
+                    None => PlannedMessage::Id(entry_id),
+                }
+            };
+            indexes.iter().map(show).collect()
+        };
+        let record = self.loaded.record();
+        let (tokens_before, _) = self.state.account.tokens(self.settings.estimator);
+        Ok(Preparation {
+            leaf_id,
+            first_kept_entry_id: self.first_kept(),
+            messages_to_summarize: planned(history),
+            turn_prefix_messages: planned(prefix),
+            anchor_entry_ids: self.anchors(),
+            is_split_turn: !prefix.is_empty(),
+            tokens_before,
+            tokens_to_summarize: self.plan.map_or(0, |plan| plan.tokens_to_summarize),
+            tokens_kept: self.tokens_kept(),
+            previous_summary: record.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone())),
+            file_ops: FileOpsView {
+                read: ops.read.into_iter().collect(),
+                written: ops.written.into_iter().collect(),
+                edited: ops.edited.into_iter().collect(),
+            },
+            mask: self.mask(),
+            estimate: self.estimate(tokens_before),
+            settings: self.settings.clone(),
+        })
+    }
+
+    async fn read(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        indexes: &[usize],
+        include_messages: bool,
+    ) -> Result<SpanItems> {
+        let segments = crate::store::path::join(indexes.iter().map(|index| self.loaded.segment(*index)));
+        let items = SpanItems {
+            file_tools: self.settings.file_tools.clone(),
+            files: seeded_files(self.loaded),
+            open_file: OpenFile::default(),
+            messages: include_messages.then(HashMap::new),
+        };
+        if include_messages {
+            return batches::fold(connection, tenant, &segments, items, SpanItems::take).await;
+        }
+        // Files are told from calls alone.
+        batches::fold_calls(connection, tenant, &segments, items, SpanItems::take).await
+    }
+
+    fn mask(&self) -> MaskForecast {
+        let plan = mask::plan(&self.loaded.view(), &self.loaded.heads, self.settings);
+        let left = self.state.account.tokens_without(plan.tokens_freed, self.settings.estimator);
+        MaskForecast {
+            tool_results: plan.results,
+            tokens_freed: plan.tokens_freed,
+            sufficient: plan.results > 0 && fill_state(left, self.settings) != FillState::Red,
+        }
+    }
+
+    fn estimate(&self, tokens_before: u64) -> Estimate {
+        let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+        let replaced = self.plan.map_or(0, |plan| plan.tokens_to_summarize);
+        let (after, summary) = match &self.foreseen {
+            Some(foreseen) => (foreseen.tokens_after, foreseen.summary_tokens),
+            None => self.rough(replaced, previous),
+        };
+        let after = after.min(tokens_before);
+        let summarizer_input_tokens = if self.plan.is_some() { replaced + previous } else { 0 };
+        Estimate {
+            tokens_after: after,
+            savings_pct: crate::domain::compaction::guard::savings_pct(tokens_before, after),
+            summarizer_input_tokens,
+            cost_usd: self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary)),
+        }
+    }
+
+    /// The context and the summary in it, from sizes alone.
+    fn rough(&self, replaced: u64, previous: u64) -> (u64, u64) {
+        let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
+        let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
+        let summary = (replaced / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
+        (fixed + self.tokens_kept() + summary, summary)
+    }
+}

@@ -1,0 +1,49 @@
+//! Plans on what stands of a view.
+
+use uuid::Uuid;
+
+use crate::domain::compaction::prepare::{Plan, prepare, prepare_at};
+use crate::domain::compaction::result::Reason;
+use crate::domain::context::view::NewestCompaction;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::settings::Settings;
+use crate::service::path::view::Loaded;
+
+/// The plan of a loaded view, with the caller's own cut where there is one.
+pub(crate) fn plan_on(
+    loaded: &Loaded,
+    settings: &Settings,
+    first_kept: Option<Uuid>,
+    again: bool,
+) -> std::result::Result<Plan, Reason> {
+    as_standing(loaded, again, |heads, newest| match first_kept {
+        None => prepare(heads, newest, settings),
+        Some(id) => {
+            let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;
+            prepare_at(heads, newest, settings, place)
+        }
+    })
+}
+
+/// Plans on what stands: a compaction that was taken back does not count as one just done, nor, `again`, does one that
+/// was not enough.
+pub(crate) fn as_standing<T>(
+    loaded: &Loaded,
+    again: bool,
+    plan: impl FnOnce(&[EntryHead], Option<NewestCompaction<'_>>) -> T,
+) -> T {
+    let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
+    if !reverted && !again {
+        return plan(&loaded.heads, loaded.compaction());
+    }
+    // The record stays in force; only the entry at the end must not read as "already compacted".
+    let mut heads = loaded.heads.clone();
+    while heads.last().is_some_and(|head| head.kind == EntryType::Compaction) {
+        heads.pop();
+    }
+    let compaction = loaded
+        .compaction()
+        .map(|compaction| NewestCompaction { index: compaction.index.min(heads.len()), ..compaction });
+    plan(&heads, compaction)
+}

@@ -1,0 +1,246 @@
+//! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
+
+mod load;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::fold::ShownFold;
+use crate::domain::model::json::is_default;
+use crate::domain::model::shape::OpenCalls;
+use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
+use crate::service::core::error::Result;
+use crate::service::core::tenant::Tenant;
+use crate::store::path::Leaf;
+use crate::store::sessions::HeadRow;
+
+/// Heads kept in memory, so that an append costs one statement.
+const CACHED_HEADS: u64 = 4_096;
+const CACHED_FOR: Duration = Duration::from_secs(600);
+
+/// What the service keeps of a session beside its columns, as JSON in `sessions.state`; what says nothing is left out.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionState {
+    pub account: Account,
+    #[serde(skip_serializing_if = "is_default")]
+    pub newest: Option<Newest>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub open_calls: OpenCalls,
+    pub guard: AntiThrash,
+    /// The leaf is the last entry of its branch, so that the next one goes behind it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub leaf_is_tip: bool,
+    /// Message entries on the path.
+    pub messages: u64,
+    /// After a compaction that had nothing to do: not triggered again by itself below this size.
+    #[serde(skip_serializing_if = "is_default")]
+    pub auto_retry_at: Option<u64>,
+    /// How many messages the path had when a compaction found nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing_at: Option<u64>,
+    /// A change of estimator waits to be counted.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recounting: bool,
+    /// The newest message on the path is the agent's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub answered: bool,
+    /// A compaction waits for the end of the turn.
+    #[serde(skip_serializing_if = "is_default")]
+    pub awaits_turn_end: bool,
+    /// The compaction that is prepared ahead of red.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Ahead>,
+    /// Below this size the context cannot, or is not to, be made to fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrelieved: Option<u64>,
+    /// How many messages the path had then: a new one may change that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrelieved_at: Option<u64>,
+    /// Since when the context is red.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub red_since: Option<DateTime<Utc>>,
+    /// A provider found the context too long, and neither a user nor the agent has spoken since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<OverflowTry>,
+    /// The agent has answered a chapter task: it is asked again above this size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chapters_rest: Option<u64>,
+    /// The `seq` of the first entry since the session's model was changed; 0: it never was. Whatever was signed before is
+    /// another model's.
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_since: i64,
+    /// Messages on the path that began a task.
+    #[serde(skip_serializing_if = "is_default")]
+    pub turns: u64,
+}
+
+/// A compaction that is prepared while the agent goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    pub compaction_id: Uuid,
+    /// The summary is written and kept with the compaction.
+    pub ready: bool,
+    /// Somebody waits for it: it is committed as soon as it is ready, whatever the size.
+    pub wanted: bool,
+}
+
+/// What was done about a provider's refusal of the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverflowTry {
+    /// The compaction that the retry waits for; `None`: one had landed already.
+    pub compaction_id: Option<Uuid>,
+}
+
+/// The newest compaction on the leaf's path and where its view lies, so that only the view is ever read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newest {
+    pub id: Uuid,
+    pub depth: i64,
+    /// `None`: nothing before the compaction is kept but the anchors.
+    pub first_kept_depth: Option<i64>,
+    pub anchor_depths: Vec<i64>,
+    /// The compaction takes another one back or only closes chapters, so that there may be something left to compact.
+    #[serde(default)]
+    pub is_revert: bool,
+    /// The chapters that its view shows, by place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folds: Vec<ShownFold>,
+}
+
+/// A session as far as appends, snapshots and plans need it.
+#[derive(Debug, Clone)]
+pub struct Head {
+    pub session_id: Uuid,
+    pub row: HeadRow,
+    pub state: SessionState,
+    pub settings: Arc<Settings>,
+    /// Branch 0 of a session that is no fork: its path needs no look-up.
+    pub is_fork: bool,
+    /// The model that the session's agent speaks to.
+    pub model: Option<String>,
+}
+
+impl Head {
+    pub fn snapshot(&self) -> Snapshot {
+        self.state.snapshot(&self.settings)
+    }
+
+    pub fn leaf(&self) -> Leaf {
+        Leaf { session_id: self.session_id, branch: self.row.leaf_branch, depth: self.row.leaf_depth }
+    }
+
+    /// The most entries that the context at the leaf may show.
+    pub fn view_length(&self) -> i64 {
+        let newest = self.state.newest.as_ref();
+        self.row.leaf_depth - newest.map_or(-1, |newest| newest.first_kept_depth.unwrap_or(newest.depth))
+    }
+
+    /// The leaf's path is one range of the session's own branch 0.
+    pub fn is_plain(&self) -> bool {
+        self.row.leaf_branch == 0 && !self.is_fork
+    }
+}
+
+impl SessionState {
+    pub fn snapshot(&self, settings: &Settings) -> Snapshot {
+        let mut snapshot = self.account.snapshot(settings, &self.guard, self.messages, self.recounting);
+        let rests = self.chapters_rest.is_some_and(|size| snapshot.tokens <= size);
+        // With nothing but a first task that goes on there is nothing to close.
+        let closable = self.turns > 1 || self.turn_is_closed();
+        snapshot.chapter_task.pending &= closable && !rests;
+        snapshot.should_compact &= !self.is_futile(settings);
+        snapshot
+    }
+
+    /// Whether a compaction could do nothing: there is no room for a message, one that looked found nothing, or one was
+    /// just done and the context fits.
+    fn is_futile(&self, settings: &Settings) -> bool {
+        let account = &self.account;
+        let is_fresh = |newest: &Newest| !newest.is_revert && account.path_tokens == account.base.path_tokens;
+        account.has_no_room(settings)
+            || self.nothing_at == Some(self.messages)
+            || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
+    }
+
+    /// Remembers since when the context is red.
+    pub fn note_fill(&mut self, state: FillState, now: DateTime<Utc>) {
+        let since = self.red_since.unwrap_or(now);
+        self.red_since = (state == FillState::Red).then_some(since);
+    }
+
+    /// A compaction is prepared no more.
+    pub fn forget_ahead(&mut self, compaction_id: Uuid) {
+        self.ahead = self.ahead.filter(|ahead| ahead.compaction_id != compaction_id);
+    }
+
+    /// No call is open, and the agent spoke last.
+    pub fn turn_is_closed(&self) -> bool {
+        self.open_calls.is_empty() && self.answered
+    }
+
+    /// Whether a compaction has waited for a turn that has now ended; it waits no more.
+    pub fn end_wait(&mut self) -> bool {
+        let ends = self.awaits_turn_end && self.turn_is_closed();
+        self.awaits_turn_end &= !ends;
+        ends
+    }
+
+    /// The columns that repeat what the state says, for filters and gauges.
+    pub fn write_to(&self, row: &mut HeadRow, settings: &Settings) -> Result<Snapshot> {
+        let snapshot = self.snapshot(settings);
+        row.state = serde_json::to_string(self).context("session state as JSON")?;
+        row.fill_state = fill_word(&snapshot).to_owned();
+        row.tokens = i64::try_from(snapshot.tokens).unwrap_or(i64::MAX);
+        Ok(snapshot)
+    }
+
+    pub fn read(text: &str) -> Result<SessionState> {
+        Ok(serde_json::from_str(text).context("stored session state")?)
+    }
+}
+
+fn fill_word(snapshot: &Snapshot) -> &'static str {
+    match snapshot.state {
+        FillState::Green => "green",
+        FillState::Yellow => "yellow",
+        FillState::Red => "red",
+    }
+}
+
+type Slot = Arc<Mutex<Option<Head>>>;
+
+/// Heads by session. A slot's lock orders this process's appends to one session; the version in the head guards
+/// against every other process, so a stale head costs a retry and nothing else.
+pub struct HeadCache {
+    slots: moka::sync::Cache<(Tenant, Uuid), Slot>,
+    pub(super) settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
+}
+
+impl Default for HeadCache {
+    fn default() -> HeadCache {
+        HeadCache {
+            slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
+            settings: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
+        }
+    }
+}
+
+impl HeadCache {
+    pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
+        self.slots.get_with((tenant, session_id), Slot::default)
+    }
+
+    /// Lets go of a session that is erased.
+    pub fn forget(&self, tenant: Tenant, session_id: Uuid) {
+        self.slots.invalidate(&(tenant, session_id));
+    }
+}

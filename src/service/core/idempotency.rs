@@ -1,0 +1,165 @@
+//! Requests that may be sent twice and act once.
+//!
+//! A key is not locked and then worked under: the row that says "this key is answered" is written by [`seal`] in the
+//! transaction of the effect itself. So there is no state between claim and completion that a crash could leave
+//! behind, no lease that could expire under a slow request, and no connection held beside the use case's own:
+//! either effect and answer are both there, or neither is. Of two equal requests at once the second waits on the
+//! first's row at the end of its transaction, finds the key taken, rolls back and answers what the first did.
+//!
+//! What has no effect (a refused request, a read sent by POST) is kept after the answer is made; to run it twice
+//! does no harm.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::idempotency::{self as store, Row};
+
+/// The code of the conflict that [`seal`] reports when another request took the key first.
+pub const IN_PROGRESS: &str = "idempotency_in_progress";
+
+tokio::task_local! {
+    static CURRENT: Arc<Keyed>;
+}
+
+/// A request under its key. `request_hash` tells its method, path and body from any other's.
+#[derive(Debug)]
+pub struct Keyed {
+    tenant: Tenant,
+    key: String,
+    request_hash: [u8; 32],
+    /// The session that the answer tells of: it goes with it.
+    session: Mutex<Option<Uuid>>,
+    sealed: Mutex<Option<Answer>>,
+}
+
+/// An answer as it went out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The JSON body.
+    pub body: String,
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    Nothing,
+    Answered(Answer),
+    /// The key belongs to another request.
+    Reused,
+}
+
+/// How the use case ended, in the terms of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Created,
+    Accepted,
+}
+
+impl Outcome {
+    fn status(self) -> u16 {
+        match self {
+            Outcome::Done => 200,
+            Outcome::Created => 201,
+            Outcome::Accepted => 202,
+        }
+    }
+}
+
+impl Keyed {
+    /// `session`: the one that the request names, if it does; see [`about`] for those that it does not.
+    pub fn new(tenant: Tenant, key: String, request_hash: [u8; 32], session: Option<Uuid>) -> Keyed {
+        Keyed { tenant, key, request_hash, session: Mutex::new(session), sealed: Mutex::new(None) }
+    }
+
+    fn session(&self) -> Option<Uuid> {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn row(&self, answer: &Answer) -> Row {
+        Row {
+            request_hash: self.request_hash.to_vec(),
+            status: i16::try_from(answer.status).unwrap_or(i16::MAX),
+            body: answer.body.clone(),
+        }
+    }
+
+    fn sealed(&self) -> Option<Answer> {
+        self.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Runs a request so that the use cases in it act under its key.
+pub async fn under<F: Future>(keyed: Arc<Keyed>, request: F) -> F::Output {
+    CURRENT.scope(keyed, request).await
+}
+
+/// Whether the current request came with a key, so that its effect needs a transaction to be sealed in.
+pub fn is_keyed() -> bool {
+    CURRENT.try_with(|_| ()).is_ok()
+}
+
+/// To be called by a use case whose answer tells of another session than the one in the request's path, as soon as it is
+/// known and before [`seal`]: when that session is erased, so is the answer.
+pub fn about(session_id: Uuid) {
+    let _ = CURRENT.try_with(|keyed| {
+        *keyed.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session_id);
+    });
+}
+
+/// To be called by every use case that changes something, as the last statement before its commit, with what it
+/// will return. Does nothing for a request without a key. An error means that an equal request was faster: the
+/// transaction must be rolled back.
+pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl Serialize) -> Result<()> {
+    let Ok(keyed) = CURRENT.try_with(Arc::clone) else { return Ok(()) };
+    let body = serde_json::to_string(answer).map_err(anyhow::Error::from)?;
+    let answer = Answer { status: outcome.status(), body };
+    let row = keyed.row(&answer);
+    if !store::insert(connection, keyed.tenant.0, &keyed.key, keyed.session(), &row, clock::now()).await? {
+        let detail = "a request with this idempotency key is being answered".to_owned();
+        return Err(ServiceError::Conflict { code: IN_PROGRESS, detail });
+    }
+    *keyed.sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+    Ok(())
+}
+
+impl Service {
+    pub async fn known_answer(&self, keyed: &Keyed) -> Result<Known> {
+        let row = store::get(self.pool(), keyed.tenant.0, &keyed.key).await?;
+        Ok(match row {
+            None => Known::Nothing,
+            Some(row) if row.request_hash != keyed.request_hash => Known::Reused,
+            Some(row) => Known::Answered(Answer { status: u16::try_from(row.status).unwrap_or(500), body: row.body }),
+        })
+    }
+
+    /// Keeps what the client is about to be told, where that is more than what was sealed with the effect
+    /// (a context that came with an append, the end of a compaction that was waited for).
+    pub async fn keep_answer(&self, keyed: &Keyed, answer: &Answer) -> Result<()> {
+        let row = keyed.row(answer);
+        match keyed.sealed() {
+            Some(sealed) if sealed == *answer => {}
+            Some(_) => store::replace(self.pool(), keyed.tenant.0, &keyed.key, &row).await?,
+            None => {
+                let (tenant, key) = (keyed.tenant.0, &keyed.key);
+                store::insert(self.pool(), tenant, key, keyed.session(), &row, clock::now()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets keys older than `age`; returns how many.
+    pub async fn purge_idempotency_keys(&self, age: Duration) -> Result<u64> {
+        Ok(store::purge(self.pool(), clock::now() - age).await?)
+    }
+}

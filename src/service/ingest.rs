@@ -1,0 +1,4 @@
+//! Taking in what was said: appends, and whole transcripts of which the new part is appended.
+
+pub mod append;
+pub mod transcript;

@@ -1,0 +1,148 @@
+//! From the items of a request to read, counted and linked ones; nothing here touches the database.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::domain::format::{self, pi};
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::model::item::Item;
+use crate::domain::model::json;
+use crate::domain::model::message::Role;
+use crate::domain::model::usage::ReportedUsage;
+use crate::domain::settings::{Estimator, Settings};
+use crate::domain::tokens::{self, Counted};
+use crate::service::core::error::{FieldError, Result, ServiceError};
+use crate::service::core::offload::offload;
+use crate::service::ingest::append::Append;
+
+/// One item, read.
+#[derive(Debug, Clone)]
+pub struct ReadItem {
+    pub item: Item,
+    pub counted: Counted,
+    pub raw: String,
+    pub source_id: Option<String>,
+    pub parent: Parent,
+    /// The parent that a pi entry names and that can't be its parent.
+    pub lost_parent: Option<String>,
+    /// The head of a pi file: the entries that have no parent in the file go under it.
+    pub is_header: bool,
+    /// The context size that the provider reported with it.
+    pub usage: Option<u64>,
+    /// A pi label: the source id of the entry that it is for, and its text; none clears.
+    pub label: Option<(String, Option<String>)>,
+    /// What an imported compaction says; its first kept entry is still a source id.
+    pub record: Option<CompactionRecord>,
+}
+
+/// Which entry an item goes under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parent {
+    /// The item before it; the append's parent for the first one.
+    Previous,
+    /// The start of a file: the header of the file where there is one, else no parent.
+    Root,
+    /// The entry that came with this id.
+    Source(String),
+}
+
+/// Reads and counts all items.
+///
+/// # Errors
+/// `Invalid` with pointers `/items/{n}…` and `/usage…`.
+pub async fn read(append: Arc<Append>, settings: Arc<Settings>) -> Result<Vec<ReadItem>> {
+    let bytes = append.items.iter().map(|item| item.get().len()).sum();
+    offload(bytes, move || read_all(&append, settings.estimator)).await?
+}
+
+fn read_all(append: &Append, estimator: Estimator) -> Result<Vec<ReadItem>> {
+    let mut errors = Vec::new();
+    let mut items = Vec::with_capacity(append.items.len());
+    for (n, raw) in append.items.iter().enumerate() {
+        match format::accept(append.format, raw.get()) {
+            Ok(item) => items.push(read_one(item, append.format, raw.get(), estimator)),
+            Err(error) => {
+                errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
+            }
+        }
+    }
+    if !errors.is_empty() {
+        return Err(ServiceError::Invalid(errors));
+    }
+    if append.format == Format::Pi {
+        link_pi(append, &mut items)?;
+    }
+    report_usage(append, &mut items)?;
+    Ok(items)
+}
+
+fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> ReadItem {
+    let counted = match &item.message {
+        Some(message) if item.kind.holds_message() => tokens::count_item(estimator, format, raw, message),
+        _ => Counted { total: 0, results: Vec::new() },
+    };
+    let trusted = item.stop.is_none_or(|stop| !stop.spoils_usage());
+    let usage = item.usage.filter(|_| trusted).map(|usage| usage.context_tokens()).filter(|tokens| *tokens > 0);
+    ReadItem {
+        source_id: item.source_id.clone(),
+        parent: Parent::Previous,
+        lost_parent: None,
+        is_header: false,
+        usage,
+        label: None,
+        record: None,
+        raw: raw.to_owned(),
+        counted,
+        item,
+    }
+}
+
+/// Takes the tree of a pi file over, migrating versions 1 and 2 as pi does.
+fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
+    let values: Vec<Value> = append
+        .items
+        .iter()
+        .map(|raw| json::parse_lenient(raw.get()))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|error| ServiceError::invalid("/items", error.to_string()))?;
+    let links = pi::link(&values).map_err(|error| {
+        ServiceError::invalid(format!("/items/{}{}", error.index, error.error.pointer), error.error.detail)
+    })?;
+    for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
+        item.source_id = link.source_id;
+        item.lost_parent = link.lost_parent;
+        item.is_header = value.get("type").and_then(Value::as_str) == Some("session");
+        item.parent = match link.parent {
+            _ if item.is_header => Parent::Root,
+            None => Parent::Previous,
+            Some(None) => Parent::Root,
+            Some(Some(id)) => Parent::Source(id),
+        };
+        item.label = pi::label(value);
+        if item.item.kind == EntryType::Compaction {
+            item.record = pi::compaction_record(value);
+            if let (Some(record), Some(first_kept)) = (&mut item.record, link.first_kept) {
+                record.first_kept_entry_id = first_kept;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts the usage of the request on the newest answer in it.
+fn report_usage(append: &Append, items: &mut [ReadItem]) -> Result<()> {
+    let Some(usage) = &append.usage else { return Ok(()) };
+    let usage = ReportedUsage::parse(usage)
+        .map_err(|error| ServiceError::invalid(format!("/usage{}", error.pointer), error.detail))?;
+    let answer = items
+        .iter_mut()
+        .rev()
+        .find(|item| item.item.message.as_ref().is_some_and(|message| message.role == Role::Assistant));
+    if let Some(answer) = answer.filter(|answer| answer.item.stop.is_none_or(|stop| !stop.spoils_usage())) {
+        answer.usage = Some(usage.context_tokens()).filter(|tokens| *tokens > 0);
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What an append asks for and what it answers.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::model::format::Format;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::CompactionRef;
+use crate::service::ingest::append::overflow::Overflow;
+
+/// What is appended. All items land, in order, or none.
+#[derive(Debug, Clone)]
+pub struct Append {
+    pub format: Format,
+    pub items: Vec<Box<RawValue>>,
+    /// The entry to append under; the leaf when absent.
+    pub parent_id: Option<Uuid>,
+    /// Refuse unless this is the leaf; `Some(None)`: unless the session is empty.
+    pub expected_leaf_id: Option<Option<Uuid>>,
+    /// The provider's own usage object for the newest answer.
+    pub usage: Option<Value>,
+    /// The text of a failed model call.
+    pub provider_error: Option<String>,
+}
+
+/// What an append did.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Appended {
+    pub entries: Vec<AppendedEntry>,
+    pub leaf_id: Option<Uuid>,
+    pub snapshot: Snapshot,
+    /// The compaction that this append started, or committed where it was prepared ahead, if any.
+    pub compaction: Option<CompactionRef>,
+    pub warnings: Vec<Warning>,
+    /// What follows from `provider_error`; only where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AppendedEntry {
+    pub id: Uuid,
+    pub source_id: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub role: Option<&'static str>,
+    pub tokens: u32,
+}
+
+/// Something about an accepted item that the client should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Warning {
+    /// A stable word: `orphan_tool_result`, `usage_ignored`, `unknown_parent`, `not_shown`.
+    pub code: &'static str,
+    /// Pointer to the item in the request.
+    pub pointer: String,
+    pub detail: String,
+}

@@ -1,0 +1,441 @@
+//! From read items to rows: where each entry goes and what the head is afterwards.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::chapter::starts_task;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::settings::Settings;
+use crate::domain::tokens;
+use crate::service::core::clock;
+use crate::service::core::error::{FieldError, Result, ServiceError};
+use crate::service::core::head::{Head, SessionState};
+use crate::service::core::tenant::Tenant;
+use crate::service::ingest::append::items::{Parent, ReadItem};
+use crate::service::ingest::append::{Append, Warning};
+use crate::service::path::view::{self, Read};
+use crate::store::entries::{self, NewBranch, NewEntry};
+use crate::store::path::{self, Leaf};
+use crate::store::sessions::HeadRow;
+
+/// Rows to write and the head as it is afterwards.
+pub struct Planned {
+    pub entries: Vec<NewEntry>,
+    pub branches: Vec<NewBranch>,
+    pub row: HeadRow,
+    pub state: SessionState,
+    pub warnings: Vec<Warning>,
+    pub labels: Vec<NewLabel>,
+    pub now: DateTime<Utc>,
+}
+
+/// A label that an appended item gives to another entry, or takes from it.
+pub struct NewLabel {
+    pub session_id: Uuid,
+    pub seq: i64,
+    pub label: Option<String>,
+}
+
+/// A place to append behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    session_id: Uuid,
+    branch: i32,
+    depth: i64,
+    id: Option<Uuid>,
+    path_tokens: i64,
+    path_result_tokens: i64,
+}
+
+pub struct Planner<'a> {
+    head: &'a Head,
+    append: &'a Append,
+    settings: &'a Settings,
+    planned: Planned,
+    /// Tips of the branches touched so far: a child of any other entry opens a branch.
+    tips: HashMap<i32, i64>,
+    /// Where the items planned so far sit, by source id.
+    here: HashMap<String, Cursor>,
+    /// The entry that the first item goes under where it names no other.
+    origin: Option<Uuid>,
+    /// An item went under another entry than the one before it: the calls open there are not known here.
+    strayed: bool,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(head: &'a Head, append: &'a Append, items: &[ReadItem]) -> Planner<'a> {
+        let mut tips = HashMap::new();
+        if head.state.leaf_is_tip {
+            tips.insert(head.row.leaf_branch, head.row.leaf_depth);
+        }
+        Planner {
+            head,
+            append,
+            settings: &head.settings,
+            planned: Planned {
+                entries: Vec::with_capacity(items.len()),
+                branches: Vec::new(),
+                row: head.row.clone(),
+                state: head.state.clone(),
+                warnings: Vec::new(),
+                labels: Vec::new(),
+                now: clock::now(),
+            },
+            tips,
+            here: HashMap::new(),
+            origin: head.row.leaf_id,
+            strayed: false,
+        }
+    }
+
+    /// Plans items that follow the leaf one by one; `None` where they need the general case.
+    pub fn linear(self, items: &[ReadItem]) -> Option<Planned> {
+        let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
+        let plain = |item: &ReadItem| {
+            let stands_alone = !matches!(item.item.kind, EntryType::Compaction | EntryType::Label);
+            item.parent == Parent::Previous && stands_alone
+        };
+        if !at_leaf || !self.head.state.leaf_is_tip || !items.iter().all(plain) {
+            return None;
+        }
+        Some(self.chain(items))
+    }
+
+    /// Plans items one behind the other from the leaf on, whatever parents they name.
+    pub fn chain(mut self, items: &[ReadItem]) -> Planned {
+        let mut cursor = self.leaf();
+        for (n, item) in items.iter().enumerate() {
+            cursor = self.push(n, item, cursor);
+        }
+        self.settle(cursor);
+        self.planned
+    }
+
+    /// Plans items with parents of their own. The state is left to be worked out from the path.
+    pub async fn tree(mut self, connection: &mut PgConnection, tenant: Tenant, items: &[ReadItem]) -> Result<Planned> {
+        let known = self.known_sources(connection, tenant, items).await?;
+        let mut cursor = self.start(connection, tenant).await?;
+        if cursor.id != self.origin {
+            self.origin = cursor.id;
+            self.planned.state.open_calls = open_calls(connection, tenant, cursor).await?;
+        }
+        let mut file_root: Option<Cursor> = None;
+        for (n, item) in items.iter().enumerate() {
+            let parent = match &item.parent {
+                Parent::Previous => cursor,
+                Parent::Root if item.is_header => self.root(),
+                Parent::Root => file_root.unwrap_or(self.root()),
+                Parent::Source(id) => match self.here.get(id).or_else(|| known.get(id)).copied() {
+                    Some(place) => place,
+                    None => {
+                        self.planned.warnings.push(lost_parent_warning(n, item, id));
+                        file_root.unwrap_or(self.root())
+                    }
+                },
+            };
+            self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| lost_parent_warning(n, item, id)));
+            self.note_tip(connection, tenant, parent).await?;
+            cursor = self.push(n, item, parent);
+            if item.is_header {
+                file_root = Some(cursor);
+            }
+            self.note_label(item, &known);
+        }
+        // Nothing to append moves nothing, wherever it was to go.
+        self.settle(if items.is_empty() { self.leaf() } else { cursor });
+        Ok(self.planned)
+    }
+
+    fn note_label(&mut self, item: &ReadItem, known: &HashMap<String, Cursor>) {
+        let Some((target, label)) = &item.label else { return };
+        let place = self.here.get(target).or_else(|| known.get(target));
+        if let Some((place, id)) = place.and_then(|place| Some((place, place.id?))) {
+            let (session_id, seq) = (place.session_id, clock::seq_of(id));
+            self.planned.labels.push(NewLabel { session_id, seq, label: label.clone() });
+        }
+    }
+
+    /// Places of stored entries that these items name; a source id that is stored already is refused.
+    async fn known_sources(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        items: &[ReadItem],
+    ) -> Result<HashMap<String, Cursor>> {
+        let mut wanted: Vec<String> = items.iter().filter_map(|item| item.source_id.clone()).collect();
+        wanted.extend(items.iter().filter_map(|item| match &item.parent {
+            Parent::Source(id) => Some(id.clone()),
+            _ => None,
+        }));
+        wanted.extend(items.iter().filter_map(|item| item.label.as_ref()).map(|(target, _)| target.clone()));
+        let linked = items.iter().any(|item| item.parent != Parent::Previous);
+        if !linked || wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let sessions = path::sessions(connection, tenant.0, self.head.session_id).await?;
+        let rows = entries::places_by_source(&mut *connection, tenant.0, &sessions, &wanted).await?;
+        let shared = path::shared_history(connection, tenant.0, self.head.session_id).await?;
+        let mut known = HashMap::new();
+        for (source_id, place) in rows {
+            let own = place.session_id == self.head.session_id;
+            if !own && !path::holds(&shared, place.session_id, place.branch, place.depth) {
+                continue;
+            }
+            known.entry(source_id).or_insert(Cursor {
+                session_id: place.session_id,
+                branch: place.branch,
+                depth: place.depth,
+                id: Some(place.id),
+                path_tokens: place.path_tokens,
+                path_result_tokens: place.path_result_tokens,
+            });
+        }
+        let twice = |(n, item): (usize, &ReadItem)| {
+            let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
+            let detail = format!("an entry with the id {id:?} is stored already");
+            Some(FieldError { pointer: format!("/items/{n}/id"), detail })
+        };
+        let errors: Vec<FieldError> = items.iter().enumerate().filter_map(twice).collect();
+        if errors.is_empty() { Ok(known) } else { Err(ServiceError::Invalid(errors)) }
+    }
+
+    fn leaf(&self) -> Cursor {
+        let row = &self.head.row;
+        Cursor {
+            session_id: self.head.session_id,
+            branch: row.leaf_branch,
+            depth: row.leaf_depth,
+            id: row.leaf_id,
+            path_tokens: self.head.state.account.path_tokens,
+            path_result_tokens: self.head.state.account.path_result_tokens,
+        }
+    }
+
+    fn root(&self) -> Cursor {
+        Cursor {
+            session_id: self.head.session_id,
+            branch: 0,
+            depth: -1,
+            id: None,
+            path_tokens: 0,
+            path_result_tokens: 0,
+        }
+    }
+
+    async fn start(&self, connection: &mut PgConnection, tenant: Tenant) -> Result<Cursor> {
+        let Some(parent) = self.append.parent_id.filter(|parent| Some(*parent) != self.head.row.leaf_id) else {
+            return Ok(self.leaf());
+        };
+        let place =
+            view::place(connection, tenant, self.head.session_id, parent).await.map_err(|error| match error {
+                ServiceError::NotFound(_) => {
+                    ServiceError::invalid("/parent_id", "no entry of this session has this id")
+                }
+                other => other,
+            })?;
+        Ok(Cursor {
+            session_id: place.session_id,
+            branch: place.branch,
+            depth: place.depth,
+            id: Some(place.id),
+            path_tokens: place.path_tokens,
+            path_result_tokens: place.path_result_tokens,
+        })
+    }
+
+    /// Learns how far the parent's branch reaches, unless this append has touched it already.
+    async fn note_tip(&mut self, connection: &mut PgConnection, tenant: Tenant, parent: Cursor) -> Result<()> {
+        if parent.session_id == self.head.session_id && !self.tips.contains_key(&parent.branch) {
+            let tip = entries::tip_depth(connection, tenant.0, parent.session_id, parent.branch).await?;
+            // A fork's branch 0 starts behind shared history, never at the root.
+            let no_root = tip < 0 && self.head.is_fork && parent.branch == 0;
+            self.tips.insert(parent.branch, if no_root { i64::MAX } else { tip });
+        }
+        Ok(())
+    }
+
+    /// Adds one entry behind `parent`, on a new branch unless the parent is the tip of its own.
+    fn push(&mut self, n: usize, item: &ReadItem, parent: Cursor) -> Cursor {
+        let own = parent.session_id == self.head.session_id;
+        let branch = if own && self.tips.get(&parent.branch) == Some(&parent.depth) {
+            parent.branch
+        } else {
+            self.open_branch(parent)
+        };
+        let seq = self.planned.row.next_seq;
+        self.planned.row.next_seq += 1;
+        self.planned.row.entry_count += 1;
+        let entry = self.entry(n, item, parent, branch, seq);
+        if item.item.kind == EntryType::Message && item.item.message.is_none() {
+            self.planned.warnings.push(not_shown_warning(n));
+        }
+        if speaks(item) {
+            self.planned.state.overflow = None;
+        }
+        let cursor = Cursor {
+            session_id: self.head.session_id,
+            branch,
+            depth: entry.head.depth,
+            id: Some(entry.head.id),
+            path_tokens: entry.head.path_tokens,
+            path_result_tokens: entry.path_result_tokens,
+        };
+        self.tips.insert(branch, cursor.depth);
+        if let Some(source_id) = &item.source_id {
+            self.here.insert(source_id.clone(), cursor);
+        }
+        self.planned.entries.push(entry);
+        cursor
+    }
+
+    fn open_branch(&mut self, parent: Cursor) -> i32 {
+        let branch = self.planned.row.next_branch;
+        self.planned.row.next_branch += 1;
+        self.planned.branches.push(NewBranch {
+            branch,
+            parent_session: parent.session_id,
+            parent_branch: parent.branch,
+            fork_depth: parent.depth,
+        });
+        branch
+    }
+
+    fn entry(&mut self, n: usize, item: &ReadItem, parent: Cursor, branch: i32, seq: i64) -> NewEntry {
+        if self.planned.entries.last().map_or(self.origin, |last| Some(last.head.id)) != parent.id {
+            self.strayed = true;
+            self.planned.state.open_calls = OpenCalls::default();
+        }
+        let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
+        let orphans = self.planned.state.open_calls.apply(seq, &shape);
+        if !self.strayed {
+            self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(n, &id)));
+        }
+        let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
+        let tokens = item.counted.total;
+        let results: i64 = item.counted.results.iter().map(|tokens| i64::from(*tokens)).sum();
+        let head = EntryHead {
+            id: clock::entry_id(self.planned.now, seq),
+            seq,
+            depth: parent.depth + 1,
+            kind: item.item.kind,
+            role,
+            tokens,
+            path_tokens: parent.path_tokens + i64::from(tokens),
+            usage: item.usage.and_then(|usage| u32::try_from(usage).ok()),
+            shape,
+        };
+        let entry = NewEntry {
+            branch,
+            parent_id: parent.id,
+            path_result_tokens: parent.path_result_tokens + results,
+            source_format: self.append.format,
+            source_id: item.source_id.clone(),
+            record: self.record(item),
+            item: item.raw.clone(),
+            created_at: self.planned.now,
+            head,
+        };
+        self.account(&entry);
+        entry
+    }
+
+    fn record(&self, item: &ReadItem) -> Option<crate::domain::model::compaction::CompactionRecord> {
+        let mut record = item.record.clone()?;
+        if let Some(first_kept) = self.here.get(&record.first_kept_entry_id).and_then(|cursor| cursor.id) {
+            record.first_kept_entry_id = first_kept.to_string();
+        }
+        let summary = record.summary.as_deref().unwrap_or_default();
+        record.summary_tokens = tokens::count_text(self.settings.estimator, summary);
+        Some(record)
+    }
+
+    fn account(&mut self, entry: &NewEntry) {
+        let state = &mut self.planned.state;
+        state.account.path_tokens = entry.head.path_tokens;
+        state.account.path_result_tokens = entry.path_result_tokens;
+        state.messages += u64::from(entry.head.is_visible());
+        state.turns += u64::from(starts_task(&entry.head));
+        if entry.head.is_visible() {
+            state.answered = entry.head.role == Some(Role::Assistant);
+        }
+        if let Some(usage) = entry.head.usage {
+            state.account.report(u64::from(usage), self.settings.estimator);
+        }
+    }
+
+    /// Makes the last place the leaf.
+    fn settle(&mut self, leaf: Cursor) {
+        let own = leaf.session_id == self.head.session_id;
+        let row = &mut self.planned.row;
+        if own {
+            (row.leaf_branch, row.leaf_depth, row.leaf_id) = (leaf.branch, leaf.depth, leaf.id);
+        }
+        self.planned.state.leaf_is_tip |= !self.planned.entries.is_empty();
+        let no_answer = !self.planned.entries.iter().any(|entry| entry.head.role == Some(Role::Assistant));
+        if self.append.usage.is_some() && no_answer {
+            self.planned.warnings.push(Warning {
+                code: "usage_ignored",
+                pointer: "/usage".to_owned(),
+                detail: "usage belongs to an answer, and none of the items is one".to_owned(),
+            });
+        }
+    }
+}
+
+/// A user's message or an answer that ended well: what a failed model call is told apart from the one before by.
+fn speaks(item: &ReadItem) -> bool {
+    let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
+    let spoilt = item.item.stop.is_some_and(|stop| stop.spoils_usage());
+    match role {
+        Some(Role::User) => true,
+        Some(Role::Assistant) => !spoilt,
+        _ => false,
+    }
+}
+
+/// The calls that wait for a result at a place.
+async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: Cursor) -> Result<OpenCalls> {
+    let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
+    let path = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let mut open = OpenCalls::default();
+    for head in &path.heads {
+        open.apply(head.seq, &head.shape);
+    }
+    Ok(open)
+}
+
+/// pi has roles of extensions, which it sends to no model.
+fn not_shown_warning(n: usize) -> Warning {
+    Warning {
+        code: "not_shown",
+        pointer: format!("/items/{n}/message/role"),
+        detail: "no model is shown a message of this role; it is stored and never sent out".to_owned(),
+    }
+}
+
+/// pi reads such an entry as the root of another tree. What came before it is then no part of the leaf's path.
+fn lost_parent_warning(n: usize, item: &ReadItem, id: &str) -> Warning {
+    let why = match item.source_id.as_deref() == Some(id) {
+        true => "an entry can't be its own parent".to_owned(),
+        false => format!("no entry before it came with the id {id:?}"),
+    };
+    Warning {
+        code: "unknown_parent",
+        pointer: format!("/items/{n}/parentId"),
+        detail: format!("{why}; it is taken as a root, and its path begins with it"),
+    }
+}
+
+fn orphan_warning(n: usize, id: &str) -> Warning {
+    Warning {
+        code: "orphan_tool_result",
+        pointer: format!("/items/{n}"),
+        detail: format!("no open call on the path has the id {id:?}; the result is stored and never sent out alone"),
+    }
+}

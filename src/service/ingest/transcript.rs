@@ -1,0 +1,168 @@
+//! "Here is my whole transcript": what is new in it is appended, what is stored is recognised.
+//!
+//! Everything happens under the session's row lock, in one transaction: of two clients that post at once, the second is
+//! compared with what the first one left.
+
+mod basis;
+mod news;
+mod numbers;
+mod request;
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::service::core::acknowledgement::Proof;
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::core::head::Head;
+use crate::service::core::idempotency::{Outcome, seal};
+use crate::service::core::offload::{offload, size};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::ingest::append::Append;
+use crate::service::path::entries::{load_entry, state_at};
+use crate::service::sessions::count_fixed;
+use crate::store::sessions::{self, SessionRow};
+use basis::Posted;
+use news::{Found, News};
+
+pub use request::{Put, PutTranscript};
+
+impl Service {
+    /// Takes a whole transcript.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` with pointers into the body, also where the transcript departs before a summary of ours:
+    /// what that stands for could not be told from what was changed.
+    pub async fn put_transcript(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
+        let put = Arc::new(put);
+        let posted = Posted::read(&put).await?;
+        // Appends of this process wait for this one instead of losing a race against it.
+        let slot = self.inner.heads.slot(tenant, session_id);
+        let mut cached = slot.lock().await;
+        *cached = None;
+        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        self.set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
+        let news = self.news(&mut transaction, tenant, &head, &row, &put, Arc::new(posted)).await?;
+        let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
+        seal(&mut transaction, Outcome::Done, &answer).await?;
+        let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
+        self.commit(transaction, tenant, session_id, proof).await?;
+        self.inner.feed.touch(tenant, session_id);
+        Ok(answer)
+    }
+
+    /// Records another system prompt or other tools.
+    async fn set_fixed(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        row: &mut SessionRow,
+        head: &mut Head,
+        put: &PutTranscript,
+    ) -> Result<()> {
+        let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
+        let system = put.system.as_ref().map_or_else(|| row.system.clone(), text);
+        let tools = put.tools.as_ref().map_or_else(|| row.tools.clone(), text);
+        if (&system, &tools) == (&row.system, &row.tools) {
+            return Ok(());
+        }
+        (row.system, row.tools) = (system, tools);
+        count_fixed(&mut head.state, row, head.settings.estimator).await?;
+        head.state.write_to(&mut row.head, &head.settings)?;
+        sessions::update(&mut *connection, tenant.0, row, clock::now()).await?;
+        row.head.version += 1;
+        head.row = row.head.clone();
+        Ok(())
+    }
+
+    /// Moves the leaf where the transcript departs, and appends what is new.
+    async fn take(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        mut row: SessionRow,
+        mut head: Head,
+        put: &PutTranscript,
+        news: News,
+    ) -> Result<Put> {
+        let forked = news.departs_at.is_some();
+        if let Some(parent) = news.departs_at {
+            let target = match parent {
+                Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
+                None => None,
+            };
+            let landing = self.land(connection, tenant, &mut row, target.as_ref()).await?;
+            head.state = state_at(connection, tenant, landing.leaf, head.state).await?;
+            head.row = row.head.clone();
+            self.check_candidate(connection, tenant, &mut head).await?;
+        }
+        let matched = put.items.len() - news.items.len();
+        if news.items.is_empty() {
+            let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
+            if forked {
+                sessions::update(connection, tenant.0, &row, clock::now()).await?;
+            }
+            let leaf_id = row.head.leaf_id;
+            let (entries, warnings) = (Vec::new(), Vec::new());
+            return Ok(Put { appended: 0, matched, forked, leaf_id, snapshot, compaction: None, entries, warnings });
+        }
+        let append = Append {
+            format: put.format,
+            items: news.items,
+            parent_id: None,
+            expected_leaf_id: None,
+            usage: put.usage.clone(),
+            provider_error: None,
+        };
+        let done = self
+            .append_to(connection, tenant, &mut head, append, news.chained)
+            .await
+            .map_err(|error| news::at_posted_places(error, &news.places))?;
+        Ok(Put {
+            appended: done.entries.len(),
+            matched,
+            forked,
+            leaf_id: done.leaf_id,
+            snapshot: done.snapshot,
+            compaction: done.compaction,
+            entries: done.entries,
+            warnings: done.warnings,
+        })
+    }
+
+    async fn news(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        row: &SessionRow,
+        put: &Arc<PutTranscript>,
+        posted: Arc<Posted>,
+    ) -> Result<News> {
+        let looks_like_ours = posted.may_hold_summary || posted.may_hold_chapter();
+        if head.row.leaf_id.is_none() && (head.row.entry_count == 0 || !looks_like_ours) {
+            return Ok(News::all(put));
+        }
+        let basis = self.basis(&mut *connection, tenant, head, &posted).await?;
+        let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
+        // Taking two transcripts apart is work for a core of its own.
+        let bytes = size(&put.items) + basis.loaded.bytes();
+        let (said, items, system) = input();
+        let found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
+        let (place, error) = match found {
+            Found::News(news) => return Ok(news),
+            Found::DepartsBefore(place, error) => (place, error),
+        };
+        // Somebody may have said the summary's words, too: then the raw history stands before them.
+        let basis = self.raw_basis(connection, tenant, head, &posted).await?;
+        let bytes = size(&put.items) + basis.loaded.bytes();
+        let (said, items, system) = input();
+        let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), place));
+        quoted.await??.ok_or(error)
+    }
+}

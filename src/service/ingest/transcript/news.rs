@@ -1,0 +1,320 @@
+//! What of a posted transcript is new, and where it goes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::domain::format::write::Piece;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+use crate::domain::model::message::{Message, Role, ToolCall};
+use crate::domain::transcript::{Alignment, Original, Originals, Said, Shown, Step, text_key};
+use crate::domain::{format, transcript};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::ingest::transcript::PutTranscript;
+use crate::service::ingest::transcript::basis::{Basis, Posted};
+use crate::service::ingest::transcript::numbers::Numbers;
+use crate::service::path::entries::message_of;
+
+/// How many messages a client may leave out at the head of a context.
+const MOST_LEFT_OUT: usize = 8;
+
+/// What to append, and behind which entry.
+pub struct News {
+    pub items: Vec<Box<RawValue>>,
+    /// Where each of them was posted.
+    pub places: Vec<usize>,
+    /// The entry that the leaf has to go to first; `Some(None)`: before the first entry.
+    pub departs_at: Option<Option<Uuid>>,
+    /// The items follow one another, whatever parents they name.
+    pub chained: bool,
+}
+
+impl News {
+    /// Everything, into an empty session. A pi file keeps its tree.
+    pub fn all(put: &PutTranscript) -> News {
+        News { items: put.items.clone(), places: (0..put.items.len()).collect(), departs_at: None, chained: false }
+    }
+}
+
+/// What comparing came to.
+pub enum Found {
+    News(News),
+    /// The posted transcript holds the summary at this place, but not what its context has before it.
+    DepartsBefore(usize, ServiceError),
+}
+
+/// Compares the posted transcript with the stored one.
+pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<Found> {
+    let originals = Stored::of(basis);
+    let mut said = without_attachments(posted, &originals);
+    pass_over_system(&mut said, system);
+    let from = basis.summary.map_or(0, |summary| summary + 1);
+    if let Some(slot) = basis.summary.and_then(|summary| said.get_mut(summary)) {
+        *slot = None;
+    }
+    if let (Some(summary), Err(error)) = (basis.summary, check_before(basis, &said[..from])) {
+        return Ok(Found::DepartsBefore(summary, error));
+    }
+    let fitting = fitting(basis, &said[from..])?;
+    added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(Found::News)
+}
+
+/// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it.
+pub fn find_quoted(
+    basis: &Basis,
+    posted: &Posted,
+    put: &PutTranscript,
+    system: Option<&str>,
+    place: usize,
+) -> Result<Option<News>> {
+    let originals = Stored::of(basis);
+    let mut said = without_attachments(posted, &originals);
+    pass_over_system(&mut said, system);
+    let fitting = fitting(basis, &said)?;
+    if fitting.alignment.matched < place {
+        return Ok(None);
+    }
+    added(&fitting, &Comparison { basis, posted, put, said: &said, from: 0, originals }).map(Some)
+}
+
+/// Both sides, and what was made of the posted one.
+struct Comparison<'b> {
+    basis: &'b Basis,
+    posted: &'b Posted,
+    put: &'b PutTranscript,
+    /// What the posted items say themselves; `None`: what they say is ours.
+    said: &'b [Option<Said>],
+    /// The first of them behind the summary.
+    from: usize,
+    originals: Stored<'b>,
+}
+
+/// What the posted transcript says beyond what is stored.
+fn added(fitting: &Fitting<'_>, both: &Comparison<'_>) -> Result<News> {
+    let Comparison { basis, posted, put, said, from, originals } = both;
+    let Fitting { after, steps, shown, alignment } = fitting;
+    let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
+    let mut numbers = Numbers::of(steps, alignment, shown);
+    let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
+    for place in from + alignment.matched..put.items.len() {
+        let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
+        if basis.is_branch_summary(posted, place, departs_at.is_some()) {
+            continue;
+        }
+        let is_cut = posted.said[place].as_ref().is_some_and(|whole| is_shorter(said, whole));
+        let (said, raw) =
+            if is_cut { (said.clone(), raw.clone()) } else { numbers.taken_off(put.format, said, raw)? };
+        let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
+        match mended(&said, is_cut, stored_blocks, originals, shown) {
+            None => news.items.push(raw),
+            Some(message) if message.content.is_empty() => continue,
+            Some(message) => match written(put.format, message)? {
+                Some(item) => news.items.push(item),
+                None => continue,
+            },
+        }
+        news.places.push(place);
+    }
+    Ok(news)
+}
+
+/// The posted items without media that are only attached to what is stored.
+fn without_attachments(posted: &Posted, originals: &Stored<'_>) -> Vec<Option<Said>> {
+    let rest = |said: &Said| match said {
+        Said::Message(message) if message.role == Role::User => match transcript::attachments(message, originals) {
+            0 => Some(said.clone()),
+            own if own == message.content.len() => None,
+            own => Some(Said::Message(Message { content: message.content[own..].to_vec(), ..message.clone() })),
+        },
+        _ => Some(said.clone()),
+    };
+    posted.said.iter().map(|said| said.as_ref().and_then(rest)).collect()
+}
+
+fn is_shorter(rest: &Said, whole: &Said) -> bool {
+    matches!((rest, whole), (Said::Message(rest), Said::Message(whole)) if rest.content.len() < whole.content.len())
+}
+
+/// What the posted transcript is compared with in the end.
+struct Fitting<'b> {
+    after: &'b [usize],
+    steps: Vec<Step>,
+    shown: Shown,
+    alignment: Alignment,
+}
+
+/// The whole history, or the context that the posted transcript says more of.
+fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
+    let fit = |after: &'b [usize]| -> Result<Fitting<'b>> {
+        let (steps, shown) = (steps(basis, after)?, basis.shown(after));
+        let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
+        Ok(Fitting { after, steps, shown, alignment })
+    };
+    let mut best = fit(&basis.after)?;
+    for after in &basis.others {
+        let ends = |fitting: &Fitting<'_>| fitting.alignment.steps == fitting.steps.len();
+        if ends(&best) {
+            break;
+        }
+        let other = fit(after)?;
+        if ends(&other) || other.alignment.matched > best.alignment.matched {
+            best = other;
+        }
+    }
+    Ok(best)
+}
+
+/// The posted items without what a context begins with where it would begin with an answer otherwise.
+fn without_opening<'s>(said: &'s [Option<Said>], steps: &[Step]) -> Cow<'s, [Option<Said>]> {
+    let spoken = |said: &Said| match said {
+        Said::Message(message) if !is_system(message) => Some(message.clone()),
+        _ => None,
+    };
+    let answers = steps.iter().find_map(|step| spoken(&step.said)).is_some_and(|first| first.role != Role::User);
+    let first = said.iter().position(|said| said.as_ref().and_then(spoken).is_some());
+    let first =
+        first.filter(|place| matches!(&said[*place], Some(Said::Message(message)) if transcript::is_opening(message)));
+    match first.filter(|_| answers) {
+        None => Cow::Borrowed(said),
+        Some(place) => {
+            let mut rest = said.to_vec();
+            rest[place] = None;
+            Cow::Owned(rest)
+        }
+    }
+}
+
+/// Leading system messages that repeat the session's own system prompt: clients put it there to send it.
+fn pass_over_system(said: &mut [Option<Said>], system: Option<&str>) {
+    let Some(system) = system.and_then(|text| json::parse_lenient(text).ok()) else { return };
+    let text = match &system {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        _ => return,
+    };
+    for slot in said {
+        match slot {
+            Some(Said::Message(message)) if is_system(message) => {
+                if text_key(&message.plain_text()) == text_key(&text) {
+                    *slot = None;
+                }
+            }
+            None => {}
+            _ => return,
+        }
+    }
+}
+
+fn is_system(message: &Message) -> bool {
+    matches!(message.role, Role::System | Role::Developer)
+}
+
+/// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
+/// Clients put system messages of their own there, and leave out the first of ours.
+fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
+    let shown = basis.shown(&[]);
+    let steps = steps(basis, &basis.before)?;
+    let own = |said: &Option<Said>| said.clone().filter(|said| !shown.is_chapter(said));
+    let whole: Vec<Option<Said>> = said.iter().map(own).collect();
+    let is_spoken = |said: &Said| !matches!(said, Said::Message(message) if is_system(message));
+    let spoken: Vec<Option<Said>> = whole.iter().map(|said| said.clone().filter(is_spoken)).collect();
+    let says = |start: usize, said: &[Option<Said>]| {
+        let steps = steps.get(start..).unwrap_or_default();
+        transcript::align(steps, &without_opening(said, steps), &shown).matched == said.len()
+    };
+    if says(0, &whole) || (0..=steps.len().min(MOST_LEFT_OUT)).any(|start| says(start, &spoken)) {
+        return Ok(());
+    }
+    let place = transcript::align(&steps, &spoken, &shown).matched;
+    let detail = "departs from the stored history before the summary; post the raw transcript to edit it";
+    Err(ServiceError::invalid(format!("/items/{place}"), detail))
+}
+
+fn steps(basis: &Basis, places: &[usize]) -> Result<Vec<Step>> {
+    places.iter().map(|at| basis.step(*at)).collect()
+}
+
+/// Where the stored calls and results are, by id.
+struct Stored<'b> {
+    basis: &'b Basis,
+    calls: HashMap<&'b str, usize>,
+    results: HashMap<&'b str, usize>,
+}
+
+impl<'b> Stored<'b> {
+    fn of(basis: &'b Basis) -> Stored<'b> {
+        let (mut calls, mut results) = (HashMap::new(), HashMap::new());
+        for (at, head) in basis.loaded.heads.iter().enumerate() {
+            calls.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), at)));
+            results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
+        }
+        Stored { basis, calls, results }
+    }
+
+    fn message(&self, place: Option<&usize>) -> Option<Message> {
+        message_of(self.basis.loaded.stored.get(*place?)?).ok()?
+    }
+}
+
+impl Originals for Stored<'_> {
+    fn call(&self, id: &str) -> Option<ToolCall> {
+        self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
+    }
+
+    fn result(&self, id: &str) -> Option<Original> {
+        let at = *self.results.get(id)?;
+        let result = self.message(Some(&at))?.tool_results().find(|result| result.tool_call_id == id).cloned()?;
+        Some(Original { result, sizes: self.basis.sizes_of(at, id) })
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        let is_it = |known: &&str| transcript::is_id(id, known);
+        self.calls.contains_key(id) || self.basis.calls_elsewhere(id) || self.calls.keys().any(is_it)
+    }
+}
+
+/// What is to be stored of a message, where that is not all of it as it came.
+fn mended(said: &Said, is_cut: bool, stored_blocks: usize, originals: &Stored<'_>, shown: &Shown) -> Option<Message> {
+    let Said::Message(message) = said else { return None };
+    if stored_blocks == 0 {
+        let Some(rest) = shown.without_chapters(message) else {
+            return transcript::whole_again(message, originals).or_else(|| is_cut.then(|| message.clone()));
+        };
+        return Some(transcript::whole_again(&rest, originals).unwrap_or(rest));
+    }
+    let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
+    let holds_results =
+        content.iter().any(|block| matches!(block, crate::domain::model::message::Block::ToolResult(_)));
+    let role = if message.role == Role::Tool && !holds_results { Role::User } else { message.role };
+    let rest = Message { role, content, ..message.clone() };
+    Some(transcript::whole_again(&rest, originals).unwrap_or(rest))
+}
+
+fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {
+    let mut notes = Vec::new();
+    let pieces = [Piece::Message { entry: None, message }];
+    let item = format::write(format, &pieces, &mut notes).into_iter().next_back();
+    Ok(item.map(RawValue::from_string).transpose().context("a mended item")?)
+}
+
+/// An error about appended items says where they were posted.
+pub fn at_posted_places(error: ServiceError, places: &[usize]) -> ServiceError {
+    let ServiceError::Invalid(mut errors) = error else { return error };
+    for error in &mut errors {
+        let Some(rest) = error.pointer.strip_prefix("/items/") else { continue };
+        let (index, rest) =
+            rest.split_once('/').map_or((rest, String::new()), |(index, rest)| (index, format!("/{rest}")));
+        if let Some(place) = index.parse::<usize>().ok().and_then(|index| places.get(index)) {
+            error.pointer = format!("/items/{place}{rest}");
+        }
+    }
+    ServiceError::Invalid(errors)
+}

@@ -1,0 +1,5 @@
+//! What operators ask for: readiness, figures, keys.
+
+pub mod gauges;
+pub mod keys;
+pub mod readiness;

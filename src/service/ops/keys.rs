@@ -1,0 +1,98 @@
+//! API keys and the tenants they belong to.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::service::core::clock;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::keys;
+
+/// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.
+const PREFIX: &str = "ctxd_";
+const TENANT_DIGITS: usize = 32;
+
+/// The tenant that `--dev` works as.
+const DEV_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
+
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyRow {
+    pub tenant: String,
+    pub id: Uuid,
+    pub name: String,
+    pub created_at: DateTime<Utc>,
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+impl Service {
+    /// Creates a key for a tenant (made when new) and returns its text, shown this once only.
+    pub async fn create_key(&self, tenant_name: &str, key_name: &str) -> Result<String> {
+        let now = clock::now();
+        let mut transaction = self.pool().begin().await?;
+        let tenant = tenant_named(&mut transaction, tenant_name, now).await?;
+        let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
+        keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;
+        transaction.commit().await?;
+        Ok(text)
+    }
+
+    /// The tenant of that name, made when new: for the operator's command line only.
+    pub async fn tenant_named(&self, name: &str) -> Result<Uuid> {
+        let mut connection = self.pool().acquire().await?;
+        tenant_named(&mut connection, name, clock::now()).await
+    }
+
+    /// Every key of every tenant, without the secrets.
+    pub async fn keys(&self) -> Result<Vec<KeyRow>> {
+        let shown = |row: keys::KeyRow| KeyRow {
+            tenant: row.tenant,
+            id: row.id,
+            name: row.name,
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+        };
+        Ok(keys::all(self.pool()).await?.into_iter().map(shown).collect())
+    }
+
+    pub async fn revoke_key(&self, id: Uuid) -> Result<()> {
+        let revoked = keys::revoke(self.pool(), id, clock::now()).await?;
+        if revoked { Ok(()) } else { Err(ServiceError::NotFound("key")) }
+    }
+
+    /// The tenant of a key; `None` for an unknown or revoked one.
+    pub async fn authenticate(&self, key: &str) -> Result<Option<Tenant>> {
+        let digits = key.strip_prefix(PREFIX).and_then(|rest| rest.get(..TENANT_DIGITS));
+        let Some(tenant) = digits.and_then(|digits| Uuid::try_parse(digits).ok()) else { return Ok(None) };
+        let hash = digest(key);
+        if self.inner.known_keys.get(&hash).is_some() {
+            return Ok(Some(Tenant(tenant)));
+        }
+        if !keys::is_valid(self.pool(), tenant, &hash).await? {
+            return Ok(None);
+        }
+        self.inner.known_keys.insert(hash, ());
+        Ok(Some(Tenant(tenant)))
+    }
+
+    /// The tenant that `--dev` works as, made when it is not there.
+    pub async fn dev_tenant(&self) -> Result<Tenant> {
+        keys::insert_tenant(self.pool(), DEV_TENANT, "dev", clock::now()).await?;
+        Ok(Tenant(DEV_TENANT))
+    }
+}
+
+async fn tenant_named(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> Result<Uuid> {
+    if let Some(tenant) = keys::tenant_by_name(&mut *connection, name).await? {
+        return Ok(tenant);
+    }
+    let tenant = clock::new_id();
+    keys::insert_tenant(&mut *connection, tenant, name, now).await?;
+    Ok(tenant)
+}
+
+fn digest(key: &str) -> [u8; 32] {
+    *blake3::hash(key.as_bytes()).as_bytes()
+}

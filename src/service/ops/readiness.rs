@@ -1,0 +1,90 @@
+//! Whether the service can work: the database answers and its schema is this binary's.
+
+use std::sync::PoisonError;
+
+use tokio::time::Instant;
+
+use crate::service::core::error::Result;
+use crate::service::core::health::FULL_FOR;
+use crate::service::core::state::Service;
+use crate::store;
+
+/// Why requests can't be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// `contextd migrate` has not been run for this version.
+    SchemaOutdated,
+    /// The database takes no writes.
+    ReadOnly,
+    /// The database's disk is full.
+    StorageFull,
+}
+
+impl Service {
+    /// Asks the database; an error means that it is not reachable.
+    pub async fn readiness(&self) -> Result<Readiness> {
+        let applied: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
+            .fetch_one(self.pool())
+            .await?;
+        let latest = store::MIGRATIONS.iter().map(|migration| migration.version).max();
+        let known = &self.inner.known;
+        let is_full =
+            known.full.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < FULL_FOR);
+        let health = *known.health.borrow();
+        Ok(match health {
+            _ if applied < latest => Readiness::SchemaOutdated,
+            Health::StorageFull => Readiness::StorageFull,
+            _ if is_full => Readiness::StorageFull,
+            Health::ReadOnly => Readiness::ReadOnly,
+            Health::Fine | Health::Away | Health::Silent => Readiness::Ready,
+        })
+    }
+
+    /// To be told by whoever watches the database.
+    pub fn set_health(&self, health: Health) {
+        self.inner.known.health.send_if_modified(|known| {
+            let has_changed = *known != health;
+            if has_changed {
+                tracing::warn!(before = ?known, now = ?health, "the database's health has changed");
+            }
+            *known = health;
+            has_changed
+        });
+        if health == Health::Silent {
+            self.inner.group_commit.cut();
+        }
+    }
+
+    /// A write failed because the database's disk is full.
+    pub fn found_storage_full(&self) {
+        *self.inner.known.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// The database is at another server: nothing comes from the one before any more.
+    pub fn database_has_moved(&self) {
+        self.inner.known.moved.notify_waiters();
+        self.inner.group_commit.cut();
+    }
+
+    /// Returns when what was asked of the database by now gets no answer: it says nothing any more, or it has moved.
+    pub async fn silenced(&self) {
+        let mut health = self.inner.known.health.subscribe();
+        tokio::select! {
+            Ok(_) = health.wait_for(|health| *health == Health::Silent) => {}
+            () = self.inner.known.moved.notified() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+impl Service {
+    /// A service whose database is not there: whatever reaches it fails.
+    pub fn without_database() -> Service {
+        let pool = sqlx::postgres::PgPoolOptions::new()
+            .acquire_timeout(std::time::Duration::from_millis(200))
+            .connect_lazy("postgres://nobody@127.0.0.1:1/none")
+            .unwrap();
+        Service::new(pool, crate::service::core::state::Options::default())
+    }
+}

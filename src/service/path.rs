@@ -1,0 +1,6 @@
+//! Reading a session's path: what of it is shown, single entries, long stretches in batches.
+
+pub(crate) mod batches;
+pub mod entries;
+mod file_lists;
+pub mod view;

@@ -1,0 +1,404 @@
+//! Rebuilding: the context that a provider is sent.
+
+mod numbers;
+mod prefix;
+
+use std::collections::HashSet;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::background::at_usual_priority;
+use crate::domain::compaction::excess::{Excess, ExcessReason, FixedParts};
+use crate::domain::context::fit::fit;
+use crate::domain::context::pairing::Source;
+use crate::domain::context::view::ViewItem;
+use crate::domain::context::{pairing, thinking};
+use crate::domain::format;
+use crate::domain::format::write::{Note, Piece};
+use crate::domain::model::compaction::ElidedPart;
+use crate::domain::model::entry::EntryHead;
+use crate::domain::model::format::Format;
+use crate::domain::model::json as domain_json;
+use crate::domain::model::message::Role;
+use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
+use crate::domain::tokens::accounting::{FillState, Snapshot};
+use crate::service::compaction::{CompactionRef, Status};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::offload::{offload, size};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::store::compactions;
+use crate::store::path::Leaf;
+use numbers::{Numbers, chapter_texts};
+
+/// Which context.
+#[derive(Debug, Clone)]
+pub struct Rebuild {
+    pub format: Format,
+    /// Another leaf than the session's.
+    pub leaf_id: Option<Uuid>,
+    /// The context must fit in this many tokens.
+    pub max_tokens: Option<u64>,
+}
+
+/// A context, ready to be sent.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Context {
+    pub session_id: Uuid,
+    pub leaf_id: Option<Uuid>,
+    pub format: Format,
+    /// The system prompt that travels beside the messages, as it was given. For `anthropic`, system messages that
+    /// lead the transcript are here too.
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub system: Option<Box<RawValue>>,
+    #[schema(value_type = Vec<Object>)]
+    pub messages: Vec<Box<RawValue>>,
+    pub tokens: u64,
+    pub state: FillState,
+    /// Why the context is larger than the window, and what of it can't be compacted. Null: it fits.
+    pub exceeds_window: Option<Excess>,
+    /// The entries shown, in order.
+    pub entry_ids: Vec<Uuid>,
+    pub summary_entry_id: Option<Uuid>,
+    pub elided: Vec<Elided>,
+    /// Leading messages unchanged since the previous rebuild at this format.
+    pub stable_prefix_messages: usize,
+    pub conversion_notes: Vec<ConversionNote>,
+}
+
+/// A tool result, or the arguments of a call, shown shorter than they are; `tool-calls/{tool_call_id}` gives the whole.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Elided {
+    pub tool_call_id: String,
+    pub entry_id: Uuid,
+    pub part: ElidedPart,
+    /// Tokens of the original.
+    pub tokens: u32,
+}
+
+/// What the context says otherwise than the stored items do.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ConversionNote {
+    pub code: &'static str,
+    pub entry_id: Option<Uuid>,
+    pub detail: String,
+}
+
+/// A context of the leaf, the account of it, and the compaction that made it fit.
+#[derive(Debug)]
+pub struct Rebuilt {
+    pub context: Context,
+    pub snapshot: Snapshot,
+    pub relieved: Option<CompactionRef>,
+}
+
+/// What the settings say about how a context is written.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    thinking: Thinking,
+    /// Tasks carry their numbers.
+    numbered: bool,
+    /// The first `seq` since the session's model was changed.
+    model_since: i64,
+}
+
+impl Manner {
+    fn of(head: &Head) -> Manner {
+        Manner {
+            thinking: head.settings.thinking,
+            numbered: head.settings.chaptering_trigger.is_some(),
+            model_since: head.state.model_since,
+        }
+    }
+}
+
+/// The messages of a view, written.
+struct Written {
+    system: Option<Box<RawValue>>,
+    messages: Vec<Box<RawValue>>,
+    entry_ids: Vec<Uuid>,
+    summary_entry_id: Option<Uuid>,
+    elided: Vec<Elided>,
+    notes: Vec<ConversionNote>,
+}
+
+impl Context {
+    /// How large an answer this makes, about.
+    pub fn bytes(&self) -> usize {
+        let notes: usize = self.conversion_notes.iter().map(|note| note.detail.len() + 128).sum();
+        size(&self.messages)
+            + self.system.as_ref().map_or(0, |system| system.get().len())
+            + notes
+            + 40 * self.entry_ids.len()
+            + 160 * self.elided.len()
+            + 512
+    }
+}
+
+impl Service {
+    /// Rebuilds the context of the leaf, or of another entry.
+    ///
+    /// # Errors
+    /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
+    pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
+        Ok(self.rebuild_at(tenant, session_id, rebuild).await?.context)
+    }
+
+    /// As [`Service::rebuild`], with what the leaf is by then: making the context fit may have moved it.
+    ///
+    /// # Errors
+    /// Those of [`Service::rebuild`].
+    pub async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
+        let mut row = self.session_row(tenant, session_id).await?;
+        let mut head = self.head_of(&row)?;
+        let mut relieved = None;
+        let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
+        if is_leaf && rebuild.max_tokens.is_none() && head.needs_relief() {
+            relieved = at_usual_priority(Box::pin(self.relieve(tenant, session_id)))
+                .await?
+                .map(|relieved| relieved.compaction);
+            row = self.session_row(tenant, session_id).await?;
+            head = self.head_of(&row)?;
+        }
+        let mut reader = self.reader(tenant, if is_leaf { head.view_length() } else { head.row.entry_count }).await?;
+        let connection = reader.on()?;
+        let (from, state) = standpoint(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
+        let loaded = if state.recounting {
+            view::load_view(connection, tenant, &from, Read::Items).await?
+        } else {
+            let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
+            let estimator = head.settings.estimator;
+            let stored = self.inner.paths.load(connection, tenant, estimator, &segments).await?;
+            Loaded::new(stored, from.newest).fold()
+        };
+        reader.done();
+        let snapshot = state.snapshot(&head.settings);
+        let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
+        let format = rebuild.format;
+        let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
+        let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
+        let how = Manner::of(&head);
+        let bytes = loaded.bytes();
+        let job =
+            move || write(&loaded, &view, format, how, system).map(|written| (digests::of(&written.messages), written));
+        let (digests, written) = offload(bytes, job).await??;
+        let stable_prefix_messages =
+            self.inner.digests.compare(self.pool(), tenant, session_id, format, digests).await?;
+        let context = Context {
+            session_id,
+            leaf_id: if is_leaf { head.row.leaf_id } else { rebuild.leaf_id },
+            format,
+            system: written.system,
+            messages: written.messages,
+            tokens,
+            state: crate::domain::tokens::accounting::fill_state(tokens, &head.settings),
+            exceeds_window,
+            entry_ids: written.entry_ids,
+            summary_entry_id: written.summary_entry_id,
+            elided: written.elided,
+            stable_prefix_messages,
+            conversion_notes: written.notes,
+        };
+        Ok(Rebuilt { context, snapshot, relieved })
+    }
+
+    /// The leaf's context beside the answer of a call that stored something, which then is of the same moment.
+    ///
+    /// # Errors
+    /// Those of [`Service::rebuild`].
+    pub async fn context_beside(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        format: Format,
+        answer: Answered<'_>,
+    ) -> Result<Context> {
+        let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
+        let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild).await?;
+        if relieved.is_some() {
+            *answer.compaction = relieved;
+        } else if let Some(started) = answer.compaction.as_mut().filter(|_| *answer.leaf_id != context.leaf_id) {
+            // A worker was faster than this call.
+            let status = compactions::status(self.pool(), tenant.0, started.id).await?;
+            started.status = status.as_deref().and_then(Status::parse).unwrap_or(started.status);
+        }
+        (*answer.leaf_id, *answer.snapshot) = (context.leaf_id, snapshot);
+        Ok(context)
+    }
+}
+
+/// What the answer of a call says of the leaf.
+pub struct Answered<'a> {
+    pub leaf_id: &'a mut Option<Uuid>,
+    pub snapshot: &'a mut Snapshot,
+    pub compaction: &'a mut Option<CompactionRef>,
+}
+
+/// What is said of a context of `tokens` that is larger than the window.
+fn excess(loaded: &Loaded, head: &Head, state: &SessionState, tokens: u64, is_leaf: bool) -> Option<Excess> {
+    let settings = &head.settings;
+    let over_by = tokens.checked_sub(u64::from(settings.context_window)).filter(|over| *over > 0)?;
+    let stands = |newest: &Newest| newest.is_revert && Some(newest.id) == head.row.leaf_id;
+    let reason = match () {
+        () if !is_leaf => ExcessReason::NotTheLeaf,
+        () if !settings.enabled => ExcessReason::Disabled,
+        () if settings.on_upstream_failure == OnUpstreamFailure::Fail => ExcessReason::UpstreamRequired,
+        () if state.recounting => ExcessReason::Recounting,
+        () if state.unrelieved.is_some() && state.newest.as_ref().is_some_and(stands) => ExcessReason::Reverted,
+        () => ExcessReason::FixedOverhead,
+    };
+    let (system, tools) = (u64::from(state.account.system), u64::from(state.account.tools));
+    let parts = FixedParts::of(&loaded.heads, loaded.compaction(), &loaded.view(), settings);
+    let ratio = tokens as f64 / (state.account.estimated().max(1)) as f64;
+    let fixed = FixedParts { system, tools, ..parts }.scaled(ratio);
+    Some(Excess { window: settings.context_window, over_by, reason, fixed })
+}
+
+/// The view, without its oldest turns where it would not fit otherwise; and its size.
+fn bounded_view(
+    loaded: &Loaded,
+    settings: &Settings,
+    tokens: u64,
+    max_tokens: Option<u64>,
+    format: Format,
+) -> Result<(Vec<ViewItem>, u64)> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    match max_tokens {
+        Some(max_tokens) if tokens > max_tokens => {
+            let over = tokens - max_tokens;
+            fit(&loaded.heads, &view, over, settings)
+                .map(|(view, freed)| (view, tokens.saturating_sub(freed)))
+                .map_err(|freed| ServiceError::ContextDoesNotFit { needed: tokens.saturating_sub(freed), max_tokens })
+        }
+        _ => Ok((view, tokens)),
+    }
+}
+
+/// Messages, and the system prompt that goes with them.
+pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
+
+/// The messages of a view and the system prompt beside them, without a session.
+pub(crate) fn render(
+    loaded: &Loaded,
+    format: Format,
+    policy: Thinking,
+    system: Option<Box<RawValue>>,
+) -> Result<Rendered> {
+    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    let how = Manner { thinking: policy, numbered: false, model_since: 0 };
+    let written = write(loaded, &view, format, how, system)?;
+    Ok((written.messages, written.system))
+}
+
+fn write(
+    loaded: &Loaded,
+    view: &[ViewItem],
+    format: Format,
+    how: Manner,
+    system: Option<Box<RawValue>>,
+) -> Result<Written> {
+    let policy = how.thinking;
+    let mut notes: Vec<Note> = Vec::new();
+    let numbers = if how.numbered { Numbers::of(loaded) } else { Numbers::default() };
+    notes.extend(numbers.note());
+    let source = |index: usize| {
+        let entry = &loaded.stored[index].entry;
+        let item = numbers.item(index).unwrap_or(entry.item.as_str());
+        Source { format: entry.source_format, item }
+    };
+    let texts = chapter_texts(loaded, view)?;
+    let summary = |index: usize| {
+        if let Some(text) = texts.get(&index) {
+            return numbers.text(index, text);
+        }
+        let record = loaded.stored[index].record.as_ref();
+        record.and_then(|record| record.summary.clone()).unwrap_or_default()
+    };
+    let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
+    let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
+    let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
+    thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
+    let messages = format::write(format, &pieces, &mut notes);
+    let messages = thinking::finish(messages, policy, format, &mut notes);
+    let raw = |text: String| RawValue::from_string(text).context("a written message");
+    let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
+    let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
+    let mut written = Written {
+        system,
+        messages,
+        entry_ids: Vec::with_capacity(view.len()),
+        summary_entry_id: None,
+        elided: Vec::new(),
+        notes: notes
+            .into_iter()
+            .map(|note| ConversionNote { code: note.code, entry_id: note.entry.and_then(id_at), detail: note.detail })
+            .collect(),
+    };
+    for item in view {
+        match item {
+            ViewItem::Summary { compaction } => written.summary_entry_id = Some(loaded.heads[*compaction].id),
+            ViewItem::Entry { index, elisions } => {
+                written.entry_ids.push(loaded.heads[*index].id);
+                written.elided.extend(elisions.iter().map(|elision| Elided {
+                    tool_call_id: elision.tool_call_id.clone(),
+                    entry_id: elision.entry_id,
+                    part: elision.part,
+                    tokens: elision.tokens_before,
+                }));
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// The entries that a view shows shorter than they are.
+fn shortened(view: &[ViewItem]) -> HashSet<usize> {
+    let elided = view.iter().filter_map(|item| match item {
+        ViewItem::Entry { index, elisions } if !elisions.is_empty() => Some(*index),
+        _ => None,
+    });
+    elided.collect()
+}
+
+/// Takes leading system messages out of the pieces: this provider has them beside the messages.
+fn lead_system(
+    pieces: &mut Vec<Piece<'_>>,
+    heads: &[EntryHead],
+    given: Option<Box<RawValue>>,
+) -> Result<Option<Box<RawValue>>> {
+    let texts: Vec<String> = pieces.iter().map_while(|piece| system_text(piece, heads)).collect();
+    if texts.is_empty() {
+        return Ok(given);
+    }
+    pieces.drain(..texts.len());
+    let mut blocks = match given.as_ref().and_then(|given| domain_json::parse_lenient(given.get()).ok()) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
+        Some(other) => vec![json!({"type": "text", "text": other.to_string()})],
+    };
+    let said = texts.into_iter().filter(|text| !text.trim().is_empty());
+    blocks.extend(said.map(|text| json!({"type": "text", "text": text})));
+    let text = serde_json::to_string(&blocks).context("system blocks")?;
+    Ok(Some(RawValue::from_string(text).context("system blocks")?))
+}
+
+/// What a system message says; `None` for any other piece.
+fn system_text(piece: &Piece<'_>, heads: &[EntryHead]) -> Option<String> {
+    let is_system = |role| matches!(role, Role::System | Role::Developer);
+    match piece {
+        Piece::Message { message, .. } => is_system(message.role).then(|| message.plain_text()),
+        Piece::Verbatim { entry, item } => {
+            heads.get(*entry)?.role.filter(|role| is_system(*role))?;
+            Some(format::read(Format::Anthropic, item).ok()?.message?.plain_text())
+        }
+    }
+}

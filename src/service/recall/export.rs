@@ -1,0 +1,240 @@
+//! Sessions as files: pi's with every branch, or the items of one path.
+
+use anyhow::Context as _;
+use futures::TryStreamExt;
+use uuid::Uuid;
+
+use crate::background;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
+use crate::domain::transcript::pi_export::{Exported, Exporter, Known, Origin, as_items};
+use crate::service::core::error::Result;
+use crate::service::core::pieces::{Pieces, Writer, pieces};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::{self, Segment};
+
+/// Items that are read for one piece of a file.
+const PIECE_BYTES: i64 = 1 << 20;
+
+/// What to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Export {
+    pub format: Format,
+    /// Another leaf than the session's.
+    pub leaf_id: Option<Uuid>,
+}
+
+impl Service {
+    /// A session as JSON Lines, in pieces. `pi`: a session file of version 3 with all branches, the leaf last. Any other
+    /// format: the items of the leaf's path, those of that format as they came. What is appended meanwhile is not in it.
+    ///
+    /// # Errors
+    /// `NotFound`; the database's.
+    pub async fn export(&self, tenant: Tenant, session_id: Uuid, export: Export) -> Result<Pieces> {
+        match export.format {
+            Format::Pi => self.export_tree(tenant, session_id, export.leaf_id).await,
+            format => self.export_path(tenant, session_id, format, export.leaf_id).await,
+        }
+    }
+
+    async fn export_path(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        format: Format,
+        leaf_id: Option<Uuid>,
+    ) -> Result<Pieces> {
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let rest = self.path_of(&mut connection, tenant, &head, leaf_id).await?;
+        Ok(pieces(Lines { service: self.clone(), tenant, format, rest }))
+    }
+
+    async fn export_tree(&self, tenant: Tenant, session_id: Uuid, leaf_id: Option<Uuid>) -> Result<Pieces> {
+        let row = self.session_row(tenant, session_id).await?;
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        if let Some(id) = leaf_id {
+            crate::service::path::view::place(&mut connection, tenant, session_id, id).await?;
+        }
+        let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
+        drop(connection);
+        let origin = Origin { session_id, created_at: row.created_at, updated_at: row.updated_at };
+        let exporter = Exporter::new(leaf_id.or(head.row.leaf_id), origin);
+        // Entries are never changed, and those that come after these are left out: all readings see one state.
+        let last = head.row.next_seq - 1;
+        let scope = Scope { service: self.clone(), tenant, session_id, last };
+        let exporter = scope.know(&shared, exporter).await?;
+        Ok(pieces(Tree { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
+    }
+}
+
+/// The lines of a path in one format.
+struct Lines {
+    service: Service,
+    tenant: Tenant,
+    format: Format,
+    rest: Vec<Segment>,
+}
+
+impl Writer for Lines {
+    async fn next(&mut self) -> Result<Option<String>> {
+        let mut reader = self.service.reader(self.tenant, length(&self.rest)).await?;
+        let chunk = entries::chunk(reader.on()?, self.tenant.0, &self.rest, PIECE_BYTES).await?;
+        reader.done();
+        let Some(last) = chunk.last() else { return Ok(None) };
+        self.rest = behind(&self.rest, last);
+        let format = self.format;
+        let write = move || chunk.iter().flat_map(|stored| lines_of(stored, format)).collect();
+        Ok(Some(background::spawn(write).await.context("writing lines")?))
+    }
+}
+
+fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
+    // A compaction of the service's own is no item of any format.
+    if stored.record.is_some() && stored.entry.source_format == Format::Native {
+        return Vec::new();
+    }
+    as_items(&stored.entry, format).into_iter().map(|line| line + "\n").collect()
+}
+
+/// How many entries these segments have.
+fn length(segments: &[Segment]) -> i64 {
+    segments.iter().map(|segment| segment.to - segment.from + 1).sum()
+}
+
+/// What of a path lies behind an entry of it.
+fn behind(path: &[Segment], last: &StoredEntry) -> Vec<Segment> {
+    path::clip(path, &[(last.entry.head.depth + 1, i64::MAX)])
+}
+
+/// A session up to one of its entries.
+struct Scope {
+    service: Service,
+    tenant: Tenant,
+    session_id: Uuid,
+    /// The `seq` of the last entry.
+    last: i64,
+}
+
+impl Scope {
+    /// Makes every entry known to an exporter, and finds the file's header.
+    async fn know(&self, shared: &[Segment], exporter: Exporter) -> Result<Exporter> {
+        let mut reader = self.service.reader(self.tenant, self.last + length(shared)).await?;
+        let mut known = Heads { exporter, headers: Vec::new() };
+        for portion in path::portions(shared) {
+            let heads = entries::heads(reader.on()?, self.tenant.0, &portion).await?;
+            heads.iter().for_each(|stored| known.take(stored));
+        }
+        let (mut after, mut next) = (-1, Some(-1));
+        while let Some(from) = next.take().filter(|from| *from < self.last) {
+            let mut heads = entries::each_head_by_seq(reader.on()?, self.tenant.0, self.session_id, from);
+            while let Some(stored) = heads.try_next().await?.filter(|stored| stored.entry.head.seq <= self.last) {
+                after = stored.entry.head.seq;
+                known.take(&stored);
+            }
+            next = (after > from).then_some(after);
+        }
+        let Heads { exporter, headers, .. } = known;
+        let lead = |(exporter, is_led): &mut (Exporter, bool), stored: &StoredEntry| {
+            *is_led = *is_led || exporter.lead(&stored.entry);
+            Ok(())
+        };
+        let led = batches::fold(reader.on()?, self.tenant, &headers, (exporter, false), lead).await?;
+        reader.done();
+        Ok(led.0)
+    }
+
+    /// The next entries to write. None are left where there are none.
+    async fn chunk(&self, shared: &[Segment], after: i64) -> Result<Vec<StoredEntry>> {
+        let mut reader = self.service.reader(self.tenant, self.last - after + length(shared)).await?;
+        let (tenant, own) = (self.tenant.0, (after, self.last));
+        let chunk = if shared.is_empty() {
+            entries::chunk_by_seq(reader.on()?, tenant, self.session_id, own, PIECE_BYTES).await?
+        } else {
+            entries::chunk(reader.on()?, tenant, shared, PIECE_BYTES).await?
+        };
+        reader.done();
+        Ok(chunk)
+    }
+}
+
+/// The heads of a session on their way past.
+struct Heads {
+    exporter: Exporter,
+    /// Where pi's headers may be.
+    headers: Vec<Segment>,
+}
+
+impl Heads {
+    fn take(&mut self, stored: &StoredEntry) {
+        let head = &stored.entry.head;
+        let (session_id, branch, depth) = (stored.session_id, stored.branch, head.depth);
+        if stored.entry.source_format == Format::Pi && head.kind == EntryType::SessionInfo {
+            self.headers.push(Segment { session_id, branch, from: depth, to: depth });
+        }
+        self.exporter.know(&known(stored));
+    }
+}
+
+/// A pi file.
+struct Tree {
+    scope: Scope,
+    /// What is left of the history that is shared with others.
+    shared: Vec<Segment>,
+    /// The last entry of its own that was written.
+    after: i64,
+    /// `None`: the last line was written.
+    exporter: Option<Exporter>,
+    has_begun: bool,
+}
+
+impl Writer for Tree {
+    async fn next(&mut self) -> Result<Option<String>> {
+        let Some(mut exporter) = self.exporter.take() else { return Ok(None) };
+        if !self.has_begun {
+            self.has_begun = true;
+            let header = exporter.header();
+            self.exporter = Some(exporter);
+            return Ok(Some(header));
+        }
+        let chunk = self.scope.chunk(&self.shared, self.after).await?;
+        let Some(last) = chunk.last() else {
+            if !self.shared.is_empty() {
+                // Its session is being erased.
+                return Err(crate::service::core::error::ServiceError::NotFound("session"));
+            }
+            return Ok(Some(exporter.finish()));
+        };
+        if self.shared.is_empty() {
+            self.after = last.entry.head.seq;
+        } else {
+            self.shared = behind(&self.shared, last);
+        }
+        let write = move || {
+            chunk.iter().for_each(|stored| push(&mut exporter, stored));
+            (exporter.take_lines(), exporter)
+        };
+        let (lines, exporter) = background::spawn(write).await.context("writing lines")?;
+        self.exporter = Some(exporter);
+        Ok(Some(lines))
+    }
+}
+
+fn push(exporter: &mut Exporter, stored: &StoredEntry) {
+    let (record, label) = (stored.record.as_deref(), stored.label.as_deref());
+    exporter.push(&Exported { entry: &stored.entry, record, label });
+}
+
+fn known(stored: &StoredEntry) -> Known<'_> {
+    Known {
+        head: &stored.entry.head,
+        parent_id: stored.entry.parent_id,
+        source_format: stored.entry.source_format,
+        source_id: stored.entry.source_id.as_deref(),
+        record: stored.record.as_deref(),
+    }
+}

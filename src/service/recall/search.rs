@@ -1,0 +1,231 @@
+//! Search: full text over every entry of a session, compacted or not.
+//!
+//! There is no index. The session's entries are read, the database sieves them by what their raw text must hold, and
+//! what passes is read as text and scored here. So an append costs nothing for search, no item is too large or too odd to be
+//! stored, and what was appended a moment ago is found. `docs/ARCHITECTURE.md` has the figures.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use serde::Serialize;
+use tokio::task::JoinHandle;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::background;
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::message::Role;
+use crate::domain::search::{Query, text_of};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::page::PageRequest;
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::entries;
+use crate::store::path::{self, Segment, join};
+use crate::store::search::{self, Candidate, Sieve};
+
+/// Candidates are scored, away from the async threads, in stretches of about this many bytes.
+const STRETCH_BYTES: usize = 1 << 20;
+
+/// What was found, best first; of equals the newest first.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SearchPage {
+    pub items: Vec<SearchHit>,
+    pub next_cursor: Option<String>,
+    /// `all`: these entries have every word of the query. `any`: no entry has every word, these have some.
+    pub matched: Matched,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Matched {
+    All,
+    Any,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SearchHit {
+    pub entry_id: Uuid,
+    pub seq: i64,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub role: Option<&'static str>,
+    /// The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
+    /// nothing in it is escaped.
+    pub snippet: String,
+    /// 0-1; above 0.5 where every word of the query is a whole word of the entry.
+    pub rank: f64,
+}
+
+/// An entry that matches, as long as there may be many.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    place: Segment,
+    seq: i64,
+    rank: u32,
+}
+
+/// Where a page ended.
+struct Cursor {
+    matched: Matched,
+    rank: u32,
+    seq: i64,
+}
+
+impl Service {
+    /// Looks for words and quoted phrases in every entry of the session, on any branch, and in what a fork shares. A cursor
+    /// is the rank and `seq` of the last one: what is appended meanwhile moves no page.
+    ///
+    /// # Errors
+    /// `Invalid` at `/query/q` for a query without words or over the limits.
+    pub async fn search(&self, tenant: Tenant, session_id: Uuid, q: &str, page: PageRequest) -> Result<SearchPage> {
+        let query = Query::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
+        let query = Arc::new(query);
+        let cursor = page.after.as_deref().map(Cursor::read).transpose()?;
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let entries = head.row.next_seq;
+        let mut reader = self.reader(tenant, i64::MAX).await?;
+        let connection = reader.on()?;
+        let mut matched = cursor.as_ref().map_or(Matched::All, |cursor| cursor.matched);
+        let mut found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
+        if cursor.is_none() && found.is_empty() && !query.is_single() {
+            matched = Matched::Any;
+            found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
+        }
+        found.sort_unstable_by_key(|one| std::cmp::Reverse((one.rank, one.seq)));
+        found.retain(|one| cursor.as_ref().is_none_or(|end| (one.rank, one.seq) < (end.rank, end.seq)));
+        let more = found.len() as i64 > page.limit;
+        found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
+        let last = found.last().filter(|_| more);
+        let next_cursor = last.map(|last| Cursor { matched, rank: last.rank, seq: last.seq }.write());
+        let items = show(connection, tenant, query, &found).await?;
+        reader.done();
+        Ok(SearchPage { items, next_cursor, matched })
+    }
+}
+
+/// Every entry that matches, in no order.
+async fn scan(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    (session_id, entries): (Uuid, i64),
+    query: &Arc<Query>,
+    matched: Matched,
+) -> Result<Vec<Found>> {
+    let sieve = sieve(query, matched);
+    let shared = path::shared_history(connection, tenant.0, session_id).await?;
+    let mut found = Vec::new();
+    for portion in path::portions(&shared) {
+        score_each(search::among(connection, tenant.0, &portion, &sieve), query, matched, &mut found).await?;
+    }
+    let mut after = -1;
+    while after + 1 < entries {
+        let own = search::own(connection, tenant.0, session_id, after, &sieve);
+        score_each(own, query, matched, &mut found).await?;
+        after += path::STATEMENT_ENTRIES;
+    }
+    Ok(found)
+}
+
+fn sieve(query: &Query, matched: Matched) -> Sieve {
+    let probes = query.probes();
+    match matched {
+        Matched::All => Sieve { probes: probes.into_iter().flatten().collect(), every: true },
+        // A term that nothing is certain of may be in any entry.
+        Matched::Any => Sieve { probes: probes.into_iter().collect::<Option<_>>().unwrap_or_default(), every: false },
+    }
+}
+
+/// Scores candidates while the next ones are read.
+async fn score_each(
+    mut candidates: BoxStream<'_, sqlx::Result<Candidate>>,
+    query: &Arc<Query>,
+    matched: Matched,
+    found: &mut Vec<Found>,
+) -> Result<()> {
+    let mut scoring: Option<JoinHandle<Vec<Found>>> = None;
+    loop {
+        let stretch = next_stretch(&mut candidates).await?;
+        if let Some(scoring) = scoring.take() {
+            found.extend(scoring.await.context("scoring entries")?);
+        }
+        if stretch.is_empty() {
+            return Ok(());
+        }
+        let query = Arc::clone(query);
+        scoring = Some(background::spawn(move || {
+            stretch.into_iter().filter_map(|candidate| score(&query, matched, &candidate)).collect()
+        }));
+    }
+}
+
+async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<Candidate>>) -> Result<Vec<Candidate>> {
+    let mut stretch = Vec::new();
+    let mut bytes = 0;
+    while bytes < STRETCH_BYTES {
+        let Some(candidate) = candidates.try_next().await? else { break };
+        bytes += candidate.item.len();
+        stretch.push(candidate);
+    }
+    Ok(stretch)
+}
+
+fn score(query: &Query, matched: Matched, candidate: &Candidate) -> Option<Found> {
+    let kind = EntryType::parse(&candidate.kind)?;
+    let score = query.score(&text_of(kind, &candidate.item))?;
+    let Candidate { session_id, branch, depth, seq, .. } = *candidate;
+    let place = Segment { session_id, branch, from: depth, to: depth };
+    (score.all || matched == Matched::Any).then_some(Found { place, seq, rank: score.rank })
+}
+
+/// The entries of a page, read once more: most of what matches is on no page that anybody asks for.
+async fn show(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    query: Arc<Query>,
+    found: &[Found],
+) -> Result<Vec<SearchHit>> {
+    let mut places: Vec<Segment> = found.iter().map(|one| one.place).collect();
+    places.sort_unstable_by_key(|place| (place.session_id, place.branch, place.from));
+    let stored = entries::whole(connection, tenant.0, &join(places)).await?;
+    let ranks: HashMap<i64, (usize, u32)> =
+        found.iter().enumerate().map(|(place, one)| (one.seq, (place, one.rank))).collect();
+    let write = move || {
+        let mut hits: Vec<(usize, SearchHit)> = Vec::with_capacity(stored.len());
+        for stored in &stored {
+            let head = &stored.entry.head;
+            let Some((place, rank)) = ranks.get(&head.seq).copied() else { continue };
+            let snippet = query.snippet(&text_of(head.kind, &stored.entry.item));
+            let (kind, role) = (head.kind.as_str(), head.role.map(Role::as_str));
+            let rank = f64::from(rank) / 1e6;
+            hits.push((place, SearchHit { entry_id: head.id, seq: head.seq, kind, role, snippet, rank }));
+        }
+        hits.sort_unstable_by_key(|(place, _)| *place);
+        hits.into_iter().map(|(_, hit)| hit).collect()
+    };
+    Ok(background::spawn(write).await.context("writing what was found")?)
+}
+
+impl Cursor {
+    fn write(&self) -> String {
+        let matched = if self.matched == Matched::All { "all" } else { "any" };
+        format!("{matched}-{}-{}", self.rank, self.seq)
+    }
+
+    fn read(text: &str) -> Result<Cursor> {
+        let parse = || {
+            let (matched, rest) = text.split_once('-')?;
+            let matched = match matched {
+                "all" => Matched::All,
+                "any" => Matched::Any,
+                _ => return None,
+            };
+            let (rank, seq) = rest.split_once('-')?;
+            Some(Cursor { matched, rank: rank.parse().ok()?, seq: seq.parse().ok()? })
+        };
+        parse().ok_or_else(|| ServiceError::invalid("/query/after", "is no cursor that a list handed out"))
+    }
+}

@@ -1,0 +1,307 @@
+//! The ledger of tool calls and files: every call on the path, however much was compacted.
+
+mod answers;
+mod original;
+mod visible;
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Context as _;
+use futures::TryStreamExt;
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::background;
+use crate::domain::context::elision::arguments;
+use crate::domain::model::compaction::{ElidedPart, FileLists};
+use crate::domain::model::message::{Message, ToolResult};
+use crate::domain::model::shape::{CallRef, ShapeKind};
+use crate::domain::settings::FileTool;
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::page::{Page, PageRequest};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::service::path::entries::message_of;
+use crate::store::entries::{self, StoredEntry};
+use crate::store::path::{self, Segment};
+use crate::store::tool_calls::{self, Found};
+use answers::CallPlace;
+use visible::Visible;
+
+/// A page ends where the entries on it have this many bytes.
+const PAGE_BYTES: usize = 4 << 20;
+/// Occurrences of an id that are looked at together, newest first.
+const CALLS_AT_A_TIME: i64 = 64;
+
+/// One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ToolCallRow {
+    pub tool_call_id: String,
+    pub name: String,
+    #[schema(value_type = Value)]
+    pub arguments: Value,
+    pub status: &'static str,
+    pub entry_id: Uuid,
+    pub result_entry_id: Option<Uuid>,
+    /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
+    /// shortened. They are whole here.
+    pub elided: bool,
+}
+
+/// A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ToolCallDetail {
+    pub tool_call_id: String,
+    pub name: String,
+    #[schema(value_type = Value)]
+    pub arguments: Value,
+    pub status: &'static str,
+    pub entry_id: Uuid,
+    pub result_entry_id: Option<Uuid>,
+    pub elided: bool,
+    /// The result's content blocks in the native format; null while the call is open.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub result: Option<Value>,
+    /// The text of the result; null while the call is open.
+    pub result_text: Option<String>,
+    /// Where the original was found, when not in `result_entry_id`.
+    pub original_entry_id: Option<Uuid>,
+    /// Only a placeholder was ever stored, so there is no original to answer with.
+    pub original_missing: bool,
+}
+
+impl Service {
+    /// Every call on the leaf's path in order; a cursor is the place of the next one.
+    pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
+        let from = page.after.as_deref().map_or(Ok((0, 0)), read_cursor)?;
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
+        let (entries, next) = next_calls(&mut connection, tenant, &path, from, page.limit).await?;
+        let calls: Vec<(&str, CallPlace)> = calls_of(&entries).map(|(place, call)| (call.id.as_str(), place)).collect();
+        let answers = answers::of(&mut connection, tenant, &path, &calls).await?;
+        let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
+        drop(connection);
+        let write = move || rows(&entries, &answers, &visible);
+        let items = background::spawn(write).await.context("writing a page of calls")??;
+        Ok(Page { items, next_cursor: next.map(|(depth, call)| format!("{depth}.{call}")) })
+    }
+
+    /// The newest call of that id on the leaf's path, with its whole result.
+    pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
+        let mut connection = self.pool().acquire().await?;
+        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
+        let segment = newest_call(&mut connection, tenant, &path, tool_call_id).await?;
+        let segment = segment.ok_or(ServiceError::NotFound("tool call"))?;
+        let stored = entries::whole(&mut connection, tenant.0, &[segment]).await?.pop();
+        let mut entry = stored.map(CallEntry::new).ok_or(ServiceError::NotFound("tool call"))?;
+        let is_it = |call: &CallRef| call.id == tool_call_id;
+        let last = entry.stored.entry.head.shape.calls.iter().rposition(is_it);
+        entry.calls = last.map(|last| last..last + 1).ok_or(ServiceError::NotFound("tool call"))?;
+        let place = (segment.from, entry.calls.start);
+        let answers = answers::of(&mut connection, tenant, &path, &[(tool_call_id, place)]).await?;
+        let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
+        let found = original_of(&mut connection, tenant, session_id, tool_call_id, answers.get(&place)).await?;
+        let mut row = rows(&[entry], &answers, &visible)?.pop().ok_or(ServiceError::NotFound("tool call"))?;
+        if arguments::are_shortened(&row.arguments, tool_call_id)
+            && let Some(whole) = original::arguments(&mut connection, tenant, session_id, tool_call_id).await?
+        {
+            row.arguments = whole;
+        }
+        let (result, original_entry_id) = found.map_or((None, None), |found| (found.result, found.entry_id));
+        Ok(ToolCallDetail {
+            tool_call_id: row.tool_call_id,
+            name: row.name,
+            arguments: row.arguments,
+            status: row.status,
+            entry_id: row.entry_id,
+            result_entry_id: row.result_entry_id,
+            elided: row.elided,
+            original_missing: row.result_entry_id.is_some() && result.is_none(),
+            original_entry_id,
+            result_text: result.as_ref().map(ToolResult::plain_text),
+            result: result.and_then(|result| serde_json::to_value(result.content).ok()),
+        })
+    }
+
+    /// The files that the calls on the whole path read and changed.
+    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
+        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let mut reader = self.reader(tenant, head.row.leaf_depth).await?;
+        let path = path::segments(reader.on()?, tenant.0, head.leaf(), head.is_plain()).await?;
+        let files =
+            Files { table: head.settings.file_tools.clone(), ops: FileOps::default(), open_file: OpenFile::default() };
+        let files = batches::fold_calls(reader.on()?, tenant, &path, files, Files::take).await?;
+        reader.done();
+        Ok(files.ops.lists())
+    }
+}
+
+/// The files of a path, on its way past.
+struct Files {
+    table: BTreeMap<String, FileTool>,
+    ops: FileOps,
+    open_file: OpenFile,
+}
+
+impl Files {
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        if let Some(message) = message_of(stored)? {
+            self.ops.note(&message, FileTable::new(&self.table), &mut self.open_file);
+        }
+        Ok(())
+    }
+}
+
+/// An entry with calls, and which of them are asked about.
+struct CallEntry {
+    stored: StoredEntry,
+    calls: std::ops::Range<usize>,
+}
+
+impl CallEntry {
+    fn new(stored: StoredEntry) -> CallEntry {
+        CallEntry { calls: 0..stored.entry.head.shape.calls.len(), stored }
+    }
+}
+
+/// The next calls of a path, and where those after them begin. At least one entry, where there is one, whatever its size.
+async fn next_calls(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    path: &[Segment],
+    (depth, call): CallPlace,
+    limit: i64,
+) -> Result<(Vec<CallEntry>, Option<CallPlace>)> {
+    let mut room = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    for portion in path::portions(&path::clip(path, &[(depth, i64::MAX)])) {
+        let mut found = entries::with_calls(&mut *connection, tenant.0, &portion, Some(limit.saturating_add(1)));
+        while let Some(stored) = found.try_next().await? {
+            let mut entry = CallEntry::new(stored);
+            let at = entry.stored.entry.head.depth;
+            if at == depth {
+                entry.calls.start = call.min(entry.calls.end);
+            }
+            let size = entry.stored.entry.item.len();
+            if room == 0 || (bytes + size > PAGE_BYTES && bytes > 0) {
+                return Ok((entries, Some((at, entry.calls.start))));
+            }
+            let rest = entry.calls.start + room;
+            if rest < entry.calls.end {
+                entry.calls.end = rest;
+                entries.push(entry);
+                return Ok((entries, Some((at, rest))));
+            }
+            room -= entry.calls.len();
+            bytes += size;
+            entries.push(entry);
+        }
+    }
+    Ok((entries, None))
+}
+
+fn read_cursor(text: &str) -> Result<CallPlace> {
+    let place = text.split_once('.').and_then(|(depth, call)| Some((depth.parse().ok()?, call.parse().ok()?)));
+    let place = place.filter(|(depth, _)| *depth >= 0);
+    place.ok_or_else(|| ServiceError::invalid("/after", "is no cursor that a list handed out"))
+}
+
+fn calls_of(entries: &[CallEntry]) -> impl Iterator<Item = (CallPlace, &CallRef)> {
+    entries.iter().flat_map(|entry| {
+        let head = &entry.stored.entry.head;
+        entry.calls.clone().filter_map(|call| Some(((head.depth, call), head.shape.calls.get(call)?)))
+    })
+}
+
+/// Where the newest call of that id on a path is.
+async fn newest_call(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    path: &[Segment],
+    call_id: &str,
+) -> Result<Option<Segment>> {
+    let mut sessions: Vec<Uuid> = path.iter().rev().map(|segment| segment.session_id).collect();
+    sessions.dedup();
+    for session_id in sessions {
+        let mut seq = i64::MAX;
+        loop {
+            let most = CALLS_AT_A_TIME;
+            let found = tool_calls::calls_before(&mut *connection, tenant.0, session_id, call_id, seq, most).await?;
+            let on_path = found.iter().find(|(_, branch, depth)| path::holds(path, session_id, *branch, *depth));
+            if let Some((_, branch, depth)) = on_path {
+                return Ok(Some(Segment { session_id, branch: *branch, from: *depth, to: *depth }));
+            }
+            let Some((last, _, _)) = found.last() else { break };
+            seq = *last;
+        }
+    }
+    Ok(None)
+}
+
+/// The whole result that answers a call, where there is one.
+async fn original_of(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    call_id: &str,
+    answer: Option<&Found>,
+) -> Result<Option<original::Original>> {
+    let Some(answer) = answer else { return Ok(None) };
+    let stored = entries::whole(&mut *connection, tenant.0, &[answer.segment()]).await?;
+    let message = stored.first().map_or(Ok(None), message_of)?;
+    match message.and_then(|message| message.tool_results().nth(answer.nth()).cloned()) {
+        Some(result) => {
+            original::result(connection, tenant, session_id, call_id, answer.entry_id, result).await.map(Some)
+        }
+        None => Ok(None),
+    }
+}
+
+fn rows(entries: &[CallEntry], answers: &HashMap<CallPlace, Found>, visible: &Visible) -> Result<Vec<ToolCallRow>> {
+    let mut rows = Vec::new();
+    for entry in entries {
+        let Some(message) = message_of(&entry.stored)? else { continue };
+        for (place, call) in calls_of(std::slice::from_ref(entry)) {
+            rows.push(row(&entry.stored, (place, call), &message, answers.get(&place), visible));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(
+    stored: &StoredEntry,
+    (place, call): (CallPlace, &CallRef),
+    message: &Message,
+    answer: Option<&Found>,
+    visible: &Visible,
+) -> ToolCallRow {
+    let head = &stored.entry.head;
+    let status = match answer {
+        Some(answer) if answer.is_error() => "error",
+        Some(_) => "ok",
+        None if call.kind == ShapeKind::Server => "server",
+        None => "open",
+    };
+    let is_hidden = |answer: &Found| {
+        !(answer.is_visible() && visible.shows(answer.depth))
+            || visible.shortens(answer.entry_id, &call.id, ElidedPart::Result)
+    };
+    let arguments = message.tool_calls().nth(place.1).map(|call| call.arguments.clone());
+    ToolCallRow {
+        tool_call_id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: arguments.unwrap_or(Value::Null),
+        status,
+        entry_id: head.id,
+        result_entry_id: answer.map(|answer| answer.entry_id),
+        elided: answer.is_some_and(is_hidden)
+            || (visible.shows(head.depth) && visible.shortens(head.id, &call.id, ElidedPart::Arguments)),
+    }
+}

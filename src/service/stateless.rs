@@ -1,0 +1,309 @@
+//! Compacting a transcript that is not stored: the same plan, summary and framing, and nothing is written.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::domain::compaction::result::{CompactionResult, Reason};
+use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::format::Format;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::service::compaction::commit::{Weighed, Worth, weigh};
+use crate::service::compaction::entry::draft;
+use crate::service::compaction::report::{Measured, blank, result, tried};
+use crate::service::compaction::selection::Planning;
+use crate::service::compaction::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
+use crate::service::compaction::work::{Originals, Reading, build};
+use crate::service::compaction::{CompactRequest, Trigger};
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::offload::{offload, size};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::core::{clock, references};
+use crate::service::ingest::append::{self, Append};
+use crate::service::path::view::{self, Loaded};
+use crate::service::rebuild::render;
+use crate::service::sessions::{count_system, count_tools};
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Segment};
+use crate::store::sessions::HeadRow;
+
+/// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
+/// layer can't see.
+pub trait Summariser: Send + Sync {
+    /// The error is for people.
+    fn summarise<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, std::result::Result<SummaryOutcome, String>>;
+}
+
+/// A transcript to be compacted, and how.
+#[derive(Debug, Clone)]
+pub struct StatelessRequest {
+    pub format: Format,
+    pub items: Vec<Box<RawValue>>,
+    pub system: Option<Box<RawValue>>,
+    pub tools: Option<Box<RawValue>>,
+    pub settings: Map<String, Value>,
+    pub strategy: Option<Strategy>,
+    pub focus_topic: Option<String>,
+}
+
+/// The compacted transcript in the format that it came in, ready to be sent.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compacted {
+    pub messages: Vec<Box<RawValue>>,
+    pub system: Option<Box<RawValue>>,
+    pub result: CompactionResult,
+}
+
+/// A transcript as a session would hold it, and what is to be done about it.
+struct Transcript {
+    head: Head,
+    material: Arc<Material>,
+}
+
+impl Service {
+    /// Compacts a transcript. What can't be compacted comes back repaired, with the reason in the result.
+    ///
+    /// # Errors
+    /// `Invalid` with pointers into the body; `Conflict` `summary_failed` where the settings allow no stand-in for an
+    /// upstream that failed.
+    pub async fn compact_stateless(&self, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
+        let started = clock::now();
+        let asked = CompactRequest {
+            strategy: request.strategy,
+            focus_topic: request.focus_topic.clone(),
+            settings: request.settings.clone(),
+            ..CompactRequest::default()
+        };
+        let settings = Arc::new(self.inner.resolve_map(&asked.patch(), None)?);
+        self.check_upstream(&asked.settings)?;
+        references::check_nothing_pinned(&asked.settings)?;
+        let requested = request.strategy.unwrap_or(settings.strategy);
+        let (head, loaded) = read(&request, settings).await?;
+        let bytes = size(&request.items);
+        let (transcript, decision) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
+        let decision = match decision {
+            Ok(decision) => decision,
+            Err(reason) => {
+                let job = move || transcript.skipped(request, requested, reason, started);
+                return offload(bytes, job).await?;
+            }
+        };
+        let work = work(&transcript.material.settings, requested, decision);
+        let outcome =
+            by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
+        let job = move || transcript.compacted(request, &work, &outcome, started);
+        offload(bytes, job).await?
+    }
+}
+
+async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, Loaded)> {
+    let session_id = clock::new_id();
+    let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
+    let row = HeadRow {
+        version: 0,
+        next_seq: 0,
+        next_branch: 1,
+        entry_count: 0,
+        leaf_branch: 0,
+        leaf_depth: -1,
+        leaf_id: None,
+        state: String::new(),
+        fill_state: String::new(),
+        tokens: 0,
+    };
+    let mut head = Head { session_id, row, state, settings, is_fork: false, model: None };
+    let append = Append {
+        format: request.format,
+        items: request.items.clone(),
+        parent_id: None,
+        expected_leaf_id: None,
+        usage: None,
+        provider_error: None,
+    };
+    let fixed = (request.system.clone(), request.tools.clone(), head.settings.estimator);
+    let count = move || {
+        let (system, tools, estimator) = fixed;
+        let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
+        (count_system(estimator, text(&system).as_deref()), count_tools(estimator, text(&tools).as_deref()))
+    };
+    let raw = |raw: &Option<Box<RawValue>>| raw.as_ref().map_or(0, |raw| raw.get().len());
+    let fixed = offload(raw(&request.system) + raw(&request.tools), count).await?;
+    let (entries, row) = append::unsaved(&head, append).await?;
+    head.row = row;
+    let stored: Vec<Arc<StoredEntry>> =
+        entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, session_id))).collect();
+    let newest = view::newest_of(&stored);
+    let loaded = Loaded::new(stored, newest);
+    head.state = view::state_of_path(&loaded, fixed, head.state);
+    Ok((head, loaded))
+}
+
+type Planned = (Transcript, std::result::Result<Decision, Reason>);
+
+fn plan(head: Head, loaded: Loaded, request: CompactRequest, requested: Strategy) -> Result<Planned> {
+    let planning = Planning {
+        loaded: &loaded,
+        state: &head.state,
+        settings: &head.settings,
+        strategy: requested,
+        automatic: false,
+        again: false,
+    };
+    let mut search = planning.search(None);
+    if let Some((segments, search)) = &mut search {
+        for stored in within(&loaded.stored, segments) {
+            search.take(stored)?;
+        }
+    }
+    let mut fitting = planning.plan_with(None, search.map(|(_, search)| search));
+    while let Some((segments, mut span)) = fitting.wants() {
+        for stored in within(&loaded.stored, &segments) {
+            span.take(stored)?;
+        }
+        fitting.measure(span);
+    }
+    let plan = fitting.finish();
+    let newest_from = planning.newest_from();
+    let material = Arc::new(Material {
+        plan,
+        newest_from,
+        loaded,
+        state: head.state.clone(),
+        settings: (*head.settings).clone(),
+        request,
+        trigger: Trigger::Manual,
+        strategy: requested,
+    });
+    let decision =
+        if head.state.account.has_no_room(&head.settings) { Err(Reason::FixedOverhead) } else { decide(&material)? };
+    Ok((Transcript { head, material }, decision))
+}
+
+/// As a stored session's compaction is decided, from what lies at hand.
+fn decide(material: &Arc<Material>) -> Result<std::result::Result<Decision, Reason>> {
+    if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
+        return Ok(Err(reason));
+    }
+    let path = &material.loaded.stored;
+    let mut reading = Reading::new(Arc::clone(material));
+    for stored in within(path, &reading.segments()) {
+        reading.take(stored)?;
+    }
+    let mut originals = Originals::of(material);
+    if let Some(originals) = &mut originals {
+        let whole = path::join((0..path.len()).map(|index| material.loaded.segment(index)));
+        for stored in within(path, &originals.segments(&whole)) {
+            originals.take(stored)?;
+        }
+    }
+    build(material, reading, originals)
+}
+
+/// The entries of these segments: there is one branch, so that depths tell them apart.
+fn within<'p>(path: &'p [Arc<StoredEntry>], segments: &'p [Segment]) -> impl Iterator<Item = &'p StoredEntry> {
+    let at = |depth: i64| path.partition_point(|stored| stored.entry.head.depth < depth);
+    segments
+        .iter()
+        .flat_map(move |segment| path[at(segment.from)..at(segment.to.saturating_add(1))].iter())
+        .map(Arc::as_ref)
+}
+
+fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
+    Work {
+        tenant: Tenant(Uuid::nil()),
+        session_id: Uuid::nil(),
+        compaction_id: Uuid::nil(),
+        trigger: Trigger::Manual,
+        strategy: decision.strategy,
+        requested,
+        summary_tasks: decision.tasks,
+        upstream: settings.upstream.clone(),
+        given_summary: None,
+        replaced_tokens: decision.replaced_tokens,
+        settings: settings.clone(),
+        basis: Basis { leaf_id: None, newest: None },
+        outline: decision.outline,
+        hooks: Vec::new(),
+    }
+}
+
+impl Transcript {
+    fn compacted(
+        self,
+        request: StatelessRequest,
+        work: &Work,
+        outcome: &SummaryOutcome,
+        started: DateTime<Utc>,
+    ) -> Result<Compacted> {
+        let draft = draft(work, outcome);
+        let (before, _) = self.head.state.account.tokens(self.head.settings.estimator);
+        let Weighed { entry, mut state, refused } = weigh(&self.head, work, &draft, Worth::NoGrowth);
+        if let Some(reason) = refused {
+            let mut skipped = self.skipped(request, work.requested, reason, started)?;
+            tried(&mut skipped.result, outcome);
+            return Ok(skipped);
+        }
+        let after = state.snapshot(&self.head.settings).tokens;
+        state.guard.record(before, after, state.messages, &self.head.settings);
+        let newest = Newest {
+            id: entry.head.id,
+            depth: entry.head.depth,
+            first_kept_depth: Some(work.outline.first_kept.depth),
+            anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
+            is_revert: false,
+            folds: Vec::new(),
+        };
+        let mut stored = self.material.loaded.stored.clone();
+        stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));
+        let thinking = self.head.settings.thinking;
+        let (messages, system) = render(&Loaded::new(stored, Some(newest)), request.format, thinking, request.system)?;
+        let measured = Measured {
+            entry_id: None,
+            before,
+            snapshot: state.snapshot(&self.head.settings),
+            kept: work.outline.kept,
+            reason: None,
+            duration_ms: since(started),
+            input_price: None,
+        };
+        let mut result = result(work, outcome, Some(&draft), measured);
+        // No entry of this id is anywhere.
+        result.first_kept_entry_id = None;
+        Ok(Compacted { messages, system, result })
+    }
+
+    /// The transcript as it is, but for repairs.
+    fn skipped(
+        self,
+        request: StatelessRequest,
+        requested: Strategy,
+        reason: Reason,
+        started: DateTime<Utc>,
+    ) -> Result<Compacted> {
+        let snapshot = self.head.state.snapshot(&self.head.settings);
+        let thinking = self.head.settings.thinking;
+        let (messages, system) = render(&self.material.loaded, request.format, thinking, request.system)?;
+        let measured = Measured {
+            entry_id: None,
+            before: snapshot.tokens,
+            kept: self.head.state.messages,
+            snapshot,
+            reason: Some(reason),
+            duration_ms: since(started),
+            input_price: None,
+        };
+        Ok(Compacted { messages, system, result: blank(requested, measured) })
+    }
+}
+
+fn since(started: DateTime<Utc>) -> u64 {
+    u64::try_from((clock::now() - started).num_milliseconds()).unwrap_or(0)
+}
