@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use contextd::domain::compaction::prepare::prepare;
 use contextd::domain::context::view::{NewestCompaction, context_tokens, plan_view};
 use contextd::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind};
-use contextd::domain::model::entry::EntryHead;
+use contextd::domain::model::entry::EntryMeta;
 use contextd::domain::model::entry_type::EntryType;
 use contextd::domain::model::message::Role;
 use contextd::domain::model::shape::{CallRef, ResultRef, Shape, ShapeKind};
@@ -71,7 +71,7 @@ fn measure<T>(step: &str, mut run: impl FnMut() -> T) {
     );
 }
 
-fn path() -> Vec<EntryHead> {
+fn path() -> Vec<EntryMeta> {
     let mut path_tokens = 0;
     (0..ENTRIES)
         .map(|at| {
@@ -79,7 +79,7 @@ fn path() -> Vec<EntryHead> {
             let calls = place % 2 == 1;
             let tokens = if calls { CALL_TOKENS } else { RESULT_TOKENS };
             path_tokens += i64::from(tokens);
-            EntryHead {
+            EntryMeta {
                 id: id(at),
                 seq: at as i64,
                 depth: at as i64,
@@ -116,7 +116,7 @@ fn shape(at: usize, place: usize) -> Shape {
 }
 
 /// The first hundredth is summarised; of what is kept, a thousand results are masked.
-fn compaction(path: &[EntryHead]) -> (usize, CompactionRecord) {
+fn compaction(path: &[EntryMeta]) -> (usize, CompactionRecord) {
     let index = ENTRIES / 10;
     let results =
         path.get(ENTRIES / 100..index).unwrap_or_default().iter().filter(|head| !head.shape.results.is_empty());

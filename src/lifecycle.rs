@@ -105,7 +105,7 @@ async fn prepare(config: &Config, database: &Database) -> anyhow::Result<()> {
     } else {
         database.require_current_schema().await?;
     }
-    database.take_jobs_back().await
+    database.requeue_jobs().await
 }
 
 /// Waits for what runs, as long as there is time: then requests are answered that they were given up, and at last

@@ -1,7 +1,7 @@
 //! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
+pub mod branch_summaries;
 pub mod compactions;
-pub mod departures;
 pub mod entries;
 pub mod erasure;
 pub mod events;
@@ -21,7 +21,7 @@ mod text_key;
 pub mod tool_calls;
 
 /// Makes a transaction see one state of the database throughout. To be called first in it.
-pub async fn hold_still(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+pub async fn begin_repeatable_read(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
     sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(connection).await?;
     Ok(())
 }

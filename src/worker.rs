@@ -3,10 +3,10 @@
 //! A notification wakes the worker early; jittered polling finds every job. No database connection is held while
 //! a job runs, and none is held while a model works.
 
+mod branch_summary;
 mod compaction;
 mod context;
 mod deliveries;
-mod departure;
 mod handler;
 mod jobs;
 mod kinds;

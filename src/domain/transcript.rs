@@ -2,12 +2,12 @@
 //!
 //! What comes back is rarely what was stored, word for word: a client posts the rebuilt context, in another format
 //! perhaps, with messages merged or split, results elided, calls renamed and texts of our own in between. So both sides
-//! are taken apart into [`atoms`] and the atoms are aligned in order.
+//! are taken apart into [`fragments`] and the fragments are aligned in order.
 
 mod align;
-mod atoms;
 mod calls;
 mod chapters;
+mod fragments;
 mod lines;
 mod media;
 mod own;

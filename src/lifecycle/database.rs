@@ -84,13 +84,13 @@ impl Database {
     ///
     /// # Errors
     /// The database's.
-    pub async fn take_jobs_back(&self) -> anyhow::Result<()> {
+    pub async fn requeue_jobs(&self) -> anyhow::Result<()> {
         if self.embedded.as_ref().is_some_and(EmbeddedPostgres::owned) {
-            let jobs = queue::take_back(&self.pool).await.context("taking jobs back")?;
+            let jobs = queue::requeue(&self.pool).await.context("taking jobs back")?;
             if jobs > 0 {
                 tracing::info!(jobs, "jobs of an earlier run are done again");
             }
-            deliveries::take_back(&self.pool, true).await.context("taking deliveries back")?;
+            deliveries::requeue(&self.pool, true).await.context("taking deliveries back")?;
         }
         Ok(())
     }

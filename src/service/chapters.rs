@@ -26,8 +26,8 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::{chapter_of, message_of};
-use crate::service::path::view::standpoint;
-use crate::service::path::view::{self, Loaded, Read};
+use crate::service::path::view::view_origin;
+use crate::service::path::view::{self, PathSlice, Read};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment, join};
 
@@ -153,7 +153,7 @@ async fn task_view(connection: &mut PgConnection, tenant: Tenant, head: &Head) -
 }
 
 async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<Vec<Task>> {
-    let (from, state) = standpoint(&mut *connection, tenant, head, None).await?;
+    let (from, state) = view_origin(&mut *connection, tenant, head, None).await?;
     let loaded = view::load_view(&mut *connection, tenant, &from, Read::Heads).await?;
     let spans = loaded.tasks(&state);
     let places = spans.iter().map(|span| loaded.segment(titled(span)));
@@ -182,7 +182,7 @@ fn titled(span: &Span) -> usize {
 }
 
 /// What each entry takes in the view, by index.
-fn sizes(loaded: &Loaded) -> Vec<u64> {
+fn sizes(loaded: &PathSlice) -> Vec<u64> {
     let mut sizes = vec![0; loaded.heads.len()];
     for item in loaded.view() {
         if let ViewItem::Entry { index, .. } = &item

@@ -23,7 +23,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::context::pairs::pairs;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::acknowledgement::Proof;
@@ -42,7 +42,7 @@ use job::word;
 pub(crate) use candidate::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
-pub use force_fit::Relieved;
+pub use force_fit::ForceFitted;
 pub(crate) use forecast::Foreseen;
 pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 
@@ -100,7 +100,7 @@ impl Service {
             None => match compactions::live(&mut *transaction, tenant.0, session_id).await? {
                 Some(live) => {
                     if !waits {
-                        queue::hurry(&mut transaction, tenant.0, session_id).await?;
+                        queue::make_due(&mut transaction, tenant.0, session_id).await?;
                     }
                     live.id
                 }
@@ -208,7 +208,7 @@ impl Service {
         let queued = self.enqueue(&mut *connection, tenant, head, new, &request).await;
         match queued {
             Ok(None) => {
-                queue::hurry(connection, tenant.0, head.session_id).await?;
+                queue::make_due(connection, tenant.0, head.session_id).await?;
                 Ok(None)
             }
             Ok(id) => Ok(id.map(|id| CompactionRef { id, status: Status::Queued, trigger })),
@@ -324,7 +324,7 @@ impl Service {
         head: &Head,
         first_kept: Uuid,
     ) -> Result<()> {
-        let from = crate::service::path::view::Standpoint {
+        let from = crate::service::path::view::ViewOrigin {
             leaf: head.leaf(),
             plain: head.is_plain(),
             newest: head.state.newest.clone(),
@@ -340,14 +340,14 @@ impl Service {
 }
 
 /// Why a context can't be cut before this entry.
-pub(crate) fn cut_fault(heads: &[EntryHead], first_kept: Uuid) -> Option<&'static str> {
+pub(crate) fn cut_fault(heads: &[EntryMeta], first_kept: Uuid) -> Option<&'static str> {
     let Some(cut) = heads.iter().position(|head| head.id == first_kept) else {
         return Some("is not an entry of the context");
     };
     if heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
         return Some("would part a chapter from what it keeps");
     }
-    let heads: Vec<&EntryHead> = heads.iter().collect();
+    let heads: Vec<&EntryMeta> = heads.iter().collect();
     let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
     parted.then_some("would part a tool call from its result")
 }

@@ -1,10 +1,10 @@
 //! Moving the leaf, and the summary of what is left behind.
 //!
-//! A summary is written before the leaf moves: [`Service::navigate`] plans the departure, a worker has the summary
+//! A summary is written before the leaf moves: [`Service::navigate`] plans the pending, a worker has the summary
 //! written, and one transaction moves the leaf and puts the summary there. A call that is broken off moves nothing.
 
 mod await_summary;
-mod departure;
+mod branch_summary;
 mod hooks_asked;
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
@@ -35,14 +35,14 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::{load_entry, message_of};
-use crate::service::path::view::{self, Loaded, Read};
+use crate::service::path::view::{self, PathSlice, Read};
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
-use crate::store::{departures, sessions};
+use crate::store::{branch_summaries, sessions};
 
-pub use departure::{Departure, DepartureWork, Draft};
+pub use branch_summary::{BranchSummaryWork, Draft, PendingBranchSummary};
 
-/// A departure whose leaf has moved on is planned anew once.
+/// A branch summary whose leaf has moved on is planned anew once.
 const PLANS: u32 = 2;
 
 /// Where to move the leaf.
@@ -84,7 +84,7 @@ pub struct BranchSummary {
     pub fallback: Fallback,
 }
 
-/// What a departure found: the leaf that it is from, and the summary where there is something to tell.
+/// A pending branch summary, as the call found it: the leaf that it is from, and the summary where there is something to tell.
 pub(super) struct Left {
     leaf_id: Option<Uuid>,
     drafted: Option<(Uuid, Draft)>,
@@ -152,7 +152,7 @@ impl Service {
             let (entries, branches) = match left.and_then(|left| left.drafted) {
                 None => (Vec::new(), Vec::new()),
                 Some((id, draft)) => {
-                    departures::remove(&mut *transaction, tenant.0, session_id, id).await?;
+                    branch_summaries::remove(&mut *transaction, tenant.0, session_id, id).await?;
                     let (entry, branch) = settle_summary(&mut head, &mut loaded, old_leaf_id, &draft);
                     navigated.summary_entry_id = Some(entry.head.id);
                     navigated.summary = Some(report(&entry, draft));
@@ -236,7 +236,7 @@ fn goes_back_to_editor(stored: &StoredEntry) -> bool {
 }
 
 /// Works the state out from the path of the new leaf.
-fn take_up(head: &mut Head, loaded: &Loaded) {
+fn take_up(head: &mut Head, loaded: &PathSlice) {
     let fixed = (head.state.account.system, head.state.account.tools);
     let before = SessionState { leaf_is_tip: head.state.leaf_is_tip, ..head.state.clone() };
     head.state = view::state_of_path(loaded, fixed, before);
@@ -246,7 +246,7 @@ fn take_up(head: &mut Head, loaded: &Loaded) {
 /// Appends the summary at the new leaf, which it then is.
 fn settle_summary(
     head: &mut Head,
-    loaded: &mut Loaded,
+    loaded: &mut PathSlice,
     from_id: Option<Uuid>,
     draft: &Draft,
 ) -> (NewEntry, Vec<NewBranch>) {
@@ -290,7 +290,7 @@ fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &Draft)
         "from_hook": draft.from_hook,
     });
     NewEntry {
-        head: EntryHead {
+        head: EntryMeta {
             id: clock::entry_id(now, seq),
             seq,
             depth: head.row.leaf_depth + 1,
@@ -325,5 +325,5 @@ fn report(entry: &NewEntry, draft: Draft) -> BranchSummary {
 
 /// A draft as the row keeps it.
 fn json_text<T: Serialize>(value: &T) -> Result<String> {
-    Ok(serde_json::to_string(value).context("a departure as JSON")?)
+    Ok(serde_json::to_string(value).context("a pending branch summary as JSON")?)
 }

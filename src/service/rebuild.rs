@@ -22,7 +22,7 @@ use crate::domain::context::{pairing, thinking};
 use crate::domain::format;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::compaction::ElidedPart;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::message::Role;
@@ -34,7 +34,7 @@ use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
 use crate::store::compactions;
 use crate::store::path::Leaf;
 use numbers::{Numbers, chapter_texts};
@@ -102,7 +102,7 @@ pub struct Rebuilt {
 
 /// What the settings say about how a context is written.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct RenderOptions {
     thinking: Thinking,
     /// Tasks carry their numbers.
     numbered: bool,
@@ -110,9 +110,9 @@ struct Manner {
     model_since: i64,
 }
 
-impl Manner {
-    fn of(head: &Head) -> Manner {
-        Manner {
+impl RenderOptions {
+    fn of(head: &Head) -> RenderOptions {
+        RenderOptions {
             thinking: head.settings.thinking,
             numbered: head.settings.chaptering_trigger.is_some(),
             model_since: head.state.model_since,
@@ -161,8 +161,8 @@ impl Service {
         let mut head = self.head_of(&row)?;
         let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
-        if is_leaf && rebuild.max_tokens.is_none() && head.needs_relief() {
-            relieved = at_usual_priority(Box::pin(self.relieve(tenant, session_id)))
+        if is_leaf && rebuild.max_tokens.is_none() && head.needs_force_fit() {
+            relieved = at_usual_priority(Box::pin(self.force_fit(tenant, session_id)))
                 .await?
                 .map(|relieved| relieved.compaction);
             row = self.session_row(tenant, session_id).await?;
@@ -170,14 +170,14 @@ impl Service {
         }
         let mut reader = self.reader(tenant, if is_leaf { head.view_length() } else { head.row.entry_count }).await?;
         let connection = reader.on()?;
-        let (from, state) = standpoint(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
+        let (from, state) = view_origin(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {
             view::load_view(connection, tenant, &from, Read::Items).await?
         } else {
             let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
             let estimator = head.settings.estimator;
             let stored = self.inner.paths.load(connection, tenant, estimator, &segments).await?;
-            Loaded::new(stored, from.newest).fold()
+            PathSlice::new(stored, from.newest).fold()
         };
         reader.done();
         let snapshot = state.snapshot(&head.settings);
@@ -185,7 +185,7 @@ impl Service {
         let format = rebuild.format;
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
-        let how = Manner::of(&head);
+        let how = RenderOptions::of(&head);
         let bytes = loaded.bytes();
         let job =
             move || write(&loaded, &view, format, how, system).map(|written| (digests::of(&written.messages), written));
@@ -243,7 +243,7 @@ pub struct Answered<'a> {
 }
 
 /// What is said of a context of `tokens` that is larger than the window.
-fn excess(loaded: &Loaded, head: &Head, state: &SessionState, tokens: u64, is_leaf: bool) -> Option<Excess> {
+fn excess(loaded: &PathSlice, head: &Head, state: &SessionState, tokens: u64, is_leaf: bool) -> Option<Excess> {
     let settings = &head.settings;
     let over_by = tokens.checked_sub(u64::from(settings.context_window)).filter(|over| *over > 0)?;
     let stands = |newest: &Newest| newest.is_revert && Some(newest.id) == head.row.leaf_id;
@@ -264,7 +264,7 @@ fn excess(loaded: &Loaded, head: &Head, state: &SessionState, tokens: u64, is_le
 
 /// The view, without its oldest turns where it would not fit otherwise; and its size.
 fn bounded_view(
-    loaded: &Loaded,
+    loaded: &PathSlice,
     settings: &Settings,
     tokens: u64,
     max_tokens: Option<u64>,
@@ -287,22 +287,22 @@ pub(crate) type Rendered = (Vec<Box<RawValue>>, Option<Box<RawValue>>);
 
 /// The messages of a view and the system prompt beside them, without a session.
 pub(crate) fn render(
-    loaded: &Loaded,
+    loaded: &PathSlice,
     format: Format,
     policy: Thinking,
     system: Option<Box<RawValue>>,
 ) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
-    let how = Manner { thinking: policy, numbered: false, model_since: 0 };
+    let how = RenderOptions { thinking: policy, numbered: false, model_since: 0 };
     let written = write(loaded, &view, format, how, system)?;
     Ok((written.messages, written.system))
 }
 
 fn write(
-    loaded: &Loaded,
+    loaded: &PathSlice,
     view: &[ViewItem],
     format: Format,
-    how: Manner,
+    how: RenderOptions,
     system: Option<Box<RawValue>>,
 ) -> Result<Written> {
     let policy = how.thinking;
@@ -371,7 +371,7 @@ fn shortened(view: &[ViewItem]) -> HashSet<usize> {
 /// Takes leading system messages out of the pieces: this provider has them beside the messages.
 fn lead_system(
     pieces: &mut Vec<Piece<'_>>,
-    heads: &[EntryHead],
+    heads: &[EntryMeta],
     given: Option<Box<RawValue>>,
 ) -> Result<Option<Box<RawValue>>> {
     let texts: Vec<String> = pieces.iter().map_while(|piece| system_text(piece, heads)).collect();
@@ -392,7 +392,7 @@ fn lead_system(
 }
 
 /// What a system message says; `None` for any other piece.
-fn system_text(piece: &Piece<'_>, heads: &[EntryHead]) -> Option<String> {
+fn system_text(piece: &Piece<'_>, heads: &[EntryMeta]) -> Option<String> {
     let is_system = |role| matches!(role, Role::System | Role::Developer);
     match piece {
         Piece::Message { message, .. } => is_system(message.role).then(|| message.plain_text()),

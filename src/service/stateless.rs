@@ -14,7 +14,7 @@ use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::service::compaction::commit::{Weighed, Worth, weigh};
+use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::entry::draft;
 use crate::service::compaction::report::{Measured, blank, result, tried};
 use crate::service::compaction::selection::Planning;
@@ -28,7 +28,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
 use crate::service::ingest::append::{self, Append};
-use crate::service::path::view::{self, Loaded};
+use crate::service::path::view::{self, PathSlice};
 use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
@@ -104,7 +104,7 @@ impl Service {
     }
 }
 
-async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, Loaded)> {
+async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, PathSlice)> {
     let session_id = clock::new_id();
     let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
     let row = HeadRow {
@@ -141,14 +141,14 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
     let stored: Vec<Arc<StoredEntry>> =
         entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, session_id))).collect();
     let newest = view::newest_of(&stored);
-    let loaded = Loaded::new(stored, newest);
+    let loaded = PathSlice::new(stored, newest);
     head.state = view::state_of_path(&loaded, fixed, head.state);
     Ok((head, loaded))
 }
 
 type Planned = (Transcript, std::result::Result<Decision, Reason>);
 
-fn plan(head: Head, loaded: Loaded, request: CompactRequest, requested: Strategy) -> Result<Planned> {
+fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<Planned> {
     let planning = Planning {
         loaded: &loaded,
         state: &head.state,
@@ -245,7 +245,7 @@ impl Transcript {
     ) -> Result<Compacted> {
         let draft = draft(work, outcome);
         let (before, _) = self.head.state.account.tokens(self.head.settings.estimator);
-        let Weighed { entry, mut state, refused } = weigh(&self.head, work, &draft, Worth::NoGrowth);
+        let Evaluation { entry, mut state, refused } = evaluate(&self.head, work, &draft, CommitThreshold::NoGrowth);
         if let Some(reason) = refused {
             let mut skipped = self.skipped(request, work.requested, reason, started)?;
             tried(&mut skipped.result, outcome);
@@ -264,7 +264,8 @@ impl Transcript {
         let mut stored = self.material.loaded.stored.clone();
         stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));
         let thinking = self.head.settings.thinking;
-        let (messages, system) = render(&Loaded::new(stored, Some(newest)), request.format, thinking, request.system)?;
+        let (messages, system) =
+            render(&PathSlice::new(stored, Some(newest)), request.format, thinking, request.system)?;
         let measured = Measured {
             entry_id: None,
             before,

@@ -152,7 +152,7 @@ pub async fn enqueue(connection: &mut PgConnection, tenant: Uuid, job: &NewJob) 
 }
 
 /// Makes a session's compaction due that was queued for later. A job between two attempts keeps its pause.
-pub async fn hurry(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> Result<()> {
+pub async fn make_due(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> Result<()> {
     let hurried = sqlx::query(sql::HURRY).bind(tenant).bind(session_id).execute(&mut *connection).await?;
     if hurried.rows_affected() > 0 {
         sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
@@ -303,7 +303,7 @@ pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
 
 /// Returns every running job, whatever its lease: for a start that finds no other worker alive. One that lives all
 /// the same loses its lease and writes nothing.
-pub async fn take_back(executor: impl PgExecutor<'_>) -> Result<u64> {
+pub async fn requeue(executor: impl PgExecutor<'_>) -> Result<u64> {
     let moved: Vec<String> = sqlx::query_scalar(sql::TAKE_BACK).fetch_all(executor).await?;
     Ok(moved.len() as u64)
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::path::{Segment, ranges};
 use super::text_key::text_key;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::Shape;
@@ -21,7 +21,7 @@ pub struct CallPlace {
 
 impl CallPlace {
     /// Every occurrence in one entry.
-    pub fn of(head: &EntryHead) -> Vec<CallPlace> {
+    pub fn of(head: &EntryMeta) -> Vec<CallPlace> {
         CallPlace::of_shape(head.seq, &head.shape)
     }
 

@@ -2,7 +2,7 @@
 
 use super::handler::{Handler, Outcome};
 use super::jobs::Jobs;
-use super::{compaction, departure};
+use super::{branch_summary, compaction};
 use crate::service::compaction::Committed;
 use crate::service::core::error::ServiceError;
 use crate::service::core::tenant::Tenant;
@@ -13,7 +13,7 @@ impl Handler for Jobs {
     async fn run(&self, job: &Job) -> Outcome {
         let ended = match job.kind {
             Kind::Compact => compaction::run(self, job).await,
-            Kind::Depart => departure::run(self, job).await,
+            Kind::Depart => branch_summary::run(self, job).await,
             Kind::Recount => self.service.recount(Tenant(job.tenant), job.session_id, job.proof()).await,
         };
         match ended {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::tasks::{Refusal, Span};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::{Fold, ShownFold};
 
@@ -28,7 +28,7 @@ pub struct Closing {
 pub fn close(
     spans: &[Span],
     range: Range<usize>,
-    heads: &[EntryHead],
+    heads: &[EntryMeta],
     verbatim: &BTreeSet<usize>,
     folds: &[ShownFold],
 ) -> Result<Closing, Refusal> {
@@ -42,7 +42,7 @@ pub fn close(
         return Err(Refusal::NothingToClose);
     };
     let nested = hidden.iter().filter(|(head, _)| head.kind == EntryType::Chapter);
-    let fold_of = |head: &EntryHead| {
+    let fold_of = |head: &EntryMeta| {
         let place = folds.binary_search_by_key(&head.depth, |shown| shown.fold.place).ok()?;
         folds.get(place).map(|shown| shown.fold.clone())
     };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::ShownFold;
 
@@ -15,7 +15,7 @@ pub enum Slot {
 
 /// A path with its chapters in place. `path` ascends by depth and may leave out what is hidden; `folds` ascend by place
 /// and hide nothing twice. A chapter that is in no fold is shown nowhere.
-pub fn arrange(path: &[EntryHead], folds: &[ShownFold]) -> Vec<Slot> {
+pub fn arrange(path: &[EntryMeta], folds: &[ShownFold]) -> Vec<Slot> {
     let chapters = path.iter().enumerate().filter(|(_, head)| head.kind == EntryType::Chapter);
     let entries: HashMap<i64, usize> = chapters.map(|(index, head)| (head.depth, index)).collect();
     let slot = |fold: usize| {

@@ -1,7 +1,7 @@
 //! What stands in a chapter's folder: which events, under which names.
 
 use super::Chapter;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::Fold;
 
@@ -20,10 +20,10 @@ pub fn own_depths(chapter: &Chapter) -> Vec<(i64, i64)> {
 
 /// File names of the entries at these depths, in path order; `None` for what is the service's own. A nested chapter
 /// takes a number where it stands.
-pub fn event_names<'a>(heads: impl Iterator<Item = &'a EntryHead>, nested: &[Fold]) -> Vec<Option<String>> {
+pub fn event_names<'a>(heads: impl Iterator<Item = &'a EntryMeta>, nested: &[Fold]) -> Vec<Option<String>> {
     let mut nested = nested.iter().peekable();
     let mut number = 0;
-    let name = |head: &EntryHead| {
+    let name = |head: &EntryMeta| {
         while nested.next_if(|fold| fold.from <= head.depth).is_some() {
             number += 1;
         }
@@ -36,7 +36,7 @@ pub fn event_names<'a>(heads: impl Iterator<Item = &'a EntryHead>, nested: &[Fol
     heads.map(name).collect()
 }
 
-fn kind(head: &EntryHead) -> &'static str {
+fn kind(head: &EntryMeta) -> &'static str {
     match (head.kind, head.role) {
         (EntryType::Message, Some(role)) => role.as_str(),
         (kind, _) => kind.as_str(),

@@ -9,17 +9,17 @@ use uuid::Uuid;
 use super::tests::told;
 use super::*;
 use crate::domain::compaction::prepare::tests::entry;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::shared;
 
 /// The path with its chapters in place, as a view is planned on.
-pub fn folded(path: &[EntryHead], folds: &[ShownFold]) -> Vec<EntryHead> {
+pub fn folded(path: &[EntryMeta], folds: &[ShownFold]) -> Vec<EntryMeta> {
     let head = |slot: Slot| match slot {
         Slot::Entry(index) => path[index].clone(),
         Slot::Chapter { entry, fold } => {
-            EntryHead { role: Some(Role::Custom), depth: folds[fold].fold.place, ..path[entry].clone() }
+            EntryMeta { role: Some(Role::Custom), depth: folds[fold].fold.place, ..path[entry].clone() }
         }
     };
     arrange(path, folds).into_iter().map(head).collect()
@@ -27,7 +27,7 @@ pub fn folded(path: &[EntryHead], folds: &[ShownFold]) -> Vec<EntryHead> {
 
 /// A session that is closed into chapters round by round.
 struct Log {
-    path: Vec<EntryHead>,
+    path: Vec<EntryMeta>,
     texts: HashMap<Uuid, String>,
     root: Vec<ShownFold>,
     chapters: HashMap<Uuid, Chapter>,
@@ -55,7 +55,7 @@ impl Log {
         Log { path, texts, root: Vec::new(), chapters: HashMap::new(), ended }
     }
 
-    fn heads(&self) -> Vec<EntryHead> {
+    fn heads(&self) -> Vec<EntryMeta> {
         folded(&self.path, &self.root)
     }
 
@@ -156,7 +156,7 @@ impl Log {
             let folder = format!("{parent}{}/", chapter.slug);
             files.insert(format!("{folder}summary.md"), Some(chapter.summary()));
             let own = own_depths(chapter);
-            let is_own = |head: &&EntryHead| own.iter().any(|(from, to)| (*from..=*to).contains(&head.depth));
+            let is_own = |head: &&EntryMeta| own.iter().any(|(from, to)| (*from..=*to).contains(&head.depth));
             let names = event_names(self.path.iter().filter(is_own), &chapter.chapters);
             files.extend(names.into_iter().flatten().map(|name| (format!("{folder}events/{name}"), None)));
             let nested = chapter.chapters.iter().map(|fold| &self.chapters[&fold.chapter]);

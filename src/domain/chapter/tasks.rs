@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::context::pairs::pairs;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::message::Role;
@@ -49,7 +49,7 @@ pub struct Span {
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The folded path.
-    pub heads: &'a [EntryHead],
+    pub heads: &'a [EntryMeta],
     /// Where it begins to be shown whole; anchors before that belong to no task.
     pub from: usize,
     /// What comes before is in a summary, so the first entries may go on with a task that began there.
@@ -110,14 +110,14 @@ fn settle(spans: &mut [Span], closed: bool) {
 }
 
 /// Whether a task begins here: with a user's message, of whatever kind of session.
-pub fn starts_task(head: &EntryHead) -> bool {
+pub fn starts_task(head: &EntryMeta) -> bool {
     head.kind == EntryType::Message
         && head.role == Some(Role::User)
         && head.shape.results.is_empty()
         && !head.shape.chapter_task
 }
 
-fn is_instruction(head: &EntryHead) -> bool {
+fn is_instruction(head: &EntryMeta) -> bool {
     matches!(head.role, Some(Role::System | Role::Developer))
 }
 
@@ -169,7 +169,7 @@ pub struct Overlap(pub usize, pub usize);
 pub fn check(
     asked: &[Asked],
     spans: &[Span],
-    heads: &[EntryHead],
+    heads: &[EntryMeta],
 ) -> Result<Vec<Result<Range<usize>, Refusal>>, Overlap> {
     let parted = parted(spans, heads);
     let answers: Vec<_> = asked.iter().map(|asked| check_one(*asked, spans, &parted)).collect();
@@ -205,7 +205,7 @@ fn check_one(asked: Asked, spans: &[Span], parted: &[(usize, usize)]) -> Result<
 }
 
 /// Pairs of call and result that are not of one task: the places of their spans (`usize::MAX`: of none).
-fn parted(spans: &[Span], heads: &[EntryHead]) -> Vec<(usize, usize)> {
+fn parted(spans: &[Span], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     let mut span_of = vec![usize::MAX; heads.len()];
     for (place, span) in spans.iter().enumerate() {
         if let Some(entries) = span_of.get_mut(span.entries.clone()) {
@@ -213,7 +213,7 @@ fn parted(spans: &[Span], heads: &[EntryHead]) -> Vec<(usize, usize)> {
         }
     }
     let of = |index: usize| span_of.get(index).copied().unwrap_or(usize::MAX);
-    let heads: Vec<&EntryHead> = heads.iter().collect();
+    let heads: Vec<&EntryMeta> = heads.iter().collect();
     let mut parted: Vec<(usize, usize)> =
         pairs(&heads).into_iter().map(|(call, result)| (of(call), of(result))).collect();
     parted.retain(|(call, result)| call != result);

@@ -4,16 +4,16 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::compaction::prepare::tests::entry;
 use crate::domain::model::chapter_task::asks_for_chapters;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 
 /// A path of whole turns: a user's message, a call, its result, an answer.
-pub(super) fn turns(count: usize) -> Vec<EntryHead> {
+pub(super) fn turns(count: usize) -> Vec<EntryMeta> {
     let words = |turn: usize| ["u10".to_owned(), format!("a10:c{turn}"), format!("t50:c{turn}"), "a10".to_owned()];
     (0..count).flat_map(words).enumerate().map(|(index, word)| entry(index, &word)).collect()
 }
 
-pub(super) fn told(heads: &[EntryHead], folds: &[ShownFold], closed: bool) -> Vec<Span> {
+pub(super) fn told(heads: &[EntryMeta], folds: &[ShownFold], closed: bool) -> Vec<Span> {
     spans(Shown { heads, from: 0, is_cut: false, folds }, &Default::default(), closed)
 }
 
@@ -45,7 +45,7 @@ fn a_task_for_each_user_turn_and_the_last_one_may_go_on() {
 
 #[test]
 fn the_chapter_task_and_what_comes_before_the_first_turn_are_no_tasks() {
-    let mut path: Vec<EntryHead> =
+    let mut path: Vec<EntryMeta> =
         ["y5", "a5", "u5", "a5", "u5", "a5"].iter().enumerate().map(|(index, word)| entry(index, word)).collect();
     path[4].shape.chapter_task = true;
     let tasks = told(&path, &[], true);
@@ -67,7 +67,7 @@ fn a_fold_hides_all_but_what_stays() {
     assert_eq!(folds[0].fold.hidden(), [(1, 2), (4, 7)]);
     // With the hidden entries left out of what was read, the same.
     path.retain(|head| !folds[0].fold.hides(head.depth));
-    let depths = |slots: Vec<Slot>, path: &[EntryHead]| -> Vec<i64> {
+    let depths = |slots: Vec<Slot>, path: &[EntryMeta]| -> Vec<i64> {
         let index = |slot| match slot {
             Slot::Entry(index) | Slot::Chapter { entry: index, .. } => index,
         };
@@ -93,7 +93,7 @@ fn bad_ranges_are_refused_by_themselves_and_overlaps_all_at_once() {
 #[test]
 fn a_call_and_its_late_result_are_not_parted() {
     let words = ["u5", "a5:late", "u5", "t5:late", "a5", "u5", "a5"];
-    let path: Vec<EntryHead> = words.iter().enumerate().map(|(index, word)| entry(index, word)).collect();
+    let path: Vec<EntryMeta> = words.iter().enumerate().map(|(index, word)| entry(index, word)).collect();
     let tasks = told(&path, &[], true);
     let answers = check(&[(1, 1), (3, 3)].map(|(start, end)| Asked { start, end }), &tasks, &path).unwrap();
     assert_eq!(answers, [Err(Refusal::PartedCall), Ok(2..3)]);

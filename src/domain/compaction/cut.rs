@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::context::pairs::{function_calls, is_answer, led, pairs};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::ShapeKind;
@@ -27,7 +27,7 @@ impl Cut {
 /// a context may begin; at the newest such place before, where there is none after. Invisible entries directly
 /// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
 /// `None`: no place will do.
-pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut> {
+pub fn cut_point(entries: &[&EntryMeta], keep_recent_tokens: u32) -> Option<Cut> {
     let place = match budget_start(entries, keep_recent_tokens) {
         None => *valid_places(entries, 0).first()?,
         Some(start) => match valid_places(entries, start).first() {
@@ -40,8 +40,8 @@ pub fn cut_point(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<Cut>
 
 /// As [`cut_point`], with the newest `messages` kept, and more where a context can't begin with the first of them.
 /// Instructions are not counted.
-pub fn cut_by_messages(entries: &[&EntryHead], messages: u32) -> Option<Cut> {
-    let counted = |head: &EntryHead| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
+pub fn cut_by_messages(entries: &[&EntryMeta], messages: u32) -> Option<Cut> {
+    let counted = |head: &EntryMeta| head.is_visible() && !matches!(head.role, Some(Role::System | Role::Developer));
     let newest = entries.iter().enumerate().rev().filter(|(_, head)| counted(head));
     let start = newest.take(messages.max(1) as usize).map(|(place, _)| place).last()?;
     let place = last_valid_before(entries, start + 1).or_else(|| valid_places(entries, 0).first().copied())?;
@@ -49,7 +49,7 @@ pub fn cut_by_messages(entries: &[&EntryHead], messages: u32) -> Option<Cut> {
 }
 
 /// The newest place before `end` where a context may begin.
-fn last_valid_before(entries: &[&EntryHead], end: usize) -> Option<usize> {
+fn last_valid_before(entries: &[&EntryMeta], end: usize) -> Option<usize> {
     // It is near as a rule, and a path may be long.
     let mut reach = 64;
     loop {
@@ -62,17 +62,17 @@ fn last_valid_before(entries: &[&EntryHead], end: usize) -> Option<usize> {
     }
 }
 
-fn cut_at(entries: &[&EntryHead], place: usize) -> Cut {
+fn cut_at(entries: &[&EntryMeta], place: usize) -> Cut {
     let first_kept = with_metadata(entries, place);
     let turn_start = turn_start(entries, first_kept).filter(|start| *start != first_kept);
     Cut { first_kept, turn_start }
 }
 
 /// The index at which the entries from it to the end reach the budget.
-fn budget_start(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<usize> {
+fn budget_start(entries: &[&EntryMeta], keep_recent_tokens: u32) -> Option<usize> {
     let mut gathered = 0_u64;
     // What says nothing is no place to stop at, however little is wanted.
-    let counts = |head: &EntryHead| adds_context(head) && head.tokens > 0;
+    let counts = |head: &EntryMeta| adds_context(head) && head.tokens > 0;
     entries.iter().enumerate().rev().filter(|(_, head)| counts(head)).find_map(|(index, head)| {
         gathered += u64::from(head.tokens);
         (gathered >= u64::from(keep_recent_tokens)).then_some(index)
@@ -80,21 +80,21 @@ fn budget_start(entries: &[&EntryHead], keep_recent_tokens: u32) -> Option<usize
 }
 
 /// The place of the first of the invisible entries directly before `place`.
-pub(super) fn with_metadata(entries: &[&EntryHead], place: usize) -> usize {
+pub(super) fn with_metadata(entries: &[&EntryMeta], place: usize) -> usize {
     let before = entries.get(..place).unwrap_or_default();
     before.iter().rposition(|head| adds_context(head)).map_or(0, |index| index + 1)
 }
 
-fn adds_context(head: &EntryHead) -> bool {
+fn adds_context(head: &EntryMeta) -> bool {
     head.is_visible() || head.kind == EntryType::Compaction
 }
 
-fn turn_start(entries: &[&EntryHead], from: usize) -> Option<usize> {
+fn turn_start(entries: &[&EntryMeta], from: usize) -> Option<usize> {
     entries.iter().take(from + 1).rposition(|head| starts_turn(head))
 }
 
 /// Whether a turn begins here: something that is not the agent's own doing.
-pub fn starts_turn(head: &EntryHead) -> bool {
+pub fn starts_turn(head: &EntryMeta) -> bool {
     let by_role = match head.role {
         Some(Role::User) => head.shape.results.is_empty(),
         Some(Role::BashExecution | Role::Custom | Role::BranchSummary) => true,
@@ -103,14 +103,14 @@ pub fn starts_turn(head: &EntryHead) -> bool {
     head.is_visible() && (by_role || head.kind == EntryType::Chapter)
 }
 
-fn starts_context(head: &EntryHead) -> bool {
+fn starts_context(head: &EntryMeta) -> bool {
     let answers = matches!(head.role, Some(Role::Assistant | Role::CompactionSummary));
     !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
 }
 
 /// Places from `from` on where a context may begin, ascending. What stands before `from` is looked at only as far as
 /// it can matter.
-fn valid_places(entries: &[&EntryHead], from: usize) -> Vec<usize> {
+fn valid_places(entries: &[&EntryMeta], from: usize) -> Vec<usize> {
     // Behind a message that is not the agent's, no answer goes on.
     let before = entries.get(..from).unwrap_or_default();
     let base = before.iter().rposition(|head| head.is_visible() && !is_answer(head)).unwrap_or(0);
@@ -137,7 +137,7 @@ fn valid_places(entries: &[&EntryHead], from: usize) -> Vec<usize> {
 }
 
 /// The results from `base` on that belong to a call before it.
-fn called_before(entries: &[&EntryHead], base: usize) -> Vec<usize> {
+fn called_before(entries: &[&EntryMeta], base: usize) -> Vec<usize> {
     let (before, tail) = entries.split_at(base.min(entries.len()));
     let mut called: HashSet<&str> = HashSet::new();
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::cut::cut_point;
 use super::prepare::verbatim;
 use crate::domain::context::view::{NewestCompaction, ViewItem, item_tokens};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::settings::Settings;
 
@@ -57,14 +57,14 @@ pub struct FixedParts {
 impl FixedParts {
     /// Of a view. `system` and `tools` travel beside it.
     pub fn of(
-        path: &[EntryHead],
+        path: &[EntryMeta],
         newest: Option<NewestCompaction<'_>>,
         view: &[ViewItem],
         settings: &Settings,
     ) -> FixedParts {
         let stays = verbatim(path, newest, settings);
         let entries: Vec<(usize, u64)> = view.iter().filter_map(|item| entry(path, item)).collect();
-        let heads: Vec<&EntryHead> = entries.iter().filter_map(|(index, _)| path.get(*index)).collect();
+        let heads: Vec<&EntryMeta> = entries.iter().filter_map(|(index, _)| path.get(*index)).collect();
         let tail = cut_point(&heads, 0).map_or(0, |cut| cut.first_kept);
         let mut parts = FixedParts::default();
         for (at, ((index, tokens), head)) in entries.iter().zip(&heads).enumerate() {
@@ -99,7 +99,7 @@ impl FixedParts {
     }
 }
 
-fn entry(path: &[EntryHead], item: &ViewItem) -> Option<(usize, u64)> {
+fn entry(path: &[EntryMeta], item: &ViewItem) -> Option<(usize, u64)> {
     match item {
         ViewItem::Entry { index, .. } => Some((*index, item_tokens(path, item))),
         ViewItem::Summary { .. } => None,

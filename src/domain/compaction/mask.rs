@@ -10,7 +10,7 @@ use crate::domain::context::pairing;
 use crate::domain::context::placeholder::marker;
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::shape::ShapeKind;
 use crate::domain::settings::Settings;
 
@@ -27,7 +27,7 @@ pub struct MaskPlan {
 ///
 /// Pinned entries stay as they are. Results that are masked already are left alone, so planning on the outcome gives an empty plan. Nothing is
 /// masked that would not free tokens, or if all of it together frees less than `min_gain_tokens`.
-pub fn plan(view: &[ViewItem], path: &[EntryHead], settings: &Settings) -> MaskPlan {
+pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskPlan {
     let shown = shown_results(view, path);
     let old = shown.len().saturating_sub(settings.keep_recent_results as usize);
     let excluded: HashSet<&str> = settings.exclude_tools.iter().map(String::as_str).collect();
@@ -74,7 +74,7 @@ struct Shown<'a> {
     ambiguous: bool,
 }
 
-fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryHead]) -> Vec<Shown<'a>> {
+fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Shown<'a>> {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut shown = Vec::new();
     // What answers no call goes out in no context.

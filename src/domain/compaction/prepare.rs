@@ -8,7 +8,7 @@ use super::cut::{Cut, cut_by_messages, cut_point, starts_turn};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::pairs::{led, pairs};
 use crate::domain::context::view::{NewestCompaction, anchor_indexes, visible_indexes};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::model::strategy::counts;
@@ -47,7 +47,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// `EmptySession`, `AlreadyCompacted` (nothing came after the last one), `NoValidCutPoint`, `NothingToCompact`.
-pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> Result<Plan, Reason> {
+pub fn prepare(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> Result<Plan, Reason> {
     plan(path, newest, settings, |boundary_start| cut(path, boundary_start, settings))
 }
 
@@ -56,7 +56,7 @@ pub fn prepare(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, setting
 /// # Errors
 /// As [`prepare`].
 pub fn prepare_at(
-    path: &[EntryHead],
+    path: &[EntryMeta],
     newest: Option<NewestCompaction<'_>>,
     settings: &Settings,
     first_kept: usize,
@@ -65,7 +65,7 @@ pub fn prepare_at(
 }
 
 fn plan(
-    path: &[EntryHead],
+    path: &[EntryMeta],
     newest: Option<NewestCompaction<'_>>,
     settings: &Settings,
     cut: impl FnOnce(usize) -> Option<Cut>,
@@ -73,7 +73,7 @@ fn plan(
     if path.last().is_some_and(|last| last.kind == EntryType::Compaction) {
         return Err(Reason::AlreadyCompacted);
     }
-    if newest.is_none() && !path.iter().any(EntryHead::is_visible) {
+    if newest.is_none() && !path.iter().any(EntryMeta::is_visible) {
         return Err(Reason::EmptySession);
     }
     let boundary_start = newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1));
@@ -107,22 +107,22 @@ fn plan(
 
 /// The cut of what the last view still showed, as indexes into the path. Compactions are no part of it: what one kept
 /// and what came after it are one stretch.
-fn cut(path: &[EntryHead], boundary_start: usize, settings: &Settings) -> Option<Cut> {
+fn cut(path: &[EntryMeta], boundary_start: usize, settings: &Settings) -> Option<Cut> {
     let shown = path.iter().enumerate().skip(boundary_start).filter(|(_, head)| head.kind != EntryType::Compaction);
-    let (places, entries): (Vec<usize>, Vec<&EntryHead>) = shown.unzip();
+    let (places, entries): (Vec<usize>, Vec<&EntryMeta>) = shown.unzip();
     let cut = kept_tail(&entries, settings)?;
     let turn_start = cut.turn_start.and_then(|start| places.get(start).copied());
     Some(Cut { first_kept: *places.get(cut.first_kept)?, turn_start })
 }
 
 /// The entries of a view that nothing may take the place of, as indexes.
-pub fn verbatim(path: &[EntryHead], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> BTreeSet<usize> {
+pub fn verbatim(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>, settings: &Settings) -> BTreeSet<usize> {
     anchors(path, newest, path.len(), settings)
 }
 
 /// The cut by tokens, or by messages where the preset says so. A tail of few but large messages is cut by tokens all the
 /// same: it would leave no room for the summary and what comes next.
-fn kept_tail(entries: &[&EntryHead], settings: &Settings) -> Option<Cut> {
+fn kept_tail(entries: &[&EntryMeta], settings: &Settings) -> Option<Cut> {
     let by_tokens = cut_point(entries, settings.keep_recent_tokens)?;
     if !settings.keeps_messages() {
         return Some(by_tokens);
@@ -143,7 +143,7 @@ fn kept_tail(entries: &[&EntryHead], settings: &Settings) -> Option<Cut> {
 
 /// What the last compaction showed before its boundary and what nothing holds there any more.
 fn released<'a>(
-    path: &'a [EntryHead],
+    path: &'a [EntryMeta],
     newest: Option<NewestCompaction<'a>>,
     boundary_start: usize,
 ) -> impl Iterator<Item = usize> + 'a {
@@ -152,13 +152,13 @@ fn released<'a>(
         let shown = anchor_indexes(path, &newest.record.anchors, boundary_start);
         shown.into_iter().filter(move |index| all || path.get(*index).is_some_and(instructs))
     });
-    shown.filter(|index| path.get(*index).is_some_and(EntryHead::is_visible))
+    shown.filter(|index| path.get(*index).is_some_and(EntryMeta::is_visible))
 }
 
 /// Entries before the cut that no summary replaces: standing system messages, the first user message, pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors,
 /// each with the whole batch of calls and results, or the reasoned answer, that it belongs to.
 fn anchors(
-    path: &[EntryHead],
+    path: &[EntryMeta],
     newest: Option<NewestCompaction<'_>>,
     first_kept: usize,
     settings: &Settings,
@@ -171,14 +171,14 @@ fn anchors(
     let before = path.get(..first_kept).unwrap_or_default();
     let checkpoint = newest_checkpoint(path);
     // The newest one carries what the older ones did.
-    let superseded = |index, head: &EntryHead| {
+    let superseded = |index, head: &EntryMeta| {
         head.shape.checkpoint && Some(index) != checkpoint && !settings.pinned_entry_ids.contains(&head.id)
     };
     anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
     with_batches(before, anchors)
 }
 
-fn newest_checkpoint(path: &[EntryHead]) -> Option<usize> {
+fn newest_checkpoint(path: &[EntryMeta]) -> Option<usize> {
     path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint)
 }
 
@@ -189,22 +189,22 @@ fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
 
 /// Entries before `end` that no strategy leaves out: standing system messages, the first user message, pinned entries and the
 /// newest compaction of a provider's own, each with its batch.
-pub(super) fn required(path: &[EntryHead], end: usize, settings: &Settings) -> BTreeSet<usize> {
+pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> BTreeSet<usize> {
     let before = path.get(..end).unwrap_or_default();
     let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
     let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
-        let is_first = |head: &EntryHead| head.role == Some(Role::User) && starts_turn(head);
+        let is_first = |head: &EntryMeta| head.role == Some(Role::User) && starts_turn(head);
         anchors.extend(visible().find(|(_, head)| is_first(head)).map(|(index, _)| index));
     }
     anchors.extend(standing(path, settings).filter(|index| *index < end));
     anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
-    anchors.retain(|index| before.get(*index).is_some_and(EntryHead::is_visible));
+    anchors.retain(|index| before.get(*index).is_some_and(EntryMeta::is_visible));
     with_batches(before, anchors)
 }
 
 /// Adds to the set whatever calls, results and reasoning tie to its members.
-fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize> {
+fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize> {
     let may_be_tied = |index: &usize| {
         let head = path.get(*index);
         head.is_some_and(|head| head.role == Some(Role::Assistant) || !head.shape.is_trivial())
@@ -212,7 +212,7 @@ fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize>
     if !members.iter().any(may_be_tied) {
         return members;
     }
-    let entries: Vec<&EntryHead> = path.iter().collect();
+    let entries: Vec<&EntryMeta> = path.iter().collect();
     let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
     for (one, other) in pairs(&entries).into_iter().chain(reasoned(&entries)) {
         tied.entry(one).or_default().push(other);
@@ -232,7 +232,7 @@ fn with_batches(path: &[EntryHead], members: BTreeSet<usize>) -> BTreeSet<usize>
 }
 
 /// The neighbours of every answer that begins with reasoning.
-fn reasoned(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
+fn reasoned(entries: &[&EntryMeta]) -> Vec<(usize, usize)> {
     let mut last = 0;
     let mut tied = Vec::new();
     for (index, (head, led)) in entries.iter().zip(led(entries)).enumerate() {
@@ -246,7 +246,7 @@ fn reasoned(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
     tied
 }
 
-fn tokens<'a>(path: &[EntryHead], indexes: impl Iterator<Item = &'a usize>) -> u64 {
+fn tokens<'a>(path: &[EntryMeta], indexes: impl Iterator<Item = &'a usize>) -> u64 {
     indexes.filter_map(|index| path.get(*index)).map(|head| u64::from(head.tokens)).sum()
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use super::cut::with_metadata;
 use super::prepare::{Plan, required};
 use crate::domain::compaction::result::Reason;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
 use units::Units;
@@ -50,7 +50,7 @@ pub fn select(strategy: Strategy, choice: &Choice<'_>) -> Result<Plan, Reason> {
 
 /// Where the newest `messages` of a view begin, calls and results kept whole: an index into the items. Instructions are
 /// not counted.
-pub fn tail_start(path: &[EntryHead], items: &[Item], messages: u32) -> usize {
+pub fn tail_start(path: &[EntryMeta], items: &[Item], messages: u32) -> usize {
     Units::of(path, items, &BTreeSet::new()).tail_start(messages)
 }
 
@@ -91,7 +91,7 @@ fn plan(choice: &Choice<'_>, units: &Units, stays: &[bool]) -> Result<Plan, Reas
 }
 
 /// Invisible entries directly before the tail stay with it.
-fn metadata_start(path: &[EntryHead], first: usize) -> usize {
+fn metadata_start(path: &[EntryMeta], first: usize) -> usize {
     with_metadata(&path.iter().take(first).collect::<Vec<_>>(), first)
 }
 

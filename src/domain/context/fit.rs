@@ -2,7 +2,7 @@
 
 use super::view::{ViewItem, item_tokens};
 use crate::domain::context::pairs::{led, pairs};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::settings::Settings;
 
@@ -12,10 +12,10 @@ use crate::domain::settings::Settings;
 ///
 /// # Errors
 /// The most that could be freed, where that is less than `over`.
-pub fn fit(path: &[EntryHead], view: &[ViewItem], over: u64, settings: &Settings) -> Result<(Vec<ViewItem>, u64), u64> {
+pub fn fit(path: &[EntryMeta], view: &[ViewItem], over: u64, settings: &Settings) -> Result<(Vec<ViewItem>, u64), u64> {
     let protected = protected(path, view, settings);
     let tail = &view[protected..];
-    let heads: Vec<&EntryHead> = tail.iter().filter_map(|item| head_of(path, item)).collect();
+    let heads: Vec<&EntryMeta> = tail.iter().filter_map(|item| head_of(path, item)).collect();
     let mut open_until = 0;
     let mut reach = vec![0; heads.len()];
     for (call, result) in pairs(&heads) {
@@ -44,14 +44,14 @@ pub fn fit(path: &[EntryHead], view: &[ViewItem], over: u64, settings: &Settings
     Err(most)
 }
 
-fn head_of<'a>(path: &'a [EntryHead], item: &ViewItem) -> Option<&'a EntryHead> {
+fn head_of<'a>(path: &'a [EntryMeta], item: &ViewItem) -> Option<&'a EntryMeta> {
     match item {
         ViewItem::Entry { index, .. } | ViewItem::Summary { compaction: index } => path.get(*index),
     }
 }
 
 /// How many leading steps stay whatever happens.
-fn protected(path: &[EntryHead], view: &[ViewItem], settings: &Settings) -> usize {
+fn protected(path: &[EntryMeta], view: &[ViewItem], settings: &Settings) -> usize {
     if let Some(summary) = view.iter().position(|item| matches!(item, ViewItem::Summary { .. })) {
         return summary + 1;
     }

@@ -15,7 +15,7 @@ use self::matching::Outcome;
 use self::step::Step;
 use crate::domain::context::view::ViewItem;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 
 pub use source::Source;
@@ -29,7 +29,7 @@ pub use synthetic::SYNTHETIC_RESULT;
 /// `call_id_renamed`, `item_repaired`, `item_unreadable`.
 pub fn pieces<'a>(
     view: &[ViewItem],
-    path: &[EntryHead],
+    path: &[EntryMeta],
     sources: impl Fn(usize) -> Source<'a>,
     summary_text: impl Fn(usize) -> String,
     target: Format,
@@ -42,7 +42,7 @@ pub fn pieces<'a>(
 
 /// The results of a view that answer none of its calls, as index into `path` and place among the entry's results: they
 /// go out in no context.
-pub fn unanswered(view: &[ViewItem], path: &[EntryHead]) -> HashSet<(usize, usize)> {
+pub fn unanswered(view: &[ViewItem], path: &[EntryMeta]) -> HashSet<(usize, usize)> {
     let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
     let matching = matching::Matching::of(&steps, false);
     let dropped = |outcome: &Outcome| matches!(outcome, Outcome::Orphan | Outcome::Duplicate);

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::ShapeKind;
 
 /// For each entry, whether it belongs to an answer whose reasoning stands in an entry before it: the two may not be
 /// parted.
-pub fn led(entries: &[&EntryHead]) -> Vec<bool> {
+pub fn led(entries: &[&EntryMeta]) -> Vec<bool> {
     let mut reasoned = false;
-    let is_led = |head: &&EntryHead| {
+    let is_led = |head: &&EntryMeta| {
         if !head.is_visible() {
             return false;
         }
@@ -24,7 +24,7 @@ pub fn led(entries: &[&EntryHead]) -> Vec<bool> {
 
 /// Calls and their results, as indexes of their entries; a result belongs to the newest call of its id before it.
 /// What the provider ran inside its own turn is no pair.
-pub fn pairs(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
+pub fn pairs(entries: &[&EntryMeta]) -> Vec<(usize, usize)> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();
     for (index, head) in entries.iter().enumerate() {
@@ -36,10 +36,10 @@ pub fn pairs(entries: &[&EntryHead]) -> Vec<(usize, usize)> {
     pairs
 }
 
-pub(in crate::domain) fn function_calls(head: &EntryHead) -> impl Iterator<Item = &str> {
+pub(in crate::domain) fn function_calls(head: &EntryMeta) -> impl Iterator<Item = &str> {
     head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function).map(|call| call.id.as_str())
 }
 
-pub(in crate::domain) fn is_answer(head: &EntryHead) -> bool {
+pub(in crate::domain) fn is_answer(head: &EntryMeta) -> bool {
     head.role == Some(Role::Assistant)
 }

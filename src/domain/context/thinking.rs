@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::domain::format;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, Role};
 use crate::domain::settings::Thinking;
@@ -41,7 +41,7 @@ pub struct Changes {
 /// (`thinking_missing`), and so is everything that [`finish`] will take out (`thinking_stripped`).
 pub fn settle(
     pieces: &mut [Piece<'_>],
-    path: &[EntryHead],
+    path: &[EntryMeta],
     policy: Thinking,
     target: Format,
     changes: &Changes,
@@ -60,7 +60,7 @@ pub fn settle(
 
 fn settle_signed(
     pieces: &mut [Piece<'_>],
-    path: &[EntryHead],
+    path: &[EntryMeta],
     policy: Thinking,
     changes: &Changes,
     notes: &mut Vec<Note>,
@@ -183,7 +183,7 @@ fn is_signed(block: &Block) -> bool {
 
 /// With thinking on, the answers of a running turn must begin with signed thinking. One that had thinking and can't
 /// give it back will be refused.
-fn note_missing(pieces: &[Piece<'_>], path: &[EntryHead], lost: &HashSet<usize>, notes: &mut Vec<Note>) {
+fn note_missing(pieces: &[Piece<'_>], path: &[EntryMeta], lost: &HashSet<usize>, notes: &mut Vec<Note>) {
     let role = |piece: &Piece<'_>| match piece {
         Piece::Message { message, .. } => Some(message.role),
         Piece::Verbatim { entry, .. } => path.get(*entry).and_then(|head| head.role),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use crate::domain::model::compaction::{CompactionRecord, Elision};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 
 /// One step of a view, in the order in which the model sees it. Indexes point into the path given to the planner.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct NewestCompaction<'a> {
 }
 
 /// The view of a path. `path` may leave out entries that the view does not show, as long as the order holds.
-pub fn plan_view(path: &[EntryHead], newest: Option<NewestCompaction<'_>>) -> Vec<ViewItem> {
+pub fn plan_view(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>) -> Vec<ViewItem> {
     let Some(newest) = newest else {
         return visible(path, 0..path.len(), &HashMap::new()).collect();
     };
@@ -46,7 +46,7 @@ pub fn plan_view(path: &[EntryHead], newest: Option<NewestCompaction<'_>>) -> Ve
 }
 
 /// Places of the anchors before `end`, in path order, each once. Those from `end` on are shown where they are.
-pub fn anchor_indexes(path: &[EntryHead], anchors: &[Uuid], end: usize) -> BTreeSet<usize> {
+pub fn anchor_indexes(path: &[EntryMeta], anchors: &[Uuid], end: usize) -> BTreeSet<usize> {
     if anchors.is_empty() {
         return BTreeSet::new();
     }
@@ -71,7 +71,7 @@ pub struct ContextTokens {
 /// The size of a view: the newest reported usage plus the estimates of what follows it, or all estimates.
 /// Usage of entries before `trusted_from` (an index into the path) is of another context and is not used: pass the
 /// place after the newest compaction, which itself makes every older figure wrong.
-pub fn context_tokens(path: &[EntryHead], view: &[ViewItem], trusted_from: usize) -> ContextTokens {
+pub fn context_tokens(path: &[EntryMeta], view: &[ViewItem], trusted_from: usize) -> ContextTokens {
     let mut size = ContextTokens::default();
     for (place, item) in view.iter().enumerate().rev() {
         if let ViewItem::Entry { index, .. } = item
@@ -89,7 +89,7 @@ pub fn context_tokens(path: &[EntryHead], view: &[ViewItem], trusted_from: usize
 }
 
 /// The estimate of one step. A compaction's own tokens are those of its summary message.
-pub fn item_tokens(path: &[EntryHead], item: &ViewItem) -> u64 {
+pub fn item_tokens(path: &[EntryMeta], item: &ViewItem) -> u64 {
     let own = |index: &usize| path.get(*index).map_or(0, |head| u64::from(head.tokens));
     match item {
         ViewItem::Summary { compaction } => own(compaction),
@@ -109,7 +109,7 @@ fn by_entry(elisions: &[Elision]) -> HashMap<Uuid, Vec<&Elision>> {
 }
 
 fn visible<'a>(
-    path: &'a [EntryHead],
+    path: &'a [EntryMeta],
     range: Range<usize>,
     elisions: &'a HashMap<Uuid, Vec<&'a Elision>>,
 ) -> impl Iterator<Item = ViewItem> + 'a {
@@ -120,12 +120,12 @@ fn visible<'a>(
 }
 
 /// The entries of a range that put a message before the model.
-pub fn visible_indexes(path: &[EntryHead], range: Range<usize>) -> impl Iterator<Item = (usize, &EntryHead)> {
+pub fn visible_indexes(path: &[EntryMeta], range: Range<usize>) -> impl Iterator<Item = (usize, &EntryMeta)> {
     let taken = range.end.saturating_sub(range.start);
     path.iter().enumerate().skip(range.start).take(taken).filter(|(_, head)| head.is_visible())
 }
 
-impl EntryHead {
+impl EntryMeta {
     /// Whether the entry puts a message before the model by itself.
     pub fn is_visible(&self) -> bool {
         self.kind.holds_message() && self.role.is_some()

@@ -10,7 +10,7 @@ use crate::domain::context::pairing::{self, Source};
 use crate::domain::context::view::ViewItem;
 use crate::domain::format;
 use crate::domain::format::write::{Fault, Note};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
@@ -35,7 +35,7 @@ fn read_back(text: String) -> Doc {
 }
 
 /// The items as entries of a path.
-fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryHead> {
+fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryMeta> {
     let mut open = OpenCalls::default();
     let mut heads = Vec::with_capacity(items.len());
     for (seq, (_, doc)) in (0_i64..).zip(items) {
@@ -43,7 +43,7 @@ fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryHead> {
         let shape = item.as_ref().map(|item| Shape::of(item, seq, &open, &[])).unwrap_or_default();
         open.apply(seq, &shape);
         let kind = item.as_ref().map_or(EntryType::Message, |item| item.kind);
-        heads.push(EntryHead {
+        heads.push(EntryMeta {
             id: Uuid::nil(),
             seq,
             depth: seq,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::fold::Fold;
-use super::identifier::Wanted;
+use super::identifier::TrackedIdentifier;
 use super::ledger::Ledger;
 use super::strategy::Strategy;
 
@@ -42,7 +42,7 @@ pub struct CompactionRecord {
     pub from_hook: bool,
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub identifiers: Vec<Wanted>,
+    pub identifiers: Vec<TrackedIdentifier>,
     /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<Fold>,

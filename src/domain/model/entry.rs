@@ -11,7 +11,7 @@ use crate::domain::model::format::Format;
 
 /// The small columns of an entry: all that planning needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EntryHead {
+pub struct EntryMeta {
     pub id: Uuid,
     /// Position in its session, given under the session's lock: 0, 1, 2, …
     pub seq: i64,
@@ -31,7 +31,7 @@ pub struct EntryHead {
 /// A whole entry: the head and the item as it came.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    pub head: EntryHead,
+    pub head: EntryMeta,
     pub parent_id: Option<Uuid>,
     pub source_id: Option<String>,
     pub source_format: Format,

@@ -1,6 +1,6 @@
 //! Leaving a branch: which of its entries a branch summary tells.
 
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 
@@ -9,7 +9,7 @@ const SQUEEZE_BELOW: f64 = 0.9;
 
 /// The entries that are left when a leaf moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Departure {
+pub struct LeftBranch {
     /// The deepest entry on both paths, as an index into either; `None` where they share none.
     pub ancestor: Option<usize>,
     /// Indexes into the old path, oldest first. Compactions do not end it.
@@ -30,14 +30,14 @@ pub struct BranchPlan {
 }
 
 /// Compares two paths, each from its root.
-pub fn departure(old_path: &[EntryHead], target_path: &[EntryHead]) -> Departure {
+pub fn left_branch(old_path: &[EntryMeta], target_path: &[EntryMeta]) -> LeftBranch {
     let shared = old_path.iter().zip(target_path).take_while(|(old, target)| old.id == target.id).count();
-    Departure { ancestor: shared.checked_sub(1), entries: (shared..old_path.len()).collect() }
+    LeftBranch { ancestor: shared.checked_sub(1), entries: (shared..old_path.len()).collect() }
 }
 
 /// Takes messages from the newest on while they fit into `budget` (tokens; 0 is no limit). Tool results are left
 /// out: the calls tell what was done.
-pub fn plan_summary(entries: &[EntryHead], budget: u64) -> BranchPlan {
+pub fn plan_summary(entries: &[EntryMeta], budget: u64) -> BranchPlan {
     let mut plan = BranchPlan { messages: Vec::new(), visited: Vec::new(), summaries: Vec::new(), tokens: 0 };
     plan.summaries = (0..entries.len()).filter(|index| is_kind(entries, *index, EntryType::BranchSummary)).collect();
     for (index, head) in entries.iter().enumerate().rev().filter(|(_, head)| tells(head)) {
@@ -59,22 +59,22 @@ pub fn plan_summary(entries: &[EntryHead], budget: u64) -> BranchPlan {
     plan
 }
 
-fn tells(head: &EntryHead) -> bool {
+fn tells(head: &EntryMeta) -> bool {
     let says_more = head.role != Some(Role::Tool) && (head.shape.results.is_empty() || head.shape.mixed);
     is_summary(head) || (head.is_visible() && says_more)
 }
 
 /// Without the results that stand in the same message.
-fn told_tokens(head: &EntryHead) -> u64 {
+fn told_tokens(head: &EntryMeta) -> u64 {
     let results: u64 = head.shape.results.iter().map(|result| u64::from(result.tokens)).sum();
     u64::from(head.tokens).saturating_sub(results)
 }
 
-fn is_summary(head: &EntryHead) -> bool {
+fn is_summary(head: &EntryMeta) -> bool {
     matches!(head.kind, EntryType::Compaction | EntryType::BranchSummary)
 }
 
-fn is_kind(entries: &[EntryHead], index: usize, kind: EntryType) -> bool {
+fn is_kind(entries: &[EntryMeta], index: usize, kind: EntryType) -> bool {
     entries.get(index).is_some_and(|head| head.kind == kind)
 }
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Block, Message};
-use crate::domain::summary::speech::{Listener, Speech};
+use crate::domain::summary::speech::{Speech, SpeechClassifier};
 use crate::domain::summary::text::one_line;
 
 mod occurrence;
@@ -68,7 +68,7 @@ struct Uses {
 
 /// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
 /// and last in front. What people and the model wrote weighs more than what tools printed.
-pub fn extract_span(messages: &[Message]) -> Vec<Wanted> {
+pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
     let mut span = Span::default();
     messages.iter().for_each(|message| span.add(message));
     span.wanted()
@@ -78,7 +78,7 @@ pub fn extract_span(messages: &[Message]) -> Vec<Wanted> {
 #[derive(Debug, Default)]
 pub struct Span {
     messages: usize,
-    listener: Listener,
+    listener: SpeechClassifier,
     rules: Vec<String>,
     uses: HashMap<String, Uses>,
 }
@@ -107,20 +107,20 @@ impl Span {
     }
 
     /// What a summary should keep of it all.
-    pub fn wanted(self) -> Vec<Wanted> {
+    pub fn wanted(self) -> Vec<TrackedIdentifier> {
         let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
-        let mut ranked: Vec<(Wanted, usize)> = self.uses.into_iter().map(weigh).collect();
+        let mut ranked: Vec<(TrackedIdentifier, usize)> = self.uses.into_iter().map(weigh).collect();
         ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
             (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
         });
         let newest_rules = self.rules.len().saturating_sub(MAX_RULES);
-        let rules = self.rules.into_iter().skip(newest_rules).map(Wanted::rule);
+        let rules = self.rules.into_iter().skip(newest_rules).map(TrackedIdentifier::rule);
         distinct(rules.chain(ranked.into_iter().map(|(wanted, _)| wanted)))
     }
 }
 
-fn weighed(text: String, uses: Uses) -> Wanted {
-    Wanted { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
+fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
+    TrackedIdentifier { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
 }
 
 fn readable<'m>(block: &'m Block, speech: &Speech) -> (Cow<'m, str>, u32) {
@@ -155,10 +155,10 @@ fn told(arguments: &Value) -> String {
 
 /// The list that goes on to the next compaction, in about `max_tokens`: all rules, then what weighs most of the new
 /// and the old.
-pub fn carry(previous: &[Wanted], new: Vec<Wanted>, max_tokens: u32) -> Vec<Wanted> {
+pub fn carry(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>, max_tokens: u32) -> Vec<TrackedIdentifier> {
     let (mut rules, mut plain) = (Vec::new(), Vec::new());
     let mut places: HashMap<String, usize> = HashMap::new();
-    let faded = previous.iter().map(|old| Wanted { weight: faded(old), ..old.clone() });
+    let faded = previous.iter().map(|old| TrackedIdentifier { weight: faded(old), ..old.clone() });
     for (age, list) in [(0, new), (1, faded.collect::<Vec<_>>())] {
         for wanted in list {
             if wanted.is_rule() {
@@ -167,7 +167,9 @@ pub fn carry(previous: &[Wanted], new: Vec<Wanted>, max_tokens: u32) -> Vec<Want
             }
             let place = *places.entry(wanted.text.clone()).or_insert(plain.len());
             match plain.get_mut(place) {
-                Some(Wanted { weight, .. }) => *weight = weight.saturating_add(wanted.weight).min(MAX_WEIGHT),
+                Some(TrackedIdentifier { weight, .. }) => {
+                    *weight = weight.saturating_add(wanted.weight).min(MAX_WEIGHT)
+                }
                 None => plain.push(wanted),
             }
         }
@@ -177,32 +179,32 @@ pub fn carry(previous: &[Wanted], new: Vec<Wanted>, max_tokens: u32) -> Vec<Want
     plain.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
     let rules = distinct(rules.into_iter().map(|(_, rule)| rule));
     let surplus = rules.len().saturating_sub(2 * MAX_RULES);
-    let rules: Vec<&Wanted> = rules.iter().skip(surplus).collect();
+    let rules: Vec<&TrackedIdentifier> = rules.iter().skip(surplus).collect();
     let room = restore::beside(&rules, (max_tokens as usize).saturating_mul(4));
     let plain = restore::fitting(plain.iter().collect(), room);
     distinct(rules.into_iter().chain(plain).cloned())
 }
 
-fn faded(old: &Wanted) -> u32 {
+fn faded(old: &TrackedIdentifier) -> u32 {
     if old.is_rule() { RULE } else { old.weight - old.weight.div_ceil(4).min(old.weight) }
 }
 
-fn distinct(all: impl Iterator<Item = Wanted>) -> Vec<Wanted> {
+fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifier> {
     let mut seen = HashSet::new();
     all.filter(|wanted| seen.insert(wanted.text.clone())).take(MAX_WANTED).collect()
 }
 
 /// What a summary keeps of what is wanted. `restored` of the report is 0: that is the caller's to say.
-pub fn check<'w>(summary: &str, wanted: &'w [Wanted]) -> (Vec<&'w Wanted>, IdentifierReport) {
+pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
     let flat = one_line(summary).to_lowercase();
-    let kept = |wanted: &&Wanted| {
+    let kept = |wanted: &&TrackedIdentifier| {
         if wanted.is_rule() {
             flat.contains(wanted.text.to_lowercase().trim_end_matches(['.', '!', '…']))
         } else {
             stands_in(summary, &wanted.text)
         }
     };
-    let missing: Vec<&Wanted> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
+    let missing: Vec<&TrackedIdentifier> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
     let found = wanted.len() as u32;
     let kept = found - missing.len() as u32;
     let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };

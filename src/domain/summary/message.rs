@@ -2,7 +2,7 @@
 
 use super::{Allowance, framing};
 use crate::domain::model::compaction::FileLists;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::settings::Settings;
 use crate::domain::summary::identifiers;
@@ -13,7 +13,7 @@ pub struct SummaryMessage<'a> {
     pub body: &'a str,
     pub ledger: &'a Ledger,
     pub files: &'a FileLists,
-    pub identifiers: &'a [Wanted],
+    pub identifiers: &'a [TrackedIdentifier],
 }
 
 impl SummaryMessage<'_> {

@@ -60,17 +60,17 @@ pub enum Speech {
 
 /// One [`Speech`] for each message.
 pub fn of(messages: &[Message]) -> Vec<Speech> {
-    let mut listener = Listener::default();
+    let mut listener = SpeechClassifier::default();
     messages.iter().map(|message| listener.hear(message)).collect()
 }
 
 /// Tells the messages of a span apart one by one, oldest first.
 #[derive(Debug, Default)]
-pub struct Listener {
+pub struct SpeechClassifier {
     answered: bool,
 }
 
-impl Listener {
+impl SpeechClassifier {
     pub fn hear(&mut self, message: &Message) -> Speech {
         self.answered |= message.role == Role::Assistant;
         if message.role == Role::User { tell(&message.plain_text(), self.answered) } else { Speech::Other }

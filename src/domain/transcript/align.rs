@@ -4,13 +4,13 @@ mod stored;
 
 use std::collections::{HashMap, HashSet};
 
-use super::atoms::{Atom, Digest, Placed, Speaker, atoms, is_result, nothing_said};
 use super::calls::is_call;
+use super::fragments::{Digest, Fragment, Placed, Speaker, fragments, is_result, nothing_said};
 use super::own::{is_synthetic, is_wordless};
 use super::{Alignment, Said, Shown, Step};
 use crate::domain::chapter::numbered;
 use crate::domain::model::message::{Message, Role, ToolResult};
-use stored::{Stored, StoredAtom};
+use stored::{Stored, StoredFragment};
 
 /// Aligns `posted` with `steps`; `None` among the posted stands for an item of our own, which says nothing new.
 ///
@@ -24,7 +24,7 @@ pub fn align(steps: &[Step], posted: &[Option<Said>], shown: &Shown) -> Alignmen
     let mut best = Alignment { matched: 0, steps: said, stored_blocks: 0, number: None };
     let mut pending = false;
     for (n, said) in posted.iter().enumerate() {
-        let item = said.as_ref().map(|said| atoms(said, shown)).unwrap_or_default();
+        let item = said.as_ref().map(|said| fragments(said, shown)).unwrap_or_default();
         match aligner.item(&item) {
             Fit::No { stored_blocks } if stored_blocks > 0 && best.matched == n => {
                 return Alignment { steps: steps.len(), stored_blocks, ..best };
@@ -79,19 +79,19 @@ impl<'a> Aligner<'a> {
         let mut alone = None;
         let mut stored_results = 0;
         for placed in item {
-            let fits = match &placed.atom {
-                Atom::Weak(key) => {
+            let fits = match &placed.fragment {
+                Fragment::Weak(key) => {
                     weak |= !self.weak(key);
                     self.number = alone.take().or(self.number);
                     continue;
                 }
-                Atom::Chapter(quoted) => {
+                Fragment::Chapter(quoted) => {
                     self.number = quoted.number.or(self.number);
                     quoted.chapters.iter().any(|chapter| self.stored.hide(self.shown.hides(*chapter)))
                 }
-                Atom::Result(result) if self.is_superseded(result) => self.made_up(result),
-                Atom::Result(result) => self.result(result) || self.made_up(result),
-                Atom::Line(Speaker::User, line) if alone.is_none() && self.is_number(line) && !self.says(line) => {
+                Fragment::Result(result) if self.is_superseded(result) => self.made_up(result),
+                Fragment::Result(result) => self.result(result) || self.made_up(result),
+                Fragment::Line(Speaker::User, line) if alone.is_none() && self.is_number(line) && !self.says(line) => {
                     alone = numbered(line).map(|(number, _)| number);
                     continue;
                 }
@@ -102,7 +102,7 @@ impl<'a> Aligner<'a> {
                 return Fit::No { stored_blocks: if whole { stored_results } else { 0 } };
             }
             self.number = alone.take().or(self.number);
-            stored_results += usize::from(matches!(placed.atom, Atom::Result(_)));
+            stored_results += usize::from(matches!(placed.fragment, Fragment::Result(_)));
             strong = true;
         }
         if alone.is_some() {
@@ -128,21 +128,21 @@ impl<'a> Aligner<'a> {
 
     /// Whether a user's line is the next thing that must be said.
     fn says(&self, line: &str) -> bool {
-        let open = self.stored.first_open().map(|at| &self.stored.atoms[at].atom);
-        matches!(open, Some(Atom::Line(Speaker::User, text)) if text == line)
+        let open = self.stored.first_open().map(|at| &self.stored.fragments[at].fragment);
+        matches!(open, Some(Fragment::Line(Speaker::User, text)) if text == line)
     }
 
-    fn spoken(&mut self, posted: &Atom<'_>) -> bool {
+    fn spoken(&mut self, posted: &Fragment<'_>) -> bool {
         let mut at = self.stored.next;
-        while let Some(stored) = self.stored.atoms.get(at) {
-            let found = match (posted, &stored.atom) {
+        while let Some(stored) = self.stored.fragments.get(at) {
+            let found = match (posted, &stored.fragment) {
                 _ if stored.hidden => false,
-                (Atom::Line(speaker, line), Atom::Line(known, text)) => {
+                (Fragment::Line(speaker, line), Fragment::Line(known, text)) => {
                     let behind = self.behind_number(line, stored, text);
                     self.number = behind.or(self.number);
                     speaker == known && (line == text || behind.is_some())
                 }
-                (Atom::Call(call), Atom::Call(known)) => {
+                (Fragment::Call(call), Fragment::Call(known)) => {
                     let found = is_call(call, known);
                     if found && call.id != known.id {
                         self.ids.insert(call.id.clone(), &known.id);
@@ -155,8 +155,8 @@ impl<'a> Aligner<'a> {
                 self.stored.advance(at + 1);
                 return true;
             }
-            let says_system = matches!(posted, Atom::Line(Speaker::System, _));
-            let skips_line = says_system && !stored.hidden && matches!(stored.atom, Atom::Line(..));
+            let says_system = matches!(posted, Fragment::Line(Speaker::System, _));
+            let skips_line = says_system && !stored.hidden && matches!(stored.fragment, Fragment::Line(..));
             if self.stored.open.contains(&at) || skips_line {
                 return false;
             }
@@ -166,7 +166,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// The number, where the posted line is the stored first line of a task with one in front.
-    fn behind_number(&self, line: &str, stored: &StoredAtom<'_>, text: &str) -> Option<usize> {
+    fn behind_number(&self, line: &str, stored: &StoredFragment<'_>, text: &str) -> Option<usize> {
         if !self.shown.numbered || !stored.begins_task || line == text {
             return None;
         }
@@ -181,7 +181,9 @@ impl<'a> Aligner<'a> {
         }
         let id = self.ids.get(id).copied().unwrap_or(id);
         let Some(at) = self.stored.result(id) else { return false };
-        let StoredAtom { atom: Atom::Result(known), sizes, .. } = &self.stored.atoms[at] else { return false };
+        let StoredFragment { fragment: Fragment::Result(known), sizes, .. } = &self.stored.fragments[at] else {
+            return false;
+        };
         if !is_result(posted, known, sizes) {
             return false;
         }
@@ -202,10 +204,10 @@ impl<'a> Aligner<'a> {
 
     /// A result without an id answers in its turn.
     fn unnamed_result(&mut self, posted: &ToolResult) -> bool {
-        let mut rest = self.stored.atoms[self.stored.next..].iter().zip(self.stored.next..);
-        let found = rest.find_map(|(stored, at)| match &stored.atom {
+        let mut rest = self.stored.fragments[self.stored.next..].iter().zip(self.stored.next..);
+        let found = rest.find_map(|(stored, at)| match &stored.fragment {
             _ if stored.hidden => None,
-            Atom::Result(known) => Some((at, is_result(posted, known, stored.sizes))),
+            Fragment::Result(known) => Some((at, is_result(posted, known, stored.sizes))),
             _ if !self.stored.open.contains(&at) => None,
             _ => Some((at, false)),
         });

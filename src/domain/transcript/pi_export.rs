@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::{Entry, EntryHead};
+use crate::domain::model::entry::{Entry, EntryMeta};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
@@ -35,7 +35,7 @@ pub struct Exported<'a> {
 
 /// What must be known of an entry before the first line is written.
 pub struct Known<'a> {
-    pub head: &'a EntryHead,
+    pub head: &'a EntryMeta,
     pub parent_id: Option<Uuid>,
     pub source_format: Format,
     pub source_id: Option<&'a str>,

@@ -23,7 +23,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::{About, Hooks};
 use crate::service::path::batches;
-use crate::service::path::view::{self, Read, Standpoint};
+use crate::service::path::view::{self, Read, ViewOrigin};
 use crate::store::compactions::{self, CompactionRow};
 use crate::store::path;
 
@@ -47,7 +47,7 @@ impl Service {
             self.skip_unplanned(tenant, &row, &settings, reason, Vec::new()).await?;
             return Ok(Begin::Ended);
         }
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
@@ -128,7 +128,7 @@ impl Service {
         &self,
         mut connection: PoolConnection<Postgres>,
         asking: &mut Asking<'_>,
-        from: &Standpoint,
+        from: &ViewOrigin,
         material: Arc<Material>,
     ) -> Result<std::result::Result<Decision, Reason>> {
         let tenant = asking.about.tenant;

@@ -7,7 +7,9 @@ use uuid::Uuid;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::settings::Settings;
-use crate::service::compaction::commit::{Finished, Landed, Worth, finish_skipped, json_text, weigh, write_head};
+use crate::service::compaction::commit::{
+    CommitOutcome, CommitThreshold, Finished, evaluate, finish_skipped, json_text, write_head,
+};
 use crate::service::compaction::entry::Draft;
 use crate::service::compaction::work::stages::{SummaryOutcome, Work};
 use crate::service::compaction::{CompactionRef, Status, Trigger};
@@ -48,21 +50,21 @@ impl Service {
         connection: &mut PgConnection,
         head: &mut Head,
         finished: Finished<'_>,
-    ) -> Result<Landed> {
+    ) -> Result<CommitOutcome> {
         let work = finished.work;
-        if let Some(reason) = weigh(head, work, finished.draft, Worth::MinSavings).refused {
+        if let Some(reason) = evaluate(head, work, finished.draft, CommitThreshold::MinSavings).refused {
             let (tokens, _) = head.state.account.tokens(head.settings.estimator);
             head.state.guard.record(tokens, tokens, head.state.messages, &head.settings);
-            return Ok(Landed::Refused(reason));
+            return Ok(CommitOutcome::Refused(reason));
         }
         if !compactions::keep_candidate(&mut *connection, work.tenant.0, work.compaction_id, &json_text(&finished)?)
             .await?
         {
-            return Ok(Landed::HasEnded);
+            return Ok(CommitOutcome::HasEnded);
         }
         head.state.ahead = Some(Ahead { compaction_id: work.compaction_id, ready: true, wanted: false });
         save(connection, work.tenant, head).await?;
-        Ok(Landed::Done)
+        Ok(CommitOutcome::Done)
     }
 
     /// Commits what was prepared ahead, now that it is needed. What no longer fits is dropped, and what is still being
@@ -91,13 +93,13 @@ impl Service {
         let reason = match self.fitting_candidate(connection, tenant, head, row.id).await? {
             None => Reason::Superseded,
             Some(candidate) => {
-                match self.apply(connection, head, &row, candidate.finished(), Worth::MinSavings).await? {
-                    Landed::Done => {
+                match self.apply(connection, head, &row, candidate.finished(), CommitThreshold::MinSavings).await? {
+                    CommitOutcome::Done => {
                         let landed = CompactionRef { id: row.id, status: Status::Succeeded, trigger: Trigger::Ahead };
                         return Ok(Settled::Committed(landed));
                     }
-                    Landed::Refused(reason) => reason,
-                    Landed::HasEnded => Reason::Superseded,
+                    CommitOutcome::Refused(reason) => reason,
+                    CommitOutcome::HasEnded => Reason::Superseded,
                 }
             }
         };

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::domain::chapter::{Chapter, Slugs};
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::shape::Shape;
@@ -29,7 +29,7 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::chapter_of;
-use crate::service::path::view::{self, Loaded, Read, newest_from, state_of_path};
+use crate::service::path::view::{self, PathSlice, Read, newest_from, state_of_path};
 use crate::store::compactions::{self, Ending, NewCompaction};
 use crate::store::entries::{self, NewEntry, StoredEntry};
 use crate::store::{path, sessions};
@@ -76,7 +76,7 @@ impl Service {
         connection: &mut PgConnection,
         tenant: Tenant,
         head: &mut Head,
-        path: Loaded,
+        path: PathSlice,
         asked: &[NewChapter],
     ) -> Result<ChaptersWritten> {
         let folded = path.folded().into_owned();
@@ -143,7 +143,7 @@ impl Service {
     fn settled(
         &self,
         head: &Head,
-        mut path: Loaded,
+        mut path: PathSlice,
         chapters: &[NewEntry],
         record: CompactionRecord,
         now: DateTime<Utc>,
@@ -225,7 +225,7 @@ fn chapter_entry(head: &Head, mut chapter: Chapter, now: DateTime<Utc>) -> (NewE
     let (seq, depth) = (head.row.next_seq, head.row.leaf_depth + 1);
     (chapter.fold.chapter, chapter.fold.depth) = (clock::entry_id(now, seq), depth);
     let entry = NewEntry {
-        head: EntryHead {
+        head: EntryMeta {
             id: chapter.fold.chapter,
             seq,
             depth,

@@ -73,12 +73,12 @@ impl Service {
         let landed = if is_early(work, &open.head) {
             self.keep_candidate(&mut transaction, &mut open.head, finished).await?
         } else {
-            self.apply(&mut transaction, &mut open.head, &open.compaction, finished, Worth::NoGrowth).await?
+            self.apply(&mut transaction, &mut open.head, &open.compaction, finished, CommitThreshold::NoGrowth).await?
         };
         match landed {
-            Landed::Done => {}
-            Landed::HasEnded => return Ok(Committed::LeaseLost),
-            Landed::Refused(reason) => {
+            CommitOutcome::Done => {}
+            CommitOutcome::HasEnded => return Ok(Committed::LeaseLost),
+            CommitOutcome::Refused(reason) => {
                 let tried = Some(&outcome);
                 self.write_skip(&mut transaction, work.tenant, open.row, open.head, &open.compaction, reason, tried)
                     .await?;
@@ -96,16 +96,16 @@ impl Service {
         head: &mut Head,
         compaction: &CompactionRow,
         finished: Finished<'_>,
-        worth: Worth,
-    ) -> Result<Landed> {
+        worth: CommitThreshold,
+    ) -> Result<CommitOutcome> {
         let Finished { work, outcome, draft } = finished;
         let before = head.snapshot();
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
-        let Weighed { entry, mut state, refused } = weigh(head, work, draft, worth);
+        let Evaluation { entry, mut state, refused } = evaluate(head, work, draft, worth);
         if let Some(reason) = refused {
             head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
-            return Ok(Landed::Refused(reason));
+            return Ok(CommitOutcome::Refused(reason));
         }
         let tokens_after = state.snapshot(&head.settings).tokens;
         state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
@@ -156,14 +156,14 @@ impl Service {
             now,
         };
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
-            return Ok(Landed::HasEnded);
+            return Ok(CommitOutcome::HasEnded);
         }
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
         self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
         observe_wait(work.trigger, red_for);
-        Ok(Landed::Done)
+        Ok(CommitOutcome::Done)
     }
 
     /// Ends a compaction without doing it, for a reason.
@@ -355,7 +355,7 @@ impl From<LeaseProof> for Holder {
 
 /// What a compaction must bring to be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Worth {
+pub(super) enum CommitThreshold {
     NoGrowth,
     /// Nobody asked for it, so it must save as much as the guard wants.
     MinSavings,
@@ -363,7 +363,7 @@ pub(super) enum Worth {
 
 /// How a commit went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Landed {
+pub(super) enum CommitOutcome {
     Done,
     Refused(Reason),
     /// Somebody else ended it: roll back.
@@ -378,14 +378,14 @@ pub(super) struct Ended {
 }
 
 /// A compaction on the scales: the entry, the state behind it, and why it is not to be committed.
-pub(super) struct Weighed {
+pub(super) struct Evaluation {
     pub entry: NewEntry,
     pub state: SessionState,
     pub refused: Option<Reason>,
 }
 
 /// What a compaction would make of the context as it is now, with all that came after the plan.
-pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> Weighed {
+pub(super) fn evaluate(head: &Head, work: &Work, draft: &Draft, worth: CommitThreshold) -> Evaluation {
     let (before, _) = head.state.account.tokens(head.settings.estimator);
     let mut draft = draft.clone();
     let entry = compaction_entry(head, work, &mut draft, before);
@@ -397,10 +397,10 @@ pub(super) fn weigh(head: &Head, work: &Work, draft: &Draft, worth: Worth) -> We
     let saves = savings_pct(before, after) >= head.settings.min_savings_pct;
     let refused = match worth {
         _ if grows => Some(Reason::WouldGrow),
-        Worth::MinSavings if !saves => Some(Reason::LowSavings),
+        CommitThreshold::MinSavings if !saves => Some(Reason::LowSavings),
         _ => None,
     };
-    Weighed { entry, state, refused }
+    Evaluation { entry, state, refused }
 }
 
 /// The chapters that the new view goes on showing: those behind the cut and those among the anchors.

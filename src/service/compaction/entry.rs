@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::strategy::{counts, notice};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
@@ -116,7 +116,7 @@ pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
     let seq = head.row.next_seq;
     let branch = if head.state.leaf_is_tip { head.row.leaf_branch } else { head.row.next_branch };
     NewEntry {
-        head: EntryHead {
+        head: EntryMeta {
             id: clock::entry_id(now, seq),
             seq,
             depth: head.row.leaf_depth + 1,

@@ -25,7 +25,7 @@ const HEAD_START: Duration = Duration::from_secs(5);
 
 /// What a context that was made to fit has become.
 #[derive(Debug, Clone)]
-pub struct Relieved {
+pub struct ForceFitted {
     pub compaction: CompactionRef,
     pub snapshot: Snapshot,
     pub leaf_id: Option<Uuid>,
@@ -37,18 +37,18 @@ impl Service {
     ///
     /// # Errors
     /// `NotFound`; the database's.
-    pub async fn relieve(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<Relieved>> {
+    pub async fn force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<ForceFitted>> {
         let head = self.head_of(&self.session_row(tenant, session_id).await?)?;
         // What could not be made to fit is tried again with every message, if there is a chance.
-        if !head.needs_relief() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
+        if !head.needs_force_fit() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
             return Ok(None);
         }
         for _ in 0..TRIES {
-            let (task, mine) = match self.find_relief(tenant, session_id).await? {
-                Relief::NotNeeded => return Ok(None),
-                Relief::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
-                Relief::TakeOver(task) => (task, false),
-                Relief::New(task) => (task, true),
+            let (task, mine) = match self.find_force_fit(tenant, session_id).await? {
+                ForceFit::NotNeeded => return Ok(None),
+                ForceFit::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
+                ForceFit::TakeOver(task) => (task, false),
+                ForceFit::New(task) => (task, true),
             };
             let committed = match self.plan_to_fit(tenant, task.id).await? {
                 Some(fitted) => self.commit_compaction(&fitted.work, fitted.outcome, Holder::Seized).await?,
@@ -70,30 +70,30 @@ impl Service {
 
     /// Commits the candidate if there is one; else gives the compaction to be carried out here and now: the one that
     /// is waited for, or a new one.
-    async fn find_relief(&self, tenant: Tenant, session_id: Uuid) -> Result<Relief> {
+    async fn find_force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<ForceFit> {
         let (mut transaction, row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
-        if !head.needs_relief() {
-            return Ok(Relief::NotNeeded);
+        if !head.needs_force_fit() {
+            return Ok(ForceFit::NotNeeded);
         }
         let relief = match self.settle_ahead(&mut transaction, tenant, &mut head, false).await? {
-            Settled::Committed(landed) if !head.needs_relief() => Relief::Landed(landed),
+            Settled::Committed(landed) if !head.needs_force_fit() => ForceFit::Landed(landed),
             Settled::Pending(id) => {
-                Relief::TakeOver(CompactionRef { id, status: Status::Running, trigger: Trigger::Ahead })
+                ForceFit::TakeOver(CompactionRef { id, status: Status::Running, trigger: Trigger::Ahead })
             }
             Settled::Committed(_) | Settled::Gone => {
                 match compactions::live(&mut *transaction, tenant.0, session_id).await? {
                     Some(live) => {
                         let trigger = Trigger::parse(&live.trigger).unwrap_or(Trigger::Auto);
-                        Relief::TakeOver(CompactionRef { id: live.id, status: Status::Running, trigger })
+                        ForceFit::TakeOver(CompactionRef { id: live.id, status: Status::Running, trigger })
                     }
                     None => {
                         let (trigger, strategy) = (Trigger::Auto, head.settings.strategy);
                         let asked = Asked { trigger, strategy, delay: HEAD_START, is_urgent: true };
                         let request = CompactRequest::default();
                         match self.enqueue(&mut transaction, tenant, &head, asked, &request).await? {
-                            Some(id) => Relief::New(CompactionRef { id, status: Status::Queued, trigger }),
-                            None => Relief::NotNeeded,
+                            Some(id) => ForceFit::New(CompactionRef { id, status: Status::Queued, trigger }),
+                            None => ForceFit::NotNeeded,
                         }
                     }
                 }
@@ -104,21 +104,26 @@ impl Service {
     }
 
     /// How it came out. What could not be made to fit is not tried again until it has grown.
-    async fn relieved(&self, tenant: Tenant, session_id: Uuid, compaction: CompactionRef) -> Result<Option<Relieved>> {
+    async fn relieved(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        compaction: CompactionRef,
+    ) -> Result<Option<ForceFitted>> {
         let (mut transaction, row) = self.locked(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
-        if head.needs_relief() {
+        if head.needs_force_fit() {
             leave_unrelieved(&mut head.state, &head.settings);
             save(&mut transaction, tenant, &mut head).await?;
             transaction.commit().await?;
         }
         let landed = compaction.status == Status::Succeeded;
-        Ok(landed.then(|| Relieved { compaction, snapshot: head.snapshot(), leaf_id: head.row.leaf_id }))
+        Ok(landed.then(|| ForceFitted { compaction, snapshot: head.snapshot(), leaf_id: head.row.leaf_id }))
     }
 }
 
 /// What there is to be done about a context that is too large.
-enum Relief {
+enum ForceFit {
     NotNeeded,
     Landed(CompactionRef),
     TakeOver(CompactionRef),
@@ -127,7 +132,7 @@ enum Relief {
 
 impl Head {
     /// The context is larger than the window, and the session lets the service do something about it.
-    pub(crate) fn needs_relief(&self) -> bool {
+    pub(crate) fn needs_force_fit(&self) -> bool {
         self.settings.enabled
             && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
             && !self.state.recounting

@@ -12,7 +12,7 @@ use crate::background;
 use crate::domain::compaction::result::Reason;
 use crate::domain::summary::SummaryTask;
 use crate::service::compaction::begin::Asking;
-use crate::service::compaction::commit::{Worth, weigh};
+use crate::service::compaction::commit::{CommitThreshold, evaluate};
 use crate::service::compaction::entry::draft;
 use crate::service::compaction::force_fit::plans::write;
 use crate::service::compaction::work::stages::{Basis, Decision, Material, Work};
@@ -21,7 +21,7 @@ use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::{About, Hooks};
-use crate::service::path::view::Standpoint;
+use crate::service::path::view::ViewOrigin;
 
 /// The newest messages of a span, of which a forecast has the summary written: it is as long as that of all of them.
 const MOST_MESSAGES: usize = 2_000;
@@ -46,7 +46,7 @@ impl Service {
         connection: PoolConnection<Postgres>,
         tenant: Tenant,
         head: Head,
-        from: &Standpoint,
+        from: &ViewOrigin,
         material: Arc<Material>,
     ) -> Result<std::result::Result<Foreseen, Reason>> {
         if head.state.account.has_no_room(&material.settings) {
@@ -92,7 +92,7 @@ fn weighed(head: &Head, tenant: Tenant, material: &Material, decision: Decision)
     let (work, outcome) = write(work);
     let draft = draft(&work, &outcome);
     let summary_tokens = if work.outline.elides_only { 0 } else { u64::from(draft.record.summary_tokens) };
-    let state = weigh(head, &work, &draft, Worth::NoGrowth).state;
+    let state = evaluate(head, &work, &draft, CommitThreshold::NoGrowth).state;
     let (tokens_after, _) = state.account.tokens(head.settings.estimator);
     Foreseen {
         tokens_after,

@@ -33,8 +33,8 @@ use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
 use crate::service::path::file_lists::seeded_files;
-use crate::service::path::view::standpoint;
-use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::service::path::view::view_origin;
+use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
 
@@ -130,7 +130,7 @@ impl Service {
             self.check_named(&mut connection, tenant, session_id, &head.settings, &request.settings).await?;
             settings
         };
-        let (from, state) = standpoint(&mut connection, tenant, &head, request.leaf_id).await?;
+        let (from, state) = view_origin(&mut connection, tenant, &head, request.leaf_id).await?;
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
         let material = call_material(&mut connection, tenant, &from, state, settings).await?;
@@ -193,7 +193,7 @@ impl Service {
 async fn call_material(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: &Standpoint,
+    from: &ViewOrigin,
     state: SessionState,
     settings: Settings,
 ) -> Result<Arc<Material>> {
@@ -240,7 +240,7 @@ impl SpanItems {
 }
 
 struct Forecast<'a> {
-    loaded: &'a Loaded,
+    loaded: &'a PathSlice,
     state: &'a SessionState,
     settings: &'a Settings,
     /// What is replaced and what stays; `None` where results and arguments are only shown shorter.

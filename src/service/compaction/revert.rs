@@ -14,7 +14,7 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Loaded, Read, newest_from, newest_of, state_of_path};
+use crate::service::path::view::{self, PathSlice, Read, newest_from, newest_of, state_of_path};
 use crate::store::entries::{self, StoredEntry, Write};
 use crate::store::{compactions, sessions};
 
@@ -99,7 +99,7 @@ fn in_force(path: &[Arc<StoredEntry>]) -> Option<Uuid> {
 }
 
 /// The view that the compaction found, as a record of its own.
-fn record_before(loaded: &Loaded, entry_id: Uuid) -> CompactionRecord {
+fn record_before(loaded: &PathSlice, entry_id: Uuid) -> CompactionRecord {
     let place = loaded.heads.iter().position(|head| head.id == entry_id).unwrap_or(loaded.heads.len());
     let earlier = &loaded.stored[..place];
     let before = newest_of(earlier).and_then(|newest| {

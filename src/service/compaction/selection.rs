@@ -21,7 +21,7 @@ use crate::service::core::head::SessionState;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::message_of;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
 
@@ -29,7 +29,7 @@ pub(crate) use fitting::{Fitting, Span};
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
-    pub loaded: &'a Loaded,
+    pub loaded: &'a PathSlice,
     pub state: &'a SessionState,
     pub settings: &'a Settings,
     pub strategy: Strategy,
@@ -133,7 +133,7 @@ impl Search {
 }
 
 /// The messages of a view, as large as they are shown.
-pub(crate) fn shown_items(loaded: &Loaded) -> Vec<Item> {
+pub(crate) fn shown_items(loaded: &PathSlice) -> Vec<Item> {
     let item = |item: &ViewItem| match item {
         ViewItem::Entry { index, .. } => Some(Item { index: *index, tokens: item_tokens(&loaded.heads, item) }),
         ViewItem::Summary { .. } => None,

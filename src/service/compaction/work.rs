@@ -15,7 +15,7 @@ use elide::{elide, elides_only, widen};
 use outline::{elision_outline, summary_outline};
 
 pub(crate) use reading::{Originals, Reading, Records};
-pub(crate) use truncate_kept::{Force, Squeeze};
+pub(crate) use truncate_kept::{Force, KeptTruncation};
 
 /// Decides what a compaction of this material does. The inner error is the reason to do nothing.
 pub(crate) fn build(

@@ -95,7 +95,7 @@ impl Service {
 
     /// Claims up to `limit` messages that are due.
     pub async fn due_deliveries(&self, limit: i64) -> sqlx::Result<Vec<DueDelivery>> {
-        deliveries::take_back(self.pool(), false).await?;
+        deliveries::requeue(self.pool(), false).await?;
         let due = deliveries::claim(self.pool(), limit, LEASE).await?;
         Ok(due.into_iter().map(DueDelivery).collect())
     }

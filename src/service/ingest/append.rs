@@ -221,11 +221,11 @@ impl Service {
         head.state.unrelieved = unrelieved.filter(|_| goes_on);
         head.state.unrelieved_at = unrelieved_at.filter(|_| goes_on);
         if head.state.end_wait() {
-            queue::hurry(connection, tenant.0, session_id).await?;
+            queue::make_due(connection, tenant.0, session_id).await?;
         }
         head.row.version = version + 1;
         self.check_candidate(connection, tenant, head).await?;
-        let Standing { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
+        let AppendEffect { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
         entries::write(&mut *connection, tenant.0, &no_more).await?;
@@ -279,7 +279,7 @@ impl Service {
         head.row = planned.row;
         head.state = planned.state;
         let turn_ends = head.state.end_wait();
-        let Standing { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
+        let AppendEffect { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
         let appended = answer(&planned.entries, head, snapshot, planned.warnings);
         let write = OneWrite {
             tenant,
@@ -313,14 +313,14 @@ impl Service {
             self.request_chapters(&mut *connection, tenant, head).await?;
         }
         if turn_ends {
-            queue::hurry(connection, tenant.0, head.session_id).await?;
+            queue::make_due(connection, tenant.0, head.session_id).await?;
         }
         Ok(appended)
     }
 }
 
 /// What an append has made of the head.
-struct Standing {
+struct AppendEffect {
     snapshot: Snapshot,
     /// The compaction that should follow.
     trigger: Option<Trigger>,
@@ -330,13 +330,13 @@ struct Standing {
 
 impl Service {
     /// Brings the head's columns in line with its state, and says what should follow.
-    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<Standing> {
+    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<AppendEffect> {
         let snapshot = head.state.snapshot(&head.settings);
         head.state.note_fill(snapshot.state, now);
         let trigger = trigger(&head.state, &snapshot, &head.settings, append);
         let before = head.row.fill_state.clone();
         head.state.write_to(&mut head.row, &head.settings)?;
-        Ok(Standing { snapshot, trigger, turned: before != head.row.fill_state })
+        Ok(AppendEffect { snapshot, trigger, turned: before != head.row.fill_state })
     }
 
     /// Starts what should follow, in the append's own transaction, or commits at once what was prepared for this.

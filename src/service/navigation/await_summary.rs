@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Departure, DepartureWork, Draft, Left, Navigate, json_text};
+use super::{BranchSummaryWork, Draft, Left, Navigate, PendingBranchSummary, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
@@ -17,7 +17,7 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::navigation::hooks_asked::Offered;
-use crate::store::departures;
+use crate::store::branch_summaries;
 use crate::store::queue::{self, Kind, NewJob};
 
 const POLL_FROM: Duration = Duration::from_millis(5);
@@ -34,22 +34,22 @@ impl Service {
         deadline: Instant,
     ) -> Result<Left> {
         let leaf_id = self.session_row(tenant, session_id).await?.head.leaf_id;
-        let departure = Departure::of(navigate, leaf_id);
-        if departure.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &departure).await? {
+        let pending = PendingBranchSummary::of(navigate, leaf_id);
+        if pending.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &pending).await? {
             if let Some(offered) = offered {
                 self.leave_unused(tenant, offered, "nothing is left that a summary could tell").await;
             }
             return Ok(Left { leaf_id, drafted: None });
         }
         if let Some(offered) = offered
-            && let Some(draft) = self.take_given(tenant, session_id, &departure, offered).await?
+            && let Some(draft) = self.take_given(tenant, session_id, &pending, offered).await?
         {
             return Ok(Left { leaf_id, drafted: Some((clock::new_id(), draft)) });
         }
-        let id = self.ask_worker(tenant, session_id, &departure).await?;
+        let id = self.ask_worker(tenant, session_id, &pending).await?;
         let draft = match self.wait_for_draft(tenant, session_id, id, deadline).await? {
             Some(draft) => draft,
-            None => self.write_without_model(tenant, session_id, id, departure).await?,
+            None => self.write_without_model(tenant, session_id, id, pending).await?,
         };
         Ok(Left { leaf_id, drafted: Some((id, draft)) })
     }
@@ -59,10 +59,10 @@ impl Service {
         &self,
         tenant: Tenant,
         session_id: Uuid,
-        departure: &Departure,
+        pending: &PendingBranchSummary,
         offered: &Offered,
     ) -> Result<Option<Draft>> {
-        let Some(work) = self.plan_departure(tenant, session_id, clock::new_id(), departure.clone()).await? else {
+        let Some(work) = self.plan_branch_summary(tenant, session_id, clock::new_id(), pending.clone()).await? else {
             return Ok(None);
         };
         let estimator = work.settings.estimator;
@@ -80,13 +80,13 @@ impl Service {
         Ok(Some(draft))
     }
 
-    async fn ask_worker(&self, tenant: Tenant, session_id: Uuid, departure: &Departure) -> Result<Uuid> {
+    async fn ask_worker(&self, tenant: Tenant, session_id: Uuid, pending: &PendingBranchSummary) -> Result<Uuid> {
         let mut transaction = self.pool().begin().await?;
         if queue::live(&mut *transaction, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });
         }
         let id = clock::new_id();
-        departures::ask(&mut *transaction, tenant.0, session_id, id, &json_text(departure)?, clock::now()).await?;
+        branch_summaries::ask(&mut *transaction, tenant.0, session_id, id, &json_text(pending)?, clock::now()).await?;
         let job = NewJob {
             id: clock::new_id(),
             session_id,
@@ -110,7 +110,7 @@ impl Service {
     ) -> Result<Option<Draft>> {
         let mut pause = POLL_FROM;
         loop {
-            let row = departures::get(self.pool(), tenant.0, session_id).await?;
+            let row = branch_summaries::get(self.pool(), tenant.0, session_id).await?;
             let Some(row) = row.filter(|row| row.id == id) else {
                 // Erased meanwhile?
                 self.session_row(tenant, session_id).await?;
@@ -137,9 +137,9 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         id: Uuid,
-        departure: Departure,
+        pending: PendingBranchSummary,
     ) -> Result<Draft> {
-        let Some(work) = self.plan_departure(tenant, session_id, id, departure).await? else {
+        let Some(work) = self.plan_branch_summary(tenant, session_id, id, pending).await? else {
             return Err(ServiceError::NotFound("session"));
         };
         if work.settings.on_upstream_failure == OnUpstreamFailure::Fail {
@@ -149,7 +149,7 @@ impl Service {
     }
 }
 
-fn by_rules(work: &DepartureWork) -> Draft {
+fn by_rules(work: &BranchSummaryWork) -> Draft {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };

@@ -11,7 +11,7 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::ask::{About, cancels};
-use crate::service::navigation::{Departure, Navigate, Navigated};
+use crate::service::navigation::{Navigate, Navigated, PendingBranchSummary};
 use crate::service::path::view;
 
 /// A summary that a hook gives, for the branch that is left.
@@ -48,9 +48,9 @@ impl Service {
             view::place(&mut connection, tenant, session_id, target).await?;
         }
         drop(connection);
-        let departure = Departure::of(navigate, old_leaf_id);
+        let pending = PendingBranchSummary::of(navigate, old_leaf_id);
         let plan = match navigate.summarize {
-            true => self.plan_departure(tenant, session_id, clock::new_id(), departure).await?,
+            true => self.plan_branch_summary(tenant, session_id, clock::new_id(), pending).await?,
             false => None,
         };
         let data = json!({"preparation": {

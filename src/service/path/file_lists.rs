@@ -6,11 +6,11 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::summary::files::FileOps;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 
 /// The files that earlier summaries tell of.
-pub(crate) fn seeded_files(loaded: &Loaded) -> FileOps {
+pub(crate) fn seeded_files(loaded: &PathSlice) -> FileOps {
     let mut ops = FileOps::default();
     if let Some(record) = loaded.record().filter(|record| !record.from_hook) {
         ops.seed(&record.details);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::domain::chapter::{Shown, Slot, Span, arrange, spans, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::{Fold, ShownFold};
 use crate::domain::model::message::Role;
@@ -23,9 +23,9 @@ use crate::store::path::{self, Leaf, Segment};
 
 /// A stretch of a path in path order, and the newest compaction on it.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct PathSlice {
     pub stored: Vec<Arc<StoredEntry>>,
-    pub heads: Vec<EntryHead>,
+    pub heads: Vec<EntryMeta>,
     pub newest: Option<Newest>,
     /// Places of the chapters of a folded path.
     chapters: HashMap<Uuid, usize>,
@@ -40,26 +40,26 @@ pub enum Read {
 
 /// A leaf to look from: where it is and, where that is known, the newest compaction above it.
 #[derive(Debug, Clone)]
-pub struct Standpoint {
+pub struct ViewOrigin {
     pub leaf: Leaf,
     pub plain: bool,
     pub newest: Option<Newest>,
 }
 
-impl Loaded {
-    pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> Loaded {
+impl PathSlice {
+    pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> PathSlice {
         let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
-        Loaded { stored, heads, newest, chapters: HashMap::new() }
+        PathSlice { stored, heads, newest, chapters: HashMap::new() }
     }
 
     /// The path with its chapters in the place of what they hide: what a view is planned on. The head of a chapter that
     /// is shown has a role, and the depth of the first entry that it hides.
-    pub fn fold(self) -> Loaded {
+    pub fn fold(self) -> PathSlice {
         match self.folds() {
             [] => self,
             folds => {
                 let slots = arrange(&self.heads, folds);
-                let mut folded = Loaded::new(Vec::new(), None);
+                let mut folded = PathSlice::new(Vec::new(), None);
                 for slot in slots {
                     let (Slot::Entry(index) | Slot::Chapter { entry: index, .. }) = slot;
                     let (Some(stored), Some(head)) = (self.stored.get(index), self.heads.get(index)) else { continue };
@@ -78,13 +78,13 @@ impl Loaded {
                     folded.stored.push(Arc::clone(stored));
                     folded.heads.push(head);
                 }
-                Loaded { newest: self.newest, ..folded }
+                PathSlice { newest: self.newest, ..folded }
             }
         }
     }
 
-    /// As [`Loaded::fold`], where the path itself is needed too.
-    pub fn folded(&self) -> Cow<'_, Loaded> {
+    /// As [`PathSlice::fold`], where the path itself is needed too.
+    pub fn folded(&self) -> Cow<'_, PathSlice> {
         if self.folds().is_empty() { Cow::Borrowed(self) } else { Cow::Owned(self.clone().fold()) }
     }
 
@@ -158,7 +158,7 @@ impl Loaded {
     pub fn view_with_metadata(&self) -> Vec<ViewItem> {
         let mut items: Vec<ViewItem> = Vec::new();
         let is_ours = |kind| matches!(kind, EntryType::Compaction | EntryType::Chapter);
-        let is_metadata = |head: &EntryHead| !head.is_visible() && !is_ours(head.kind);
+        let is_metadata = |head: &EntryMeta| !head.is_visible() && !is_ours(head.kind);
         let mut next = 0;
         let tail = self.newest.as_ref().map_or(i64::MIN, |newest| newest.first_kept_depth.unwrap_or(newest.depth));
         let between = |range: std::ops::Range<usize>| {
@@ -180,14 +180,14 @@ impl Loaded {
 }
 
 /// Where to look from: the session's leaf, whose state is at hand, or another entry, whose state is worked out.
-pub(crate) async fn standpoint(
+pub(crate) async fn view_origin(
     connection: &mut PgConnection,
     tenant: Tenant,
     head: &Head,
     leaf_id: Option<Uuid>,
-) -> Result<(Standpoint, SessionState)> {
+) -> Result<(ViewOrigin, SessionState)> {
     let Some(id) = leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else {
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         return Ok((from, head.state.clone()));
     };
     let place = place(connection, tenant, head.session_id, id).await?;
@@ -195,21 +195,26 @@ pub(crate) async fn standpoint(
     let loaded = load_path(connection, tenant, leaf, false, Read::Heads).await?;
     let fixed = (head.state.account.system, head.state.account.tools);
     let state = state_of_path(&loaded, fixed, head.state.clone());
-    Ok((Standpoint { leaf, plain: false, newest: loaded.newest }, state))
+    Ok((ViewOrigin { leaf, plain: false, newest: loaded.newest }, state))
 }
 
-/// The view of a standpoint: anchors, the kept tail, the compaction and everything after it; nothing else is read.
-pub async fn load_view(connection: &mut PgConnection, tenant: Tenant, from: &Standpoint, read: Read) -> Result<Loaded> {
+/// The view of a view_origin: anchors, the kept tail, the compaction and everything after it; nothing else is read.
+pub async fn load_view(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: &ViewOrigin,
+    read: Read,
+) -> Result<PathSlice> {
     let segments = visible_segments(connection, tenant, from).await?;
     let stored = load(connection, tenant, &segments, read).await?;
-    Ok(Loaded::new(stored, from.newest.clone()).fold())
+    Ok(PathSlice::new(stored, from.newest.clone()).fold())
 }
 
 /// Where the entries of that view are.
 pub async fn visible_segments(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: &Standpoint,
+    from: &ViewOrigin,
 ) -> Result<Vec<Segment>> {
     let path = path::segments(connection, tenant.0, from.leaf, from.plain).await?;
     Ok(match &from.newest {
@@ -225,11 +230,11 @@ pub async fn load_path(
     leaf: Leaf,
     plain: bool,
     read: Read,
-) -> Result<Loaded> {
+) -> Result<PathSlice> {
     let segments = path::segments(connection, tenant.0, leaf, plain).await?;
     let stored = load(connection, tenant, &segments, read).await?;
     let newest = newest_of(&stored);
-    Ok(Loaded::new(stored, newest))
+    Ok(PathSlice::new(stored, newest))
 }
 
 async fn load(
@@ -284,7 +289,7 @@ pub fn newest_of(stored: &[Arc<StoredEntry>]) -> Option<Newest> {
 }
 
 /// Where a compaction's view lies, given the entries before it.
-pub fn newest_from(head: &EntryHead, record: &CompactionRecord, before: &[Arc<StoredEntry>]) -> Newest {
+pub fn newest_from(head: &EntryMeta, record: &CompactionRecord, before: &[Arc<StoredEntry>]) -> Newest {
     let id = Uuid::parse_str(&record.first_kept_entry_id).ok();
     let is_first_kept = |stored: &&Arc<StoredEntry>| {
         Some(stored.entry.head.id) == id
@@ -345,7 +350,7 @@ pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uu
 }
 
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
-pub fn state_of_path(loaded: &Loaded, fixed: (u32, u32), guard: SessionState) -> SessionState {
+pub fn state_of_path(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
     let mut state = SessionState {
         leaf_is_tip: guard.leaf_is_tip,
         guard: guard.guard,
@@ -413,7 +418,7 @@ pub struct ViewSize {
     pub tool_results: i64,
 }
 
-pub(crate) fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize {
+pub(crate) fn view_size(loaded: &PathSlice, record: &CompactionRecord) -> ViewSize {
     let Some(compaction) = loaded.compaction() else { return ViewSize::default() };
     let kept = compaction.first_kept.map_or(compaction.index, |first| first)..compaction.index;
     let anchors: std::collections::HashSet<Uuid> = record.anchors.iter().copied().collect();
@@ -427,12 +432,12 @@ pub(crate) fn view_size(loaded: &Loaded, record: &CompactionRecord) -> ViewSize 
 }
 
 /// Tokens of these entries with these elisions.
-pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryHead>, elisions: &[Elision]) -> ViewSize {
+pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryMeta>, elisions: &[Elision]) -> ViewSize {
     let mut freed: HashMap<(Uuid, ElidedPart), i64> = HashMap::new();
     for elision in elisions {
         *freed.entry((elision.entry_id, elision.part)).or_default() += elision.freed();
     }
-    let freed = |head: &EntryHead, part| freed.get(&(head.id, part)).copied().unwrap_or(0);
+    let freed = |head: &EntryMeta, part| freed.get(&(head.id, part)).copied().unwrap_or(0);
     let mut size = ViewSize::default();
     for head in shown {
         let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();

@@ -9,7 +9,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::service::core::error::Result;
 use crate::service::core::head::SessionState;
 use crate::service::path::entries::chapter_of;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 
 /// Which entries carry which number. They count up along the path, so that a context only ever gets longer at its end
 /// between two compactions.
@@ -21,7 +21,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub fn of(loaded: &Loaded) -> Numbers {
+    pub fn of(loaded: &PathSlice) -> Numbers {
         // Whether a task may be closed has no part in its number.
         let tasks = loaded.tasks(&SessionState::default());
         let marks = tasks.iter().enumerate().filter_map(|(place, task)| Some((task.mark?, place + 1)));
@@ -52,7 +52,7 @@ impl Numbers {
 }
 
 /// What the chapters of a view say, by index.
-pub(super) fn chapter_texts(loaded: &Loaded, view: &[ViewItem]) -> Result<HashMap<usize, String>> {
+pub(super) fn chapter_texts(loaded: &PathSlice, view: &[ViewItem]) -> Result<HashMap<usize, String>> {
     let mut texts = HashMap::new();
     for item in view {
         if let ViewItem::Entry { index, .. } = item

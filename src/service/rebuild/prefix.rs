@@ -12,7 +12,7 @@ use crate::service::core::error::Result;
 use crate::service::core::offload::offload;
 use crate::service::path::entries::message_of;
 use crate::service::path::view::{self, Read};
-use crate::service::rebuild::{Manner, Service, Standpoint, write};
+use crate::service::rebuild::{RenderOptions, Service, ViewOrigin, write};
 
 impl Service {
     /// The context of a planned compaction's session, written as a rebuild at `format` writes it. `None` where the
@@ -34,7 +34,7 @@ impl Service {
         if row.model.as_deref() != Some(model) || afresh {
             return Ok(None);
         }
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
         drop(connection);
         if !row.system.as_deref().is_none_or(|system| holds_system(format, system))
@@ -55,7 +55,7 @@ impl Service {
             }
         }
         let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-        let how = Manner::of(&head);
+        let how = RenderOptions::of(&head);
         let bytes = loaded.bytes();
         let written = offload(bytes, move || write(&loaded, &loaded.view(), format, how, system)).await??;
         if !self.inner.digests.begin_with(self.pool(), tenant, session_id, format, &written.messages).await? {

@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::store::sessions::HeadRow;
 
 /// An entry about to be written.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
-    pub head: EntryHead,
+    pub head: EntryMeta,
     pub branch: i32,
     pub parent_id: Option<Uuid>,
     pub path_result_tokens: i64,

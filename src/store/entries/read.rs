@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::sizes::seqs;
 use super::stored::StoredEntry;
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::{Entry, EntryHead};
+use crate::domain::model::entry::{Entry, EntryMeta};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Role;
@@ -337,7 +337,7 @@ fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
     let record: Option<&str> = columns.next()?;
     let record = record.map(from_json::<Box<CompactionRecord>>).transpose()?;
     let (label, created_at, item) = (columns.next()?, columns.next()?, columns.next()?);
-    let head = EntryHead { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
+    let head = EntryMeta { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
     let entry = Entry { head, parent_id, source_id, source_format, item, created_at };
     Ok(StoredEntry { entry, session_id, branch, path_result_tokens, record, label })
 }

@@ -227,7 +227,7 @@ pub async fn settle(
 }
 
 /// Returns deliveries whose lease has ended to the queue; with `all`, those too whose lease has not.
-pub async fn take_back(executor: impl PgExecutor<'_>, all: bool) -> Result<u64> {
+pub async fn requeue(executor: impl PgExecutor<'_>, all: bool) -> Result<u64> {
     let done = sqlx::query(
         "UPDATE hook_deliveries SET status = 'pending', next_at = now(), lease_token = NULL, lease_until = NULL
           WHERE status = 'running' AND ($1 OR lease_until < now())",

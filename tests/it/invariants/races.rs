@@ -50,7 +50,7 @@ impl World {
         match race {
             Race::Append => {
                 self.append(&Appending { under: None, ..meanwhile.clone() }).await;
-                self.relieve().await;
+                self.force_fit().await;
                 if self.has_ended(work.compaction_id).await {
                     return assert_eq!(commit(&job).await, Committed::LeaseLost);
                 }
@@ -77,7 +77,7 @@ impl World {
                 let begun_at = self.model().leaf;
                 let target = self.model().any(place);
                 self.navigate(target).await;
-                self.relieve().await;
+                self.force_fit().await;
                 if self.has_ended(work.compaction_id).await {
                     return assert_eq!(commit(&job).await, Committed::LeaseLost);
                 }

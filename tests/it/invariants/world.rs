@@ -148,12 +148,12 @@ impl World {
 
     pub async fn apply(&mut self, operation: &Operation) -> Effect {
         let effect = self.act(operation).await;
-        if self.relieve().await { Effect::Other } else { effect }
+        if self.force_fit().await { Effect::Other } else { effect }
     }
 
     /// Has a context that is larger than the window compacted, as handing it out would.
-    pub async fn relieve(&mut self) -> bool {
-        let Some(relieved) = self.service.relieve(self.tenant, self.id()).await.unwrap() else { return false };
+    pub async fn force_fit(&mut self) -> bool {
+        let Some(relieved) = self.service.force_fit(self.tenant, self.id()).await.unwrap() else { return false };
         let ended = self.service.compaction(self.tenant, relieved.compaction.id).await.unwrap();
         let result = ended.result.unwrap();
         assert!(result.tokens_after < result.tokens_before, "{result:?}");
@@ -262,7 +262,7 @@ impl World {
         let mut compacted = false;
         loop {
             // A job may have left more than the window holds.
-            compacted |= self.relieve().await;
+            compacted |= self.force_fit().await;
             let Some(job) = self.claim().await else { break };
             let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
             let view = self.context(Format::Native, None).await;
@@ -302,7 +302,7 @@ impl World {
 
     /// What has to outlive a compaction: the first user message and pinned entries, as far as they were shown.
     pub async fn check_anchors(&mut self, before: &Context) {
-        self.relieve().await;
+        self.force_fit().await;
         let session = self.service.session(self.tenant, self.id()).await.unwrap();
         let shown: HashSet<Uuid> = before.entry_ids.iter().copied().collect();
         let after = self.context(Format::Native, None).await;

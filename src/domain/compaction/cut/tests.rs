@@ -6,7 +6,7 @@ use crate::domain::context::pairs::pairs;
 
 fn cut(spec: &str, keep: u32) -> Option<(usize, Option<usize>)> {
     let path = path(spec);
-    let entries: Vec<&EntryHead> = path.iter().collect();
+    let entries: Vec<&EntryMeta> = path.iter().collect();
     cut_point(&entries, keep).map(|cut| (cut.first_kept, cut.turn_start))
 }
 
@@ -77,7 +77,7 @@ proptest! {
         ]), 1..24)
     ) {
         let path = path(&spec.join(" "));
-        let entries: Vec<&EntryHead> = path.iter().collect();
+        let entries: Vec<&EntryMeta> = path.iter().collect();
         let all = valid_places(&entries, 0);
         for from in 0..=entries.len() {
             let tail: Vec<usize> = all.iter().copied().filter(|place| *place >= from).collect();

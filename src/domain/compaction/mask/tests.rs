@@ -10,8 +10,8 @@ use crate::domain::model::message::{Role, ToolResult};
 use crate::domain::model::shape::{CallRef, ResultRef, Shape};
 use crate::domain::summary::testing::{result, settings};
 
-fn head(seq: i64, shape: Shape) -> EntryHead {
-    EntryHead {
+fn head(seq: i64, shape: Shape) -> EntryMeta {
+    EntryMeta {
         id: Uuid::from_u128(seq as u128 + 1),
         seq,
         depth: seq,
@@ -25,7 +25,7 @@ fn head(seq: i64, shape: Shape) -> EntryHead {
 }
 
 /// Entry 0 holds the calls, every further entry one result of the given size.
-fn path(sizes: &[u32]) -> Vec<EntryHead> {
+fn path(sizes: &[u32]) -> Vec<EntryMeta> {
     let id = |at: usize| format!("c{at}");
     let calls = (0..sizes.len())
         .map(|at| CallRef { id: id(at), name: if at == 0 { "keep" } else { "read" }.into(), kind: ShapeKind::Function })
@@ -37,7 +37,7 @@ fn path(sizes: &[u32]) -> Vec<EntryHead> {
     std::iter::once(head(0, Shape { calls, ..Shape::default() })).chain(results).collect()
 }
 
-fn view(path: &[EntryHead], elisions: &[Elision]) -> Vec<ViewItem> {
+fn view(path: &[EntryMeta], elisions: &[Elision]) -> Vec<ViewItem> {
     let own = |id| elisions.iter().filter(|elision| elision.entry_id == id).cloned().collect();
     path.iter().enumerate().map(|(index, head)| ViewItem::Entry { index, elisions: own(head.id) }).collect()
 }

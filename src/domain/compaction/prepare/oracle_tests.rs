@@ -12,7 +12,7 @@ use crate::domain::compaction::cut::cut_point;
 use crate::domain::context::view::{NewestCompaction, ViewItem, context_tokens, item_tokens, plan_view};
 use crate::domain::format::pi;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::Item;
@@ -20,7 +20,7 @@ use crate::domain::model::json::{mend_surrogates, parse_lenient};
 use crate::domain::model::message::{Role, Stop};
 use crate::domain::model::shape::{CallRef, ResultRef, Shape, ShapeKind};
 use crate::domain::settings::{Estimator, FileKind, FileTool};
-use crate::domain::summary::branch::{departure, plan_summary};
+use crate::domain::summary::branch::{left_branch, plan_summary};
 use crate::domain::summary::files::{FileOps, FileTable};
 use crate::domain::tokens::{count_item, count_text};
 use crate::shared;
@@ -31,7 +31,7 @@ struct Node {
     raw: Value,
     item: Item,
     link: pi::PiLink,
-    head: EntryHead,
+    head: EntryMeta,
 }
 
 /// The entries of a file without its header, as a tree of one session.
@@ -70,7 +70,7 @@ fn node(index: usize, raw: &Value, text: &str, link: pi::PiLink) -> Node {
             })
             .collect();
     }
-    let head = EntryHead {
+    let head = EntryMeta {
         id: Uuid::from_u128(index as u128 + 1),
         seq: index as i64,
         depth: 0,
@@ -101,7 +101,7 @@ fn path_to(nodes: &[Node], id: Option<&str>) -> Vec<Node> {
     path
 }
 
-fn heads(path: &[Node]) -> Vec<EntryHead> {
+fn heads(path: &[Node]) -> Vec<EntryMeta> {
     path.iter().map(|node| node.head.clone()).collect()
 }
 
@@ -226,8 +226,8 @@ fn context_answer(path: &[Node]) -> Value {
 fn branch_answer(nodes: &[Node], expected: &Value) -> Value {
     let old = path_to(nodes, None);
     let target = path_to(nodes, expected["target"].as_str());
-    let departure = departure(&heads(&old), &heads(&target));
-    let left: Vec<Node> = departure.entries.iter().map(|index| old[*index].clone()).collect();
+    let left_branch = left_branch(&heads(&old), &heads(&target));
+    let left: Vec<Node> = left_branch.entries.iter().map(|index| old[*index].clone()).collect();
     let budget = expected["budget"].as_u64().unwrap();
     let plan = plan_summary(&heads(&left), budget);
     let mut ops = FileOps::default();
@@ -238,7 +238,7 @@ fn branch_answer(nodes: &[Node], expected: &Value) -> Value {
     }
     json!({
         "target": expected["target"],
-        "ancestor": departure.ancestor.map(|index| old[index].link.source_id.clone()),
+        "ancestor": left_branch.ancestor.map(|index| old[index].link.source_id.clone()),
         "entries": left.len(),
         "budget": budget,
         "messages": tags(&left, &plan.messages),

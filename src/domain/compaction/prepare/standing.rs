@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::settings::Settings;
 
@@ -16,15 +16,15 @@ const OTHERS_SHARE: u64 = 8;
 const LAST_SHARE: u64 = 2;
 
 /// Whether instructions rather than history: such messages are not counted among the newest.
-pub fn instructs(head: &EntryHead) -> bool {
+pub fn instructs(head: &EntryMeta) -> bool {
     matches!(head.role, Some(Role::System | Role::Developer))
 }
 
 /// The places of the standing ones, on a path or on what is loaded of it.
-pub(super) fn standing<'a>(path: &'a [EntryHead], settings: &Settings) -> impl Iterator<Item = usize> + 'a {
+pub(super) fn standing<'a>(path: &'a [EntryMeta], settings: &Settings) -> impl Iterator<Item = usize> + 'a {
     let visible = || path.iter().enumerate().filter(|(_, head)| head.is_visible());
     let leading = leading(visible().map(|(_, head)| head));
-    let all: Vec<(usize, &EntryHead)> = visible().filter(|(_, head)| instructs(head)).collect();
+    let all: Vec<(usize, &EntryMeta)> = visible().filter(|(_, head)| instructs(head)).collect();
     let (lead, mid) = all.split_at(leading.min(all.len()));
     let usable = u64::from(settings.usable());
     let mut stands = vec![false; mid.len()];
@@ -54,9 +54,9 @@ pub(super) fn standing<'a>(path: &'a [EntryHead], settings: &Settings) -> impl I
 
 /// How many system messages come before anything else. Of a path that is loaded in parts the running totals say
 /// whether something is left out before one.
-fn leading<'a>(visible: impl Iterator<Item = &'a EntryHead>) -> usize {
+fn leading<'a>(visible: impl Iterator<Item = &'a EntryMeta>) -> usize {
     let mut before = 0_i64;
-    let leads = |head: &&EntryHead| {
+    let leads = |head: &&EntryMeta| {
         let own = i64::from(head.tokens);
         let leads = instructs(head) && (head.path_tokens == 0 || head.path_tokens == before + own);
         before += own;
@@ -71,7 +71,7 @@ mod tests {
     use crate::domain::compaction::prepare::tests::{path, settings};
 
     /// With running totals, as stored.
-    fn stored(spec: &str) -> Vec<EntryHead> {
+    fn stored(spec: &str) -> Vec<EntryMeta> {
         let mut path = path(spec);
         let mut total = 0;
         for head in &mut path {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn what_is_not_loaded_before_one_does_not_make_it_lead() {
         let path = stored("y10 u1 y40 a1 y40 u1 y40");
-        let loaded: Vec<EntryHead> = [0, 2, 4, 6].into_iter().map(|at| path[at].clone()).collect();
+        let loaded: Vec<EntryMeta> = [0, 2, 4, 6].into_iter().map(|at| path[at].clone()).collect();
         let settings = Settings { context_window: 100, reserve_tokens: 0, ..settings(0) };
         assert_eq!(standing(&loaded, &settings).collect::<Vec<_>>(), [0, 6 / 2]);
     }

@@ -26,7 +26,7 @@ pub fn settings(keep_recent_tokens: u32) -> Settings {
 /// One entry from a word: a letter for its kind, its tokens, and after a colon its call ids. `u` user, `a` assistant
 /// (ids of calls), `t` tool and `v` user (ids of results), `y` system, `b` shell run, `x` extension text, `s` branch
 /// summary, `k` compaction, `l` label; `r` reasoning that leads the answer behind it, `o` a provider's compaction.
-pub fn entry(index: usize, word: &str) -> EntryHead {
+pub fn entry(index: usize, word: &str) -> EntryMeta {
     let (size, ids) = word[1..].split_once(':').unwrap_or((&word[1..], ""));
     let ids: Vec<&str> = ids.split(',').filter(|id| !id.is_empty()).collect();
     let (kind, role) = match &word[..1] {
@@ -48,7 +48,7 @@ pub fn entry(index: usize, word: &str) -> EntryHead {
             shape.results.push(ResultRef { call_id: id, tokens: 1, is_error: false, kind: ShapeKind::Function });
         }
     }
-    EntryHead {
+    EntryMeta {
         id: Uuid::from_u128(index as u128 + 1),
         seq: index as i64,
         depth: index as i64,
@@ -62,7 +62,7 @@ pub fn entry(index: usize, word: &str) -> EntryHead {
 }
 
 /// A path from words separated by spaces, see [`entry`].
-pub fn path(spec: &str) -> Vec<EntryHead> {
+pub fn path(spec: &str) -> Vec<EntryMeta> {
     spec.split_whitespace().enumerate().map(|(index, word)| entry(index, word)).collect()
 }
 
@@ -70,7 +70,7 @@ fn anchoring(keep: u32) -> Settings {
     Settings { anchor_first_user: true, ..settings(keep) }
 }
 
-fn record(path: &[EntryHead], anchors: &[usize]) -> CompactionRecord {
+fn record(path: &[EntryMeta], anchors: &[usize]) -> CompactionRecord {
     CompactionRecord {
         anchors: anchors.iter().map(|index| path[*index].id).collect(),
         summary: Some("so far".to_owned()),
@@ -162,7 +162,7 @@ proptest! {
 
         let summarised: Vec<usize> = plan.history.iter().chain(&plan.turn_prefix).copied().collect();
         prop_assert!(summarised.is_sorted() && summarised.iter().all(|index| *index < plan.first_kept));
-        let shown_before: Vec<EntryHead> = path[plan.boundary_start..].to_vec();
+        let shown_before: Vec<EntryMeta> = path[plan.boundary_start..].to_vec();
         for (call, result) in pairs(&shown_before.iter().collect::<Vec<_>>()) {
             let (call, result) = (call + plan.boundary_start, result + plan.boundary_start);
             let is_kept = |index: usize| index >= plan.first_kept || plan.anchors.contains(&index);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::clues::Clues;
 use super::room::Room;
 use crate::domain::context::view::NewestCompaction;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::settings::Settings;
 
 /// A message of the present view: its place on the path and the tokens it is shown with.
@@ -18,7 +18,7 @@ pub struct Item {
 /// What a counting strategy chooses from.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
-    pub path: &'a [EntryHead],
+    pub path: &'a [EntryMeta],
     pub newest: Option<NewestCompaction<'a>>,
     /// The messages that the model sees, in order.
     pub items: &'a [Item],

@@ -37,7 +37,7 @@ struct Pass {
     target: u64,
     before: Vec<Value>,
     after: Vec<Value>,
-    heads: Vec<EntryHead>,
+    heads: Vec<EntryMeta>,
     messages: Vec<Message>,
 }
 
@@ -62,7 +62,7 @@ impl Pass {
     }
 
     fn items(&self) -> Vec<Item> {
-        let item = |(index, head): (usize, &EntryHead)| Item { index, tokens: u64::from(head.tokens) };
+        let item = |(index, head): (usize, &EntryMeta)| Item { index, tokens: u64::from(head.tokens) };
         self.heads.iter().enumerate().map(item).collect()
     }
 
@@ -98,12 +98,12 @@ impl Pass {
 
     fn has_no_orphan(&self, kept: &[usize]) -> bool {
         let kept: BTreeSet<usize> = kept.iter().copied().collect();
-        let heads: Vec<&EntryHead> = self.heads.iter().collect();
+        let heads: Vec<&EntryMeta> = self.heads.iter().collect();
         pairs(&heads).iter().all(|(call, result)| kept.contains(call) == kept.contains(result))
     }
 }
 
-fn read(items: &[Value]) -> (Vec<EntryHead>, Vec<Message>) {
+fn read(items: &[Value]) -> (Vec<EntryMeta>, Vec<Message>) {
     let (mut heads, mut messages, mut open) = (Vec::new(), Vec::new(), OpenCalls::default());
     for (index, raw) in items.iter().enumerate() {
         let item = openai_chat::read(raw).unwrap();
@@ -113,7 +113,7 @@ fn read(items: &[Value]) -> (Vec<EntryHead>, Vec<Message>) {
         open.apply(seq, &shape);
         let mut message = item.message.unwrap();
         apply_shape(&mut message, &shape);
-        heads.push(EntryHead {
+        heads.push(EntryMeta {
             id: Uuid::from_u128(index as u128 + 1),
             seq,
             depth: seq,
@@ -198,7 +198,7 @@ fn scores(case: usize, pass: &Pass) -> bool {
 
 /// A summary of ours with a tail counted in messages keeps what the original's summaries keep.
 fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
-    let heads: Vec<&EntryHead> = pass.heads.iter().filter(|head| !instructs(head)).collect();
+    let heads: Vec<&EntryMeta> = pass.heads.iter().filter(|head| !instructs(head)).collect();
     let cut = cut_by_messages(&heads, pass.preserve_recent).map_or(0, |cut| cut.first_kept);
     let own_summary = |message: &&Value| message["role"] != "system" || pass.before.contains(message);
     let theirs: Vec<Value> = pass.after.iter().filter(own_summary).cloned().collect();

@@ -16,7 +16,7 @@ use crate::domain::summary::testing::{call, failed, result, user};
 
 const COUNTING: [Strategy; 3] = [Strategy::Truncate, Strategy::Sliding, Strategy::Smart];
 
-fn items(path: &[EntryHead], newest: Option<NewestCompaction<'_>>) -> Vec<Item> {
+fn items(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>) -> Vec<Item> {
     let view = plan_view(path, newest);
     let item = |item: &ViewItem| match item {
         ViewItem::Entry { index, .. } => Some(Item { index: *index, tokens: item_tokens(path, item) }),
@@ -180,7 +180,7 @@ fn check(choice: &Choice<'_>, plan: &Plan) -> Result<(), TestCaseError> {
     let mut all: Vec<usize> = plan.anchors.iter().chain(&plan.history).chain(&plan.kept).copied().collect();
     all.sort_unstable();
     prop_assert_eq!(all, choice.items.iter().map(|item| item.index).collect::<Vec<_>>());
-    let heads: Vec<&EntryHead> = choice.path.iter().collect();
+    let heads: Vec<&EntryMeta> = choice.path.iter().collect();
     for (call, result) in pairs(&heads) {
         prop_assert_eq!(plan.history.contains(&call), plan.history.contains(&result));
         prop_assert_eq!(plan.kept.contains(&call), plan.kept.contains(&result));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::choice::Item;
 use crate::domain::compaction::prepare::instructs;
 use crate::domain::context::pairs::pairs;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::ShapeKind;
 
@@ -33,8 +33,8 @@ pub struct Units {
 
 impl Units {
     /// `required` holds places on the path; the unit of each of them is fixed, as is the newest unit.
-    pub fn of(path: &[EntryHead], items: &[Item], required: &BTreeSet<usize>) -> Units {
-        let shown: Vec<&EntryHead> = items.iter().filter_map(|item| path.get(item.index)).collect();
+    pub fn of(path: &[EntryMeta], items: &[Item], required: &BTreeSet<usize>) -> Units {
+        let shown: Vec<&EntryMeta> = items.iter().filter_map(|item| path.get(item.index)).collect();
         let starts = starts(&shown);
         let ends = starts.iter().copied().skip(1).chain([shown.len()]);
         let unit = |(start, end): (usize, usize)| {
@@ -77,7 +77,7 @@ impl Units {
 }
 
 /// The places where units begin, ascending.
-fn starts(shown: &[&EntryHead]) -> Vec<usize> {
+fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
     let mut joined = vec![0_i64; shown.len() + 1];
     let mut join = |from: usize, to: usize| {
         // No boundary at from+1..=to.
@@ -111,13 +111,13 @@ fn starts(shown: &[&EntryHead]) -> Vec<usize> {
         .collect()
 }
 
-fn is_answer(head: &EntryHead) -> bool {
+fn is_answer(head: &EntryMeta) -> bool {
     head.role == Some(Role::Assistant)
 }
 
 /// The newest answer, where one of its calls still waits for a result: what follows may be steering, and the result is to
 /// find its call.
-fn open_call(shown: &[&EntryHead]) -> Option<usize> {
+fn open_call(shown: &[&EntryMeta]) -> Option<usize> {
     let newest = shown.iter().rposition(|head| is_answer(head))?;
     let calls = shown.get(newest)?.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function);
     let answered: BTreeSet<&str> = shown

@@ -2,7 +2,7 @@
 
 use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::Elision;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::{Shape, ShapeKind};
@@ -32,7 +32,7 @@ static NO_SHAPE: Shape = Shape {
 };
 
 impl<'v> Step<'v> {
-    pub(super) fn of(item: &'v ViewItem, path: &'v [EntryHead]) -> Option<Step<'v>> {
+    pub(super) fn of(item: &'v ViewItem, path: &'v [EntryMeta]) -> Option<Step<'v>> {
         match item {
             ViewItem::Summary { compaction } => Some(Step {
                 index: *compaction,

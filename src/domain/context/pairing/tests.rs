@@ -24,7 +24,7 @@ pub fn appended(format: Format, items: &[Value]) -> Vec<Entry> {
         let read = format::read(format, &raw).unwrap_or_else(|error| panic!("{error}: {raw}"));
         let shape = Shape::of(&read, seq, &open, &[]);
         open.apply(seq, &shape);
-        let head = EntryHead {
+        let head = EntryMeta {
             id: Uuid::from_u64_pair(1, u64::try_from(seq).unwrap()),
             seq,
             depth: seq,
@@ -49,13 +49,13 @@ pub fn appended(format: Format, items: &[Value]) -> Vec<Entry> {
 
 /// What goes out, as JSON, with the notes.
 pub fn rebuilt(entries: &[Entry], target: Format) -> (Vec<Value>, Vec<Note>) {
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let (pieces, mut notes) = planned(entries, &heads, target);
     let written = format::write(target, &pieces, &mut notes);
     (written.iter().map(|text| serde_json::from_str(text).unwrap()).collect(), notes)
 }
 
-fn planned<'a>(entries: &'a [Entry], heads: &[EntryHead], target: Format) -> (Vec<Piece<'a>>, Vec<Note>) {
+fn planned<'a>(entries: &'a [Entry], heads: &[EntryMeta], target: Format) -> (Vec<Piece<'a>>, Vec<Note>) {
     let source = |index: usize| Source { format: entries[index].source_format, item: &entries[index].item };
     let mut notes = Vec::new();
     let pieces = pieces(&plan_view(heads, None), heads, source, |_| "summary".to_owned(), target, &mut notes);
@@ -124,7 +124,7 @@ fn only_what_answers_a_call_counts_as_shown() {
         json!({ "role": "user", "content": [result("a", "1"), result("a", "again"), result("b", "2"), result("x", "?")] }),
     ];
     let entries = appended(Format::Anthropic, &items);
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     assert_eq!(unanswered(&plan_view(&heads, None), &heads), HashSet::from([(2, 1), (2, 3)]));
     let (out, notes) = rebuilt(&entries, Format::Anthropic);
     assert_eq!(out[2]["content"], json!([result("a", "1"), result("b", "2")]));
@@ -202,7 +202,7 @@ fn the_rest_of_a_mixed_message_follows_all_results() {
 #[test]
 fn a_summary_stands_where_the_view_has_it() {
     let entries = appended(Format::OpenaiChat, &[user("old"), user("new")]);
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let view = [ViewItem::Summary { compaction: 0 }, ViewItem::Entry { index: 1, elisions: Vec::new() }];
     let source = |index: usize| Source { format: Format::OpenaiChat, item: &entries[index].item };
     let pieces = pieces(&view, &heads, source, |at| format!("summary {at}"), Format::OpenaiChat, &mut Vec::new());
@@ -231,7 +231,7 @@ fn twenty_thousand_entries_go_out_as_they_came() {
         })
         .collect();
     let entries = appended(Format::OpenaiChat, &items);
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let (pieces, notes) = planned(&entries, &heads, Format::OpenaiChat);
     assert!(notes.is_empty() && pieces.iter().all(|piece| matches!(piece, Piece::Verbatim { .. })));
 }
@@ -394,7 +394,7 @@ proptest! {
     #[test]
     fn for_anthropic_ids_are_unique_and_results_stand_in_one_message(turns in turns()) {
         let entries = appended(Format::Native, &native(&turns));
-        let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+        let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
         let (pieces, _) = planned(&entries, &heads, Format::Anthropic);
         let messages: Vec<Value> = pieces.iter().map(|piece| match piece {
             Piece::Message { message, .. } => format::native::message_value(message),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::domain::format::openai_chat::THINKING_FIELDS;
 use crate::domain::format::write::{Note, Piece};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, CallKind, Role};
@@ -38,7 +38,7 @@ pub fn strip(mut messages: Vec<String>, target: Format) -> Vec<String> {
 }
 
 /// Names every entry whose thinking [`strip`] will take out of the context that these pieces are written as.
-pub fn announce(pieces: &[Piece<'_>], path: &[EntryHead], target: Format, notes: &mut Vec<Note>) {
+pub fn announce(pieces: &[Piece<'_>], path: &[EntryMeta], target: Format, notes: &mut Vec<Note>) {
     let kept_from = running_turn(pieces.iter().rev().map(|piece| piece_step(piece, path)), pieces.len());
     let mut at = 0;
     while let Some(piece) = pieces.get(at).filter(|_| at < kept_from) {
@@ -61,7 +61,7 @@ fn entry_of(piece: &Piece<'_>) -> Option<usize> {
     }
 }
 
-fn thinks(piece: &Piece<'_>, path: &[EntryHead], target: Format) -> bool {
+fn thinks(piece: &Piece<'_>, path: &[EntryMeta], target: Format) -> bool {
     let says = |block: &Block| match block {
         Block::Thinking { opaque: Some(opaque), .. } => opaque.format == target || target == Format::Native,
         Block::Thinking { .. } => matches!(target, Format::Native | Format::Pi),
@@ -76,7 +76,7 @@ fn thinks(piece: &Piece<'_>, path: &[EntryHead], target: Format) -> bool {
     }
 }
 
-fn runs_server_tool(piece: &Piece<'_>, path: &[EntryHead]) -> bool {
+fn runs_server_tool(piece: &Piece<'_>, path: &[EntryMeta]) -> bool {
     match piece {
         Piece::Message { message, .. } => message.tool_calls().any(|call| call.kind == CallKind::Server),
         Piece::Verbatim { entry, .. } => {
@@ -86,7 +86,7 @@ fn runs_server_tool(piece: &Piece<'_>, path: &[EntryHead]) -> bool {
     }
 }
 
-fn piece_step(piece: &Piece<'_>, path: &[EntryHead]) -> Step {
+fn piece_step(piece: &Piece<'_>, path: &[EntryMeta]) -> Step {
     let (role, calls, results) = match piece {
         Piece::Message { message, .. } => {
             (Some(message.role), message.tool_calls().next().is_some(), message.role == Role::Tool)

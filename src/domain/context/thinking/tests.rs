@@ -8,7 +8,7 @@ use crate::domain::format;
 use crate::domain::model::entry::Entry;
 
 fn rebuilt(entries: &[Entry], policy: Thinking, target: Format) -> (Vec<Value>, Vec<&'static str>) {
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let source = |index: usize| Source { format: entries[index].source_format, item: &entries[index].item };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
@@ -57,7 +57,7 @@ fn anthropic() -> Vec<Value> {
 
 /// The context of these items under what was changed since.
 fn under(entries: &[Entry], policy: Thinking, changes: &Changes) -> (Vec<Value>, Vec<(&'static str, Option<usize>)>) {
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let source = |index: usize| Source { format: entries[index].source_format, item: &entries[index].item };
     let (target, mut notes) = (Format::Anthropic, Vec::new());
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
@@ -86,7 +86,7 @@ fn what_was_signed_before_the_model_changed_is_another_models() {
 #[test]
 fn thinking_behind_what_was_shortened_is_named() {
     let entries = appended(Format::Anthropic, &anthropic());
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let source = |index: usize| Source { format: entries[index].source_format, item: &entries[index].item };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), Format::Anthropic, &mut notes);

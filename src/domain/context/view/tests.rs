@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::compaction::prepare::tests::path;
 use crate::domain::model::compaction::{ElidedPart, ElisionKind};
 
-fn record(path: &[EntryHead], anchors: &[usize], elided: &[usize]) -> CompactionRecord {
+fn record(path: &[EntryMeta], anchors: &[usize], elided: &[usize]) -> CompactionRecord {
     let elision = |index: &usize| Elision {
         entry_id: path[*index].id,
         tool_call_id: "c1".to_owned(),

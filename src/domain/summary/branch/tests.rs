@@ -6,10 +6,10 @@ fn leaves_what_the_target_does_not_share() {
     let old = path("u1 a1 k1 u1 a1");
     let mut target = path("u1 a1 u1");
     target[2].id = uuid::Uuid::from_u128(99);
-    assert_eq!(departure(&old, &target), Departure { ancestor: Some(1), entries: vec![2, 3, 4] });
-    assert_eq!(departure(&old, &old[..3]), Departure { ancestor: Some(2), entries: vec![3, 4] });
-    assert_eq!(departure(&old, &[]), Departure { ancestor: None, entries: vec![0, 1, 2, 3, 4] });
-    assert_eq!(departure(&[], &target), Departure { ancestor: None, entries: vec![] });
+    assert_eq!(left_branch(&old, &target), LeftBranch { ancestor: Some(1), entries: vec![2, 3, 4] });
+    assert_eq!(left_branch(&old, &old[..3]), LeftBranch { ancestor: Some(2), entries: vec![3, 4] });
+    assert_eq!(left_branch(&old, &[]), LeftBranch { ancestor: None, entries: vec![0, 1, 2, 3, 4] });
+    assert_eq!(left_branch(&[], &target), LeftBranch { ancestor: None, entries: vec![] });
 }
 
 #[test]

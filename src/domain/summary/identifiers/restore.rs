@@ -1,7 +1,7 @@
 //! Giving back what a summary left out.
 
 use super::occurrence::stands_in;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::summary::text::quarters;
 
 const HEADING: &str = "## Identifiers";
@@ -18,9 +18,10 @@ pub struct Restored {
 ///
 /// The user's rules come first, and may go beyond the bound by as much again. What stands inside another
 /// identifier is not written twice.
-pub fn restore(missing: &[&Wanted], max_tokens: u32) -> Option<Restored> {
+pub fn restore(missing: &[&TrackedIdentifier], max_tokens: u32) -> Option<Restored> {
     let room = max_tokens as usize * 4;
-    let (rules, plain): (Vec<&Wanted>, Vec<&Wanted>) = missing.iter().partition(|one| one.is_rule());
+    let (rules, plain): (Vec<&TrackedIdentifier>, Vec<&TrackedIdentifier>) =
+        missing.iter().partition(|one| one.is_rule());
     let rules = fitting(rules, (2 * room).checked_sub(HEADING.len())?);
     let plain = fitting(plain, beside(&rules, room));
     let count = rules.len() + plain.len();
@@ -42,15 +43,15 @@ fn cost(text: &str) -> usize {
 }
 
 /// The room that the rules leave to the rest: half of it at least.
-pub(super) fn beside<'w>(rules: impl IntoIterator<Item = &'w &'w Wanted>, room: usize) -> usize {
+pub(super) fn beside<'w>(rules: impl IntoIterator<Item = &'w &'w TrackedIdentifier>, room: usize) -> usize {
     let spent: usize = rules.into_iter().map(|rule| cost(&rule.text)).sum();
     room.saturating_sub(HEADING.len() + spent.min(room / 2))
 }
 
 /// Those from the front that have room. What stands inside another needs none of its own.
-pub(super) fn fitting(wanted: Vec<&Wanted>, mut room: usize) -> Vec<&Wanted> {
+pub(super) fn fitting(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&TrackedIdentifier> {
     let mut written = String::new();
-    let fits = |one: &&Wanted| {
+    let fits = |one: &&TrackedIdentifier| {
         if stands_in(&written, &one.text) {
             return true;
         }
@@ -67,7 +68,7 @@ pub(super) fn fitting(wanted: Vec<&Wanted>, mut room: usize) -> Vec<&Wanted> {
 }
 
 /// One line for each sort, paths sorted so that neighbours are together.
-fn rows(wanted: &[&Wanted]) -> Vec<String> {
+fn rows(wanted: &[&TrackedIdentifier]) -> Vec<String> {
     let mut longest_first: Vec<&str> = wanted.iter().map(|one| one.text.as_str()).collect();
     longest_first.sort_by_key(|text| std::cmp::Reverse(text.len()));
     let mut written = String::new();

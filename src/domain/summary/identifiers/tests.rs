@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::summary::testing::{assistant, call, result, user};
 
 #[test]
@@ -44,12 +44,12 @@ fn hears_the_users_rules() {
     assert_eq!(rules("Don't remove the cache."), ["Don't remove the cache."]);
 }
 
-fn texts(wanted: &[Wanted]) -> Vec<&str> {
+fn texts(wanted: &[TrackedIdentifier]) -> Vec<&str> {
     wanted.iter().map(|one| one.text.as_str()).collect()
 }
 
-fn plain(text: &str) -> Wanted {
-    Wanted { text: text.to_owned(), weight: 1 }
+fn plain(text: &str) -> TrackedIdentifier {
+    TrackedIdentifier { text: text.to_owned(), weight: 1 }
 }
 
 #[test]
@@ -85,13 +85,18 @@ fn ranks_speech_over_output() {
 
 #[test]
 fn measures_and_restores() {
-    let wanted = [plain("#12"), plain("src/a.rs"), Wanted::rule("Never push to main.")];
+    let wanted = [plain("#12"), plain("src/a.rs"), TrackedIdentifier::rule("Never push to main.")];
     let (missing, report) = check("Issue #123 in src/a.rs; never push\nto main", &wanted);
     assert_eq!(missing, [&wanted[0]]);
     assert_eq!((report.found, report.kept), (3, 2));
-    let wanted =
-        [plain("#12"), plain("src/a.rs"), Wanted::rule("Never push to main."), plain("/x/src/a.rs"), plain("/x/b")];
-    let all: Vec<&Wanted> = wanted.iter().collect();
+    let wanted = [
+        plain("#12"),
+        plain("src/a.rs"),
+        TrackedIdentifier::rule("Never push to main."),
+        plain("/x/src/a.rs"),
+        plain("/x/b"),
+    ];
+    let all: Vec<&TrackedIdentifier> = wanted.iter().collect();
     let restored = restore(&all, 100).expect("fits");
     assert_eq!(restored.block, "## Identifiers\n- \"Never push to main.\"\n#12\n/x/b, /x/src/a.rs");
     assert_eq!((check(&restored.block, &wanted).1.recall, restored.count), (1.0, 5));
@@ -103,12 +108,12 @@ fn measures_and_restores() {
 
 #[test]
 fn carries_rules_and_what_is_used_through_any_number_of_compactions() {
-    let mut carried = carry(&[], vec![Wanted::rule("Never push to main."), plain("first/file.rs")], 1000);
+    let mut carried = carry(&[], vec![TrackedIdentifier::rule("Never push to main."), plain("first/file.rs")], 1000);
     for round in 0..10 {
-        let mut new: Vec<Wanted> = vec![Wanted { text: "used/always.rs".into(), weight: 6 }];
+        let mut new: Vec<TrackedIdentifier> = vec![TrackedIdentifier { text: "used/always.rs".into(), weight: 6 }];
         new.extend((0..60).map(|at| plain(&format!("src/r{round}/f{at}.rs"))));
         carried = carry(&carried, new, 1000);
-        let missing: Vec<&Wanted> = carried.iter().collect();
+        let missing: Vec<&TrackedIdentifier> = carried.iter().collect();
         let restored = restore(&missing, 1000).expect("something");
         assert_eq!(restored.count as usize, carried.len(), "all that is carried has room");
         assert!(restored.block.len() <= 4000);
@@ -130,10 +135,18 @@ fn what_the_user_named_outlives_what_tools_printed() {
 
 #[test]
 fn reads_records_without_weights() {
-    let read: Vec<Wanted> = serde_json::from_str(r#"["a/b.rs","Never push it",{"text":"x/y","weight":7}]"#).unwrap();
-    assert_eq!(read, [plain("a/b.rs"), Wanted::rule("Never push it"), Wanted { text: "x/y".into(), weight: 7 }]);
+    let read: Vec<TrackedIdentifier> =
+        serde_json::from_str(r#"["a/b.rs","Never push it",{"text":"x/y","weight":7}]"#).unwrap();
+    assert_eq!(
+        read,
+        [
+            plain("a/b.rs"),
+            TrackedIdentifier::rule("Never push it"),
+            TrackedIdentifier { text: "x/y".into(), weight: 7 }
+        ]
+    );
     let written = serde_json::to_string(&read).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Wanted>>(&written).unwrap(), read);
+    assert_eq!(serde_json::from_str::<Vec<TrackedIdentifier>>(&written).unwrap(), read);
 }
 
 #[test]
@@ -147,7 +160,7 @@ fn a_megabyte_is_no_trouble() {
 proptest! {
     #[test]
     fn what_is_restored_is_found_again(text in "([a-zA-Z0-9_/.#:-]{1,12}[ ,\n]){0,40}", max_tokens in 0u32..200) {
-        let wanted: Vec<Wanted> = extract(&text).iter().map(|text| plain(text)).collect();
+        let wanted: Vec<TrackedIdentifier> = extract(&text).iter().map(|text| plain(text)).collect();
         if let Some(restored) = restore(&wanted.iter().collect::<Vec<_>>(), max_tokens) {
             prop_assert!(restored.block.len() <= max_tokens as usize * 4);
             let (missing, _) = check(&restored.block, &wanted);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::rules;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 
 /// The weight of a rule: no other reaches it.
 pub(super) const RULE: u32 = u32::MAX;
@@ -17,9 +17,9 @@ pub(super) const PRINTED: u32 = 1;
 /// The most that output of tools adds, however often it repeats itself.
 pub(super) const MOST_PRINTED: u32 = 5;
 
-impl Wanted {
-    pub fn rule(text: impl Into<String>) -> Wanted {
-        Wanted { text: text.into(), weight: RULE }
+impl TrackedIdentifier {
+    pub fn rule(text: impl Into<String>) -> TrackedIdentifier {
+        TrackedIdentifier { text: text.into(), weight: RULE }
     }
 
     /// Whether it is a rule of the user's.
@@ -28,13 +28,13 @@ impl Wanted {
     }
 }
 
-impl<'de> Deserialize<'de> for Wanted {
+impl<'de> Deserialize<'de> for TrackedIdentifier {
     /// A bare string is one from a record without weights.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Wanted, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TrackedIdentifier, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let text = value.get("text").unwrap_or(&value).as_str().unwrap_or_default().to_owned();
         let weight = value.get("weight").and_then(Value::as_u64).and_then(|weight| u32::try_from(weight).ok());
         let weight = weight.unwrap_or(if rules::is_rule(&text) { RULE } else { PRINTED });
-        Ok(Wanted { text, weight })
+        Ok(TrackedIdentifier { text, weight })
     }
 }

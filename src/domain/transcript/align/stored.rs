@@ -1,14 +1,14 @@
-//! The stored side of an alignment: its atoms, and which of them are still to be said.
+//! The stored side of an alignment: its fragments, and which of them are still to be said.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-use crate::domain::transcript::atoms::{Atom, Digest, Placed, Speaker, stored_atoms};
+use crate::domain::transcript::fragments::{Digest, Fragment, Placed, Speaker, stored_fragments};
 use crate::domain::transcript::{Shown, Step};
 
-pub struct StoredAtom<'a> {
+pub struct StoredFragment<'a> {
     pub step: usize,
-    pub atom: Atom<'a>,
+    pub fragment: Fragment<'a>,
     /// A number may stand before it.
     pub begins_task: bool,
     /// A chapter stands in its place.
@@ -20,10 +20,10 @@ pub struct StoredAtom<'a> {
 }
 
 pub struct Stored<'a> {
-    pub atoms: Vec<StoredAtom<'a>>,
-    /// Where each step's atoms end.
+    pub fragments: Vec<StoredFragment<'a>>,
+    /// Where each step's fragments end.
     pub ends: Vec<usize>,
-    /// The next atom to be said.
+    /// The next fragment to be said.
     pub next: usize,
     /// Atoms that must be said, and were not; none is before `next`.
     pub open: BTreeSet<usize>,
@@ -38,7 +38,7 @@ pub struct Stored<'a> {
 impl<'a> Stored<'a> {
     pub fn new(steps: &'a [Step], nothing: &'a Shown) -> Stored<'a> {
         let mut stored = Stored {
-            atoms: Vec::new(),
+            fragments: Vec::new(),
             ends: Vec::with_capacity(steps.len()),
             next: 0,
             open: BTreeSet::new(),
@@ -52,16 +52,16 @@ impl<'a> Stored<'a> {
         for (step, said) in steps.iter().enumerate() {
             let mut begins_task = said.is_task;
             let mut begun = false;
-            for Placed { block, atom, optional } in stored_atoms(&said.said, nothing) {
-                let at = stored.atoms.len();
+            for Placed { block, fragment, optional } in stored_fragments(&said.said, nothing) {
+                let at = stored.fragments.len();
                 let mut passed = optional;
                 let mut sizes: &[u32] = &[];
-                match &atom {
-                    Atom::Call(call) => {
+                match &fragment {
+                    Fragment::Call(call) => {
                         stored.calls.insert(&call.id);
                         *waiting.entry(&call.id).or_default() += 1;
                     }
-                    Atom::Result(result) => {
+                    Fragment::Result(result) => {
                         sizes = said.sizes_of(&result.tool_call_id);
                         stored.results.entry(&result.tool_call_id).or_default().push_back(at);
                         match waiting.get_mut(result.tool_call_id.as_str()).filter(|count| **count > 0) {
@@ -69,32 +69,39 @@ impl<'a> Stored<'a> {
                             None => passed = true,
                         }
                     }
-                    Atom::Weak(key) => stored.weak.entry(*key).or_default().push_back(at),
+                    Fragment::Weak(key) => stored.weak.entry(*key).or_default().push_back(at),
                     // Some formats have the first system messages beside the others.
-                    Atom::Line(Speaker::System, _) => passed |= leading,
-                    Atom::Line(..) | Atom::Chapter(_) => {}
+                    Fragment::Line(Speaker::System, _) => passed |= leading,
+                    Fragment::Line(..) | Fragment::Chapter(_) => {}
                 }
-                leading &= matches!(atom, Atom::Line(Speaker::System, _) | Atom::Weak(_));
+                leading &= matches!(fragment, Fragment::Line(Speaker::System, _) | Fragment::Weak(_));
                 if !passed {
                     stored.open.insert(at);
                 }
-                let first = begins_task && !optional && matches!(atom, Atom::Line(..));
+                let first = begins_task && !optional && matches!(fragment, Fragment::Line(..));
                 begins_task &= !first;
                 let instead = begun && said.is_behind(block);
                 begun = true;
-                stored.atoms.push(StoredAtom { step, atom, begins_task: first, hidden: false, instead, sizes });
+                stored.fragments.push(StoredFragment {
+                    step,
+                    fragment,
+                    begins_task: first,
+                    hidden: false,
+                    instead,
+                    sizes,
+                });
             }
-            stored.ends.push(stored.atoms.len());
+            stored.ends.push(stored.fragments.len());
         }
         stored
     }
 
-    /// The first atom that must be said.
+    /// The first fragment that must be said.
     pub fn first_open(&self) -> Option<usize> {
         self.open.first().copied()
     }
 
-    /// Whether nothing between the next atom and this one has to be said.
+    /// Whether nothing between the next fragment and this one has to be said.
     pub fn reaches(&self, at: usize) -> bool {
         self.first_open().is_none_or(|open| open >= at)
     }
@@ -106,9 +113,11 @@ impl<'a> Stored<'a> {
 
     /// The place of what formats may leave out, if it can be its turn.
     pub fn weak(&mut self, key: &Digest) -> Option<usize> {
-        let (atoms, ends, next) = (&self.atoms, &self.ends, self.next);
+        let (fragments, ends, next) = (&self.fragments, &self.ends, self.next);
         let start = |step: usize| step.checked_sub(1).map_or(0, |before| ends[before]);
-        let is_past = |at: usize| at < next || atoms[at].hidden || (atoms[at].instead && start(atoms[at].step) < next);
+        let is_past = |at: usize| {
+            at < next || fragments[at].hidden || (fragments[at].instead && start(fragments[at].step) < next)
+        };
         let waiting = self.weak.get_mut(key)?;
         while waiting.front().is_some_and(|at| is_past(*at)) {
             waiting.pop_front();
@@ -119,9 +128,9 @@ impl<'a> Stored<'a> {
 
     /// The place of the next result of a call.
     pub fn result(&mut self, id: &str) -> Option<usize> {
-        let (atoms, next) = (&self.atoms, self.next);
+        let (fragments, next) = (&self.fragments, self.next);
         let waiting = self.results.get_mut(id)?;
-        while waiting.front().is_some_and(|at| *at < next || atoms[*at].hidden) {
+        while waiting.front().is_some_and(|at| *at < next || fragments[*at].hidden) {
             waiting.pop_front();
         }
         waiting.front().copied()
@@ -146,7 +155,7 @@ impl<'a> Stored<'a> {
             self.open.pop_first();
         }
         self.next = to;
-        while self.ahead.remove(&self.next) || self.atoms.get(self.next).is_some_and(|atom| atom.hidden) {
+        while self.ahead.remove(&self.next) || self.fragments.get(self.next).is_some_and(|fragment| fragment.hidden) {
             self.next += 1;
         }
     }
@@ -155,12 +164,13 @@ impl<'a> Stored<'a> {
     pub fn hide(&mut self, steps: &[Range<usize>]) -> bool {
         let Some(first) = steps.first().filter(|first| !first.is_empty()) else { return false };
         let start = self.start(first.start);
-        if start < self.next || !self.reaches(start) || self.atoms.get(start).is_none_or(|atom| atom.hidden) {
+        if start < self.next || !self.reaches(start) || self.fragments.get(start).is_none_or(|fragment| fragment.hidden)
+        {
             return false;
         }
         for range in steps {
             for at in self.start(range.start)..self.start(range.end) {
-                self.atoms[at].hidden = true;
+                self.fragments[at].hidden = true;
                 self.open.remove(&at);
                 self.ahead.remove(&at);
             }
@@ -172,14 +182,14 @@ impl<'a> Stored<'a> {
     fn start(&self, step: usize) -> usize {
         step.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(match step {
             0 => 0,
-            _ => self.atoms.len(),
+            _ => self.fragments.len(),
         })
     }
 
-    /// Where the step of the last matched atom ends, if nothing of it is left to say.
+    /// Where the step of the last matched fragment ends, if nothing of it is left to say.
     fn end_of_step(&self) -> Option<usize> {
         let Some(last) = self.next.checked_sub(1) else { return Some(0) };
-        let step = self.atoms[last].step;
+        let step = self.fragments[last].step;
         self.reaches(self.ends[step]).then_some(step + 1)
     }
 

@@ -17,7 +17,7 @@ impl Session {
         let (place, item) = (self.0.len(), item.into());
         let read = format::read(source_format, &item).ok();
         let shape = read.as_ref().map(|item| Shape::of(item, 0, &OpenCalls::default(), &[0; 9])).unwrap_or_default();
-        let head = EntryHead {
+        let head = EntryMeta {
             id: Uuid::from_u128(place as u128 + 1),
             seq: place as i64,
             depth: place as i64,

@@ -7,13 +7,13 @@ use uuid::Uuid;
 use crate::domain::chapter::{Asked, Chapter, Closing, Form, Refusal, Slugs, check, close};
 use crate::domain::compaction::prepare::verbatim;
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::Fold;
 use crate::domain::tokens;
 use crate::service::compaction::close::{ChapterRefused, NewChapter};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 
 /// A chapter of up to this size is shown shorter where it would be larger than what it closes.
 const FEW_TOKENS: u64 = 80;
@@ -27,7 +27,7 @@ pub(super) struct Draft {
 
 /// The chapters of a call that can be written, in path order, and those that cannot.
 pub(super) fn drafts(
-    folded: &Loaded,
+    folded: &PathSlice,
     head: &Head,
     asked: &[NewChapter],
     mut slugs: Slugs,
@@ -104,12 +104,12 @@ fn draft(
 
 /// How large the entries of a view are, as they are shown.
 struct Sizes<'a> {
-    heads: &'a [EntryHead],
+    heads: &'a [EntryMeta],
     freed: HashMap<Uuid, i64>,
 }
 
 impl Sizes<'_> {
-    fn of(folded: &Loaded) -> Sizes<'_> {
+    fn of(folded: &PathSlice) -> Sizes<'_> {
         let mut freed: HashMap<Uuid, i64> = HashMap::new();
         for elision in folded.record().iter().flat_map(|record| &record.elisions) {
             *freed.entry(elision.entry_id).or_default() += elision.freed();
@@ -125,7 +125,7 @@ impl Sizes<'_> {
 }
 
 /// The view with these chapters closed: all else is as the newest compaction says.
-pub(super) fn record(folded: &Loaded, removed: &[usize], closed: Vec<Chapter>) -> CompactionRecord {
+pub(super) fn record(folded: &PathSlice, removed: &[usize], closed: Vec<Chapter>) -> CompactionRecord {
     let mut record = folded.record().cloned().unwrap_or_default();
     let gone: HashSet<Uuid> = removed.iter().filter_map(|index| folded.heads.get(*index)).map(|head| head.id).collect();
     record.elisions.retain(|elision| !gone.contains(&elision.entry_id));
@@ -138,7 +138,7 @@ pub(super) fn record(folded: &Loaded, removed: &[usize], closed: Vec<Chapter>) -
 }
 
 /// What the view's tail begins with; a chapter, where one has taken the place of that.
-fn first_kept(folded: &Loaded, chapters: &[Fold]) -> String {
+fn first_kept(folded: &PathSlice, chapters: &[Fold]) -> String {
     let tail = match &folded.newest {
         Some(newest) => newest.first_kept_depth.unwrap_or(newest.depth + 1),
         None => 0,

@@ -14,11 +14,11 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, builtin};
 use crate::service::compaction::begin::{Asking, work};
-use crate::service::compaction::commit::{Worth, weigh};
+use crate::service::compaction::commit::{CommitThreshold, evaluate};
 use crate::service::compaction::entry::{draft, rebase};
 use crate::service::compaction::selection::Planning;
 use crate::service::compaction::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
-use crate::service::compaction::work::{Force, Squeeze};
+use crate::service::compaction::work::{Force, KeptTruncation};
 use crate::service::compaction::{CompactRequest, Status, Trigger};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
@@ -26,7 +26,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::{About, Hooks};
 use crate::service::path::batches;
-use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
 use crate::store::compactions;
 
 /// `fallback.reason` of such a compaction.
@@ -63,8 +63,8 @@ pub(super) struct Fitted {
 struct Ground {
     tenant: Tenant,
     head: Head,
-    from: Standpoint,
-    loaded: Loaded,
+    from: ViewOrigin,
+    loaded: PathSlice,
     row: compactions::CompactionRow,
     request: CompactRequest,
     settings: Settings,
@@ -113,7 +113,7 @@ impl Service {
             head => head?,
         };
         let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         if head.state.account.fills_window(&settings) {
             drop(connection);
             self.skip_unplanned(tenant, &row, &settings, Reason::FixedOverhead, Vec::new()).await?;
@@ -135,12 +135,13 @@ impl Service {
             _ => self.read_and_decide(connection, &mut asking, &ground.from, material.clone()).await?,
         };
         let force = if tightness == Tightness::Bare { Force::Markers } else { Force::Ends };
-        let decision = match Squeeze::of(&material, &decision, force) {
+        let decision = match KeptTruncation::of(&material, &decision, force) {
             None => decision,
             Some(squeeze) => {
                 connection = self.pool().acquire().await?;
                 let segments = squeeze.segments();
-                let squeeze = batches::fold(&mut connection, ground.tenant, &segments, squeeze, Squeeze::take).await?;
+                let squeeze =
+                    batches::fold(&mut connection, ground.tenant, &segments, squeeze, KeptTruncation::take).await?;
                 squeeze.finish(decision)
             }
         };
@@ -153,7 +154,7 @@ impl Service {
     /// Whether the context of this head would fit if all of it went that can.
     pub(super) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let mut loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
@@ -229,7 +230,7 @@ impl Ground {
         let basis = Basis { leaf_id: self.head.row.leaf_id, newest };
         let work = Box::new(work(self.tenant, &self.row, material, requested, basis, decision));
         let (work, outcome) = tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
-        let weighed = weigh(&self.head, &work, &draft(&work, &outcome), Worth::NoGrowth);
+        let weighed = evaluate(&self.head, &work, &draft(&work, &outcome), CommitThreshold::NoGrowth);
         Ok(match weighed.refused {
             Some(reason) => Err(reason),
             None => {

@@ -5,14 +5,14 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::{Plan, prepare, prepare_at};
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::view::NewestCompaction;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::settings::Settings;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 
 /// The plan of a loaded view, with the caller's own cut where there is one.
 pub(crate) fn plan_on(
-    loaded: &Loaded,
+    loaded: &PathSlice,
     settings: &Settings,
     first_kept: Option<Uuid>,
     again: bool,
@@ -29,9 +29,9 @@ pub(crate) fn plan_on(
 /// Plans on what stands: a compaction that was taken back does not count as one just done, nor, `again`, does one that
 /// was not enough.
 pub(crate) fn as_standing<T>(
-    loaded: &Loaded,
+    loaded: &PathSlice,
     again: bool,
-    plan: impl FnOnce(&[EntryHead], Option<NewestCompaction<'_>>) -> T,
+    plan: impl FnOnce(&[EntryMeta], Option<NewestCompaction<'_>>) -> T,
 ) -> T {
     let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
     if !reverted && !again {

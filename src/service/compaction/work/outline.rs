@@ -20,7 +20,7 @@ use crate::service::compaction::work::tasks::tasks;
 use crate::service::compaction::work::{Originals, Reading};
 use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::error::Result;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
 pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::result::Result<Decision, Reason> {
@@ -86,7 +86,7 @@ fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
     record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
-fn kept_from(loaded: &Loaded, index: usize) -> Option<KeptFrom> {
+fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
     let stored = loaded.stored.get(index)?;
     let head = &stored.entry.head;
     if let Some(shown) = loaded.fold_at(index) {

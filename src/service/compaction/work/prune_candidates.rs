@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// One result as a hook sees it.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Offer {
+pub(crate) struct PruneCandidate {
     entry_id: Uuid,
     tool_call_id: String,
     /// The tool; empty where it is not known.
@@ -29,16 +29,16 @@ pub(crate) struct Offer {
 }
 
 #[derive(Default)]
-pub(super) struct Offers {
-    list: Vec<Offer>,
+pub(super) struct PruneCandidates {
+    list: Vec<PruneCandidate>,
     bytes: usize,
 }
 
-impl Offers {
+impl PruneCandidates {
     pub(super) fn add(&mut self, item: &PruneItem<'_>) {
         self.bytes = self.bytes.saturating_add(item.text.len());
         if self.bytes <= MOST_BYTES {
-            self.list.push(Offer {
+            self.list.push(PruneCandidate {
                 entry_id: item.entry_id,
                 tool_call_id: item.call_id.to_owned(),
                 name: item.name.to_owned(),
@@ -49,7 +49,7 @@ impl Offers {
         }
     }
 
-    pub(super) fn list(&self) -> &[Offer] {
+    pub(super) fn list(&self) -> &[PruneCandidate] {
         &self.list
     }
 
@@ -85,7 +85,7 @@ impl Offers {
     }
 }
 
-fn elision(offer: &Offer, text: &str, estimator: Estimator) -> Result<Elision, String> {
+fn elision(offer: &PruneCandidate, text: &str, estimator: Estimator) -> Result<Elision, String> {
     let shown = placeholder::replaced(&offer.tool_call_id, text, offer.tokens);
     let tokens_after = elision::result_tokens(estimator, &offer.tool_call_id, &shown);
     if tokens_after >= offer.tokens {

@@ -17,13 +17,13 @@ use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers;
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
-use crate::service::compaction::work::prune_candidates::{Offer, Offers};
+use crate::service::compaction::work::prune_candidates::{PruneCandidate, PruneCandidates};
 use crate::service::compaction::work::stages::Material;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
 use crate::service::path::file_lists::seeded_files;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
 
@@ -40,7 +40,7 @@ pub(crate) struct Reading {
     pruner: Pruner,
     /// The whole path, where chapters are to be summarised.
     path: Vec<Segment>,
-    offers: Option<Offers>,
+    offers: Option<PruneCandidates>,
     pub(super) records: Records,
     /// What a summariser reads, results cut already.
     pub(super) history: Vec<Kept>,
@@ -113,13 +113,13 @@ impl Reading {
 
     /// Keeps the results that may be shortened, for hooks.
     pub(crate) fn offering(mut self) -> Reading {
-        self.offers = Some(Offers::default());
+        self.offers = Some(PruneCandidates::default());
         self
     }
 
     /// The results that a hook may shorten.
-    pub(crate) fn offered(&self) -> &[Offer] {
-        self.offers.as_ref().map(Offers::list).unwrap_or_default()
+    pub(crate) fn offered(&self) -> &[PruneCandidate] {
+        self.offers.as_ref().map(PruneCandidates::list).unwrap_or_default()
     }
 
     /// Takes over what a hook made of offered results: all of it or nothing. Gives how many.
@@ -227,7 +227,7 @@ impl Reading {
     pub(super) fn pruned(&mut self) -> Vec<Elision> {
         let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
         point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
-        let replaced = self.offers.take().map(Offers::elisions).unwrap_or_default();
+        let replaced = self.offers.take().map(PruneCandidates::elisions).unwrap_or_default();
         if replaced.is_empty() {
             return pruned;
         }
@@ -238,7 +238,7 @@ impl Reading {
 
 impl Records {
     /// With the files that an earlier summary tells of.
-    pub(crate) fn on(loaded: &Loaded) -> Records {
+    pub(crate) fn on(loaded: &PathSlice) -> Records {
         Records { files: seeded_files(loaded), ..Records::default() }
     }
 

@@ -8,8 +8,8 @@ use crate::domain::compaction::result::{Fallback, Reason, UpstreamReport};
 use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::HookReport;
 use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
-use crate::domain::model::entry::EntryHead;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
@@ -17,7 +17,7 @@ use crate::domain::summary::SummaryTask;
 use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::head::SessionState;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::Loaded;
+use crate::service::path::view::PathSlice;
 
 /// Where a claimed compaction stands.
 pub enum Begin {
@@ -87,7 +87,7 @@ pub(crate) struct Basis {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outline {
     pub first_kept: KeptFrom,
-    pub anchors: Vec<EntryHead>,
+    pub anchors: Vec<EntryMeta>,
     /// Elisions of anchors and of kept entries.
     pub elisions: Vec<Elision>,
     pub previous: Option<CompactionRecord>,
@@ -101,7 +101,7 @@ pub(crate) struct Outline {
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
     pub messages: u64,
-    pub identifiers: Vec<Wanted>,
+    pub identifiers: Vec<TrackedIdentifier>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,
@@ -122,7 +122,7 @@ pub(crate) struct KeptFrom {
 /// What a compaction is decided from, before any item is read.
 pub(crate) struct Material {
     /// Heads alone.
-    pub loaded: Loaded,
+    pub loaded: PathSlice,
     pub plan: std::result::Result<Plan, Reason>,
     /// Where the messages begin that `prune` as a strategy leaves alone; `None` for other strategies.
     pub newest_from: Option<usize>,
@@ -156,7 +156,7 @@ impl Material {
 
     /// Whether the entry stays as it is because it is young.
     pub(super) fn in_tail(&self, index: usize) -> bool {
-        let tokens = |head: Option<&EntryHead>| head.map_or(0, |head| head.path_tokens);
+        let tokens = |head: Option<&EntryMeta>| head.map_or(0, |head| head.path_tokens);
         let heads = &self.loaded.heads;
         match &self.plan {
             _ if self.newest_from.is_some() => self.newest_from.is_some_and(|from| index >= from),

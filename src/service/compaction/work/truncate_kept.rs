@@ -11,7 +11,7 @@ use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::{elision, placeholder};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
 use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
@@ -54,7 +54,7 @@ pub(crate) enum Force {
 }
 
 /// The results of a context that are cut down, on their way past.
-pub(crate) struct Squeeze {
+pub(crate) struct KeptTruncation {
     material: Arc<Material>,
     /// By place on the path.
     wanted: HashMap<usize, Vec<Shown>>,
@@ -69,19 +69,19 @@ struct Present<'a> {
     summary: u64,
 }
 
-impl Squeeze {
+impl KeptTruncation {
     /// What has to be cut down besides. `None`: nothing, or nothing can be.
     pub(crate) fn of(
         material: &Arc<Material>,
         decision: &std::result::Result<Decision, Reason>,
         force: Force,
-    ) -> Option<Squeeze> {
+    ) -> Option<KeptTruncation> {
         let heads = &material.loaded.heads;
         let wanted = match decision {
             Ok(decision) => {
                 let outline = &decision.outline;
                 let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
-                let is_kept = |head: &EntryHead| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
+                let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
                 let allowance = Allowance::new(decision.replaced_tokens, material.settings.summary_reserve());
@@ -95,7 +95,7 @@ impl Squeeze {
             }
             Err(_) => HashMap::new(),
         };
-        (!wanted.is_empty()).then(|| Squeeze { material: material.clone(), wanted, cut: Vec::new() })
+        (!wanted.is_empty()).then(|| KeptTruncation { material: material.clone(), wanted, cut: Vec::new() })
     }
 
     /// Where the items are that have to be read.

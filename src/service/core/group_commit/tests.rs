@@ -1,4 +1,4 @@
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::shape::Shape;
@@ -6,7 +6,7 @@ use crate::service::core::group_commit::*;
 
 fn write(tenant: u128, session: u128, entries: usize) -> Waiting {
     let entry = NewEntry {
-        head: EntryHead {
+        head: EntryMeta {
             id: Uuid::nil(),
             seq: 0,
             depth: 0,

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::chapter::starts_task;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::{OpenCalls, Shape};
@@ -319,7 +319,7 @@ impl<'a> Planner<'a> {
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
         let tokens = item.counted.total;
         let results: i64 = item.counted.results.iter().map(|tokens| i64::from(*tokens)).sum();
-        let head = EntryHead {
+        let head = EntryMeta {
             id: clock::entry_id(self.planned.now, seq),
             seq,
             depth: parent.depth + 1,

@@ -11,7 +11,7 @@ use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::format;
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::entry::EntryHead;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
@@ -25,7 +25,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
 use crate::service::path::entries::{chapter_of, message_of};
-use crate::service::path::view::{self, Loaded, Read, Standpoint};
+use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::tool_calls;
@@ -42,7 +42,7 @@ pub struct Posted {
 
 /// The stored side: what stands before the summary that the posted transcript holds, and what it is to say after it.
 pub struct Basis {
-    pub loaded: Loaded,
+    pub loaded: PathSlice,
     /// Places in `loaded`; all before the posted summary.
     pub before: Vec<usize>,
     /// Places in `loaded`, from the summary or the root on.
@@ -195,11 +195,11 @@ impl Service {
         connection: &mut PgConnection,
         tenant: Tenant,
         head: &Head,
-    ) -> Result<(Loaded, Vec<Segment>)> {
+    ) -> Result<(PathSlice, Vec<Segment>)> {
         let segments = path::segments(&mut *connection, tenant.0, head.leaf(), head.is_plain()).await?;
         let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
         let newest = view::newest_of(&stored);
-        Ok((Loaded::new(stored, newest), segments))
+        Ok((PathSlice::new(stored, newest), segments))
     }
 
     async fn basis_of(
@@ -209,7 +209,7 @@ impl Service {
         head: &Head,
         posted: &Posted,
     ) -> Result<Basis> {
-        let from = Standpoint { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         // What a chapter hides is on the path alone.
         let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
         if posted.may_hold_summary && from.newest.is_some() && !whole {
@@ -233,7 +233,7 @@ async fn on_path(
     tenant: Tenant,
     head: &Head,
     posted: &Posted,
-    loaded: Loaded,
+    loaded: PathSlice,
 ) -> Result<Basis> {
     let records: Vec<&CompactionRecord> = loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
     if let Some((record, place)) = held(records.into_iter().rev(), posted) {
@@ -259,7 +259,7 @@ async fn on_path(
 }
 
 /// The texts of the branch summaries that contexts of this session show.
-fn branch_summaries(ours: &[StoredEntry], loaded: &Loaded) -> Result<HashMap<TextKey, bool>> {
+fn branch_summaries(ours: &[StoredEntry], loaded: &PathSlice) -> Result<HashMap<TextKey, bool>> {
     let on_path: HashSet<Uuid> = loaded.heads.iter().map(|head| head.id).collect();
     let mut texts = HashMap::new();
     for stored in ours.iter().filter(|stored| stored.entry.head.kind == EntryType::BranchSummary) {
@@ -311,7 +311,7 @@ async fn calls_elsewhere(
 }
 
 /// The whole history, and the contexts of it without a summary.
-fn raw(loaded: Loaded) -> Basis {
+fn raw(loaded: PathSlice) -> Basis {
     let ours = |at: &usize| matches!(loaded.heads[*at].kind, EntryType::Compaction | EntryType::Chapter);
     let after = (0..loaded.stored.len()).filter(|at| !ours(at)).collect();
     let cuts = loaded.stored.iter().rev().filter_map(|stored| stored.record.as_deref());
@@ -366,17 +366,17 @@ fn held<'r>(
 }
 
 /// Where the entry is that a compaction keeps first; for a chapter, where that is shown.
-fn first_kept(loaded: &Loaded, record: &CompactionRecord) -> Option<usize> {
+fn first_kept(loaded: &PathSlice, record: &CompactionRecord) -> Option<usize> {
     let id = Uuid::parse_str(&record.first_kept_entry_id).ok();
     if let Some(fold) = record.chapters.iter().find(|fold| Some(fold.chapter) == id) {
         return loaded.at_depth(fold.place);
     }
-    let is_first = |head: &EntryHead| Some(head.id) == id;
+    let is_first = |head: &EntryMeta| Some(head.id) == id;
     loaded.heads.iter().position(is_first)
 }
 
 /// What a context shows that was built with this compaction, whatever came since; `None`: all.
-fn cut(loaded: &Loaded, record: &CompactionRecord) -> Option<Vec<usize>> {
+fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
     let first_kept = first_kept(loaded, record).filter(|first| *first > 0)?;
     let newest = NewestCompaction { index: loaded.heads.len(), record, first_kept: Some(first_kept) };
     let (before, after) = halves(&plan_view(&loaded.heads, Some(newest)));
@@ -384,7 +384,7 @@ fn cut(loaded: &Loaded, record: &CompactionRecord) -> Option<Vec<usize>> {
 }
 
 impl Basis {
-    fn new(loaded: Loaded, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> Basis {
+    fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> Basis {
         let mut sizes: HashMap<Uuid, BTreeSet<u32>> = HashMap::new();
         let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
         for elision in records.flat_map(|record| &record.elisions) {
@@ -404,13 +404,13 @@ impl Basis {
         }
     }
 
-    fn of_newest(loaded: Loaded, posted: &Posted) -> Option<Basis> {
+    fn of_newest(loaded: PathSlice, posted: &Posted) -> Option<Basis> {
         let (_, place) = held(loaded.record().into_iter(), posted)?;
         let (before, after) = halves(&loaded.view());
         Some(Basis::new(loaded, before, after, Some(place)))
     }
 
-    fn with(record: CompactionRecord, place: usize, loaded: Loaded) -> Basis {
+    fn with(record: CompactionRecord, place: usize, loaded: PathSlice) -> Basis {
         let by_source =
             |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
         let places = 0..loaded.heads.len();

@@ -13,7 +13,7 @@ use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Read, Standpoint};
+use crate::service::path::view::{self, Read, ViewOrigin};
 use crate::service::sessions::recount::{How, count_stretch};
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
@@ -119,7 +119,7 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
     let mut from = 0;
     if let Some(newest) = &before.newest {
         let leaf = Leaf { depth: newest.depth, ..head.leaf() };
-        let at = Standpoint { leaf, plain: head.is_plain(), newest: Some(newest.clone()) };
+        let at = ViewOrigin { leaf, plain: head.is_plain(), newest: Some(newest.clone()) };
         let loaded = view::load_view(connection, tenant, &at, Read::Heads).await?;
         if let (Some(stored), Some(record)) = (loaded.stored.last().map(Arc::clone), loaded.record()) {
             let size = view::view_size(&loaded, record);

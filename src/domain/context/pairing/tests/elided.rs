@@ -39,7 +39,7 @@ fn argument_elisions(entries: &[Entry]) -> Vec<Elision> {
 }
 
 fn shown(entries: &[Entry], elisions: &[Elision], target: Format) -> Vec<String> {
-    let heads: Vec<EntryHead> = entries.iter().map(|entry| entry.head.clone()).collect();
+    let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let mut by_entry: HashMap<Uuid, Vec<Elision>> = HashMap::new();
     elisions.iter().for_each(|one| by_entry.entry(one.entry_id).or_default().push(one.clone()));
     let mut view = plan_view(&heads, None);

@@ -6,7 +6,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct DepartureRow {
+pub struct BranchSummaryRow {
     pub id: Uuid,
     pub request: String,
     /// The summary as JSON, once it is written.
@@ -39,7 +39,11 @@ pub async fn ask(
     Ok(())
 }
 
-pub async fn get(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Option<DepartureRow>> {
+pub async fn get(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+) -> sqlx::Result<Option<BranchSummaryRow>> {
     sqlx::query_as("SELECT id, request, draft, error FROM departures WHERE tenant_id = $1 AND session_id = $2")
         .bind(tenant)
         .bind(session_id)

@@ -20,7 +20,7 @@ pub enum Speaker {
 }
 
 #[derive(Debug, Clone)]
-pub enum Atom<'a> {
+pub enum Fragment<'a> {
     /// One line of text. Blocks that a format joins are still the same lines.
     Line(Speaker, Cow<'a, str>),
     Call(&'a ToolCall),
@@ -34,27 +34,27 @@ pub enum Atom<'a> {
 
 pub type Digest = [u8; 32];
 
-/// An atom and the block of its message that it is from.
+/// An fragment and the block of its message that it is from.
 #[derive(Debug, Clone)]
 pub struct Placed<'a> {
     pub block: usize,
-    pub atom: Atom<'a>,
+    pub fragment: Fragment<'a>,
     /// It need not be said: it is one way of several to say the block.
     pub optional: bool,
 }
 
 /// What a posted item says.
-pub fn atoms<'a>(said: &'a Said, shown: &'a Shown) -> Vec<Placed<'a>> {
+pub fn fragments<'a>(said: &'a Said, shown: &'a Shown) -> Vec<Placed<'a>> {
     all(said, |_| Vec::new(), shown)
 }
 
 /// What a stored item says, with the words that formats may have for its blocks.
-pub fn stored_atoms<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a>> {
+pub fn stored_fragments<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a>> {
     let mut found = all(said, retold::texts, nothing);
     if let (Said::Message(message), true) = (said, found.iter().all(|placed| placed.optional)) {
         // Formats without a place for any of it may have an empty message: in place of all else.
-        let atom = Atom::Weak(nothing_said(message.role));
-        found.push(Placed { block: message.content.len(), atom, optional: true });
+        let fragment = Fragment::Weak(nothing_said(message.role));
+        found.push(Placed { block: message.content.len(), fragment, optional: true });
     }
     found
 }
@@ -64,39 +64,39 @@ fn all<'a>(said: &'a Said, retold: fn(&Block) -> Vec<String>, shown: &'a Shown) 
         Said::Message(message) => message,
         Said::Nothing(item) => {
             let known = json::parse_lenient(item).map_or_else(|_| weak(item), |value| weak(&canonical(&value)));
-            return vec![Placed { block: 0, atom: known, optional: true }];
+            return vec![Placed { block: 0, fragment: known, optional: true }];
         }
     };
     let mut found = Vec::new();
     let mut chapters = shown.chapter_blocks(message).peekable();
     for (block, content) in message.content.iter().enumerate() {
         if let Some((_, quoted)) = chapters.next_if(|(place, _)| *place == block) {
-            found.push(Placed { block, atom: Atom::Chapter(quoted), optional: false });
+            found.push(Placed { block, fragment: Fragment::Chapter(quoted), optional: false });
             continue;
         }
         let retold = retold(content);
         for text in &retold {
             let (speaker, _) = spoken(message.role, "");
-            let words = lines(text).map(|line| Atom::Line(speaker, Cow::Owned(line.to_owned())));
-            found.extend(words.map(|atom| Placed { block, atom, optional: true }));
+            let words = lines(text).map(|line| Fragment::Line(speaker, Cow::Owned(line.to_owned())));
+            found.extend(words.map(|fragment| Placed { block, fragment, optional: true }));
         }
-        of_block(message, content, &mut |atom| {
-            let optional = matches!(atom, Atom::Weak(_)) || !retold.is_empty();
-            found.push(Placed { block, atom, optional });
+        of_block(message, content, &mut |fragment| {
+            let optional = matches!(fragment, Fragment::Weak(_)) || !retold.is_empty();
+            found.push(Placed { block, fragment, optional });
         });
     }
     if found.is_empty() {
-        let atom = Atom::Weak(nothing_said(message.role));
-        found.push(Placed { block: 0, atom, optional: true });
+        let fragment = Fragment::Weak(nothing_said(message.role));
+        found.push(Placed { block: 0, fragment, optional: true });
     }
     found
 }
 
-fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Atom<'a>)) {
+fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Fragment<'a>)) {
     match block {
         Block::Text { text, .. } => {
             let (speaker, text) = spoken(message.role, text);
-            lines(text).for_each(|line| add(Atom::Line(speaker, Cow::Borrowed(line))));
+            lines(text).for_each(|line| add(Fragment::Line(speaker, Cow::Borrowed(line))));
         }
         Block::Thinking { text, opaque } => {
             let text = text.trim();
@@ -107,11 +107,11 @@ fn of_block<'a>(message: &'a Message, block: &'a Block, add: &mut impl FnMut(Ato
         Block::ToolCall(call) if call.kind == CallKind::Server => {
             add(weak(&unsaid("call", &call.id, call.opaque.as_ref())))
         }
-        Block::ToolCall(call) => add(Atom::Call(call)),
+        Block::ToolCall(call) => add(Fragment::Call(call)),
         Block::ToolResult(result) if result.kind == CallKind::Server => {
             add(weak(&unsaid("result", &result.tool_call_id, result.opaque.as_ref())));
         }
-        Block::ToolResult(result) => add(Atom::Result(result)),
+        Block::ToolResult(result) => add(Fragment::Result(result)),
         Block::Raw(opaque) => add(weak(&canonical(&opaque.value))),
     }
 }
@@ -139,8 +139,8 @@ fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
     }
 }
 
-fn weak(text: &str) -> Atom<'static> {
-    Atom::Weak(*blake3::hash(text.as_bytes()).as_bytes())
+fn weak(text: &str) -> Fragment<'static> {
+    Fragment::Weak(*blake3::hash(text.as_bytes()).as_bytes())
 }
 
 /// Of a message in which nothing stands.

@@ -1,4 +1,4 @@
-//! The work of a departure: which entries a branch summary tells, and the summary around what the model wrote.
+//! The work of a pending: which entries a branch summary tells, and the summary around what the model wrote.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Navigate, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::identifier::Wanted;
+use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::settings::Settings;
@@ -29,8 +29,8 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::passed_on;
-use crate::service::path::view::{self, Loaded, Read};
-use crate::store::departures;
+use crate::service::path::view::{self, PathSlice, Read};
+use crate::store::branch_summaries;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
@@ -41,16 +41,16 @@ const SHORTEST: u64 = 1_024;
 
 /// A move that leaves a branch: from where, to where, and what of it is to be told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Departure {
+pub struct PendingBranchSummary {
     pub leaf_id: Option<Uuid>,
     pub target_id: Option<Uuid>,
     pub instructions: Option<String>,
     pub replace_instructions: bool,
 }
 
-impl Departure {
-    pub fn of(navigate: &Navigate, leaf_id: Option<Uuid>) -> Departure {
-        Departure {
+impl PendingBranchSummary {
+    pub fn of(navigate: &Navigate, leaf_id: Option<Uuid>) -> PendingBranchSummary {
+        PendingBranchSummary {
             leaf_id,
             target_id: navigate.target_id,
             instructions: navigate.instructions.clone(),
@@ -60,11 +60,11 @@ impl Departure {
 }
 
 /// Everything that a worker needs to summarise a branch without the database.
-pub struct DepartureWork {
+pub struct BranchSummaryWork {
     pub tenant: Tenant,
     pub session_id: Uuid,
     pub id: Uuid,
-    pub departure: Departure,
+    pub pending: PendingBranchSummary,
     pub settings: Arc<Settings>,
     /// Where the old path and the target's part; `None`: at the root.
     pub ancestor_id: Option<Uuid>,
@@ -76,7 +76,7 @@ pub struct DepartureWork {
     pub replaced_tokens: u64,
     files: FileLists,
     ledger: Ledger,
-    identifiers: Vec<Wanted>,
+    identifiers: Vec<TrackedIdentifier>,
 }
 
 /// A branch summary as it will stand at the target.
@@ -93,7 +93,7 @@ pub struct Draft {
 
 /// A departure on the heads of both paths.
 struct Planned {
-    old: Loaded,
+    old: PathSlice,
     ancestor: Option<usize>,
     /// The first entry that is left, an index into `old`.
     first: usize,
@@ -106,19 +106,19 @@ impl Service {
     ///
     /// # Errors
     /// The database's.
-    pub async fn begin_departure(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<DepartureWork>> {
-        let Some(row) = departures::get(self.pool(), tenant.0, session_id).await? else { return Ok(None) };
+    pub async fn begin_branch_summary(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<BranchSummaryWork>> {
+        let Some(row) = branch_summaries::get(self.pool(), tenant.0, session_id).await? else { return Ok(None) };
         if row.draft.is_some() || row.error.is_some() {
             return Ok(None);
         }
-        let departure = serde_json::from_str(&row.request).context("a stored departure")?;
-        self.plan_departure(tenant, session_id, row.id, departure).await
+        let pending = serde_json::from_str(&row.request).context("a stored departure")?;
+        self.plan_branch_summary(tenant, session_id, row.id, pending).await
     }
 
     /// Gives the summary, or why there is none, to the call that waits for it.
-    pub async fn end_departure(
+    pub async fn end_branch_summary(
         &self,
-        work: &DepartureWork,
+        work: &BranchSummaryWork,
         draft: std::result::Result<&Draft, String>,
         lease: LeaseProof,
     ) -> Result<Committed> {
@@ -132,7 +132,7 @@ impl Service {
             Err(error) => Err(error.replace('\0', "")),
         };
         let answer = draft.as_deref().map_err(String::as_str);
-        departures::answer(&mut *transaction, tenant, session_id, work.id, answer).await?;
+        branch_summaries::answer(&mut *transaction, tenant, session_id, work.id, answer).await?;
         transaction.commit().await?;
         Ok(Committed::Done)
     }
@@ -141,34 +141,34 @@ impl Service {
         &self,
         tenant: Tenant,
         session_id: Uuid,
-        departure: &Departure,
+        pending: &PendingBranchSummary,
     ) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        Ok(!planned(&mut connection, tenant, session_id, departure, &head.settings).await?.plan.messages.is_empty())
+        Ok(!planned(&mut connection, tenant, session_id, pending, &head.settings).await?.plan.messages.is_empty())
     }
 
     /// `None`: the session or one of its leaves is gone, or there is nothing to tell.
-    pub(crate) async fn plan_departure(
+    pub(crate) async fn plan_branch_summary(
         &self,
         tenant: Tenant,
         session_id: Uuid,
         id: Uuid,
-        departure: Departure,
-    ) -> Result<Option<DepartureWork>> {
+        pending: PendingBranchSummary,
+    ) -> Result<Option<BranchSummaryWork>> {
         let mut connection = self.pool().acquire().await?;
         let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let planned = planned(&mut connection, tenant, session_id, &departure, &head.settings).await?;
+        let planned = planned(&mut connection, tenant, session_id, &pending, &head.settings).await?;
         if planned.plan.messages.is_empty() {
             return Ok(None);
         }
         let reading = Reading::new(&planned, head.settings.clone());
-        let leaf = leaf_of(&mut connection, tenant, session_id, departure.leaf_id).await?;
+        let leaf = leaf_of(&mut connection, tenant, session_id, pending.leaf_id).await?;
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
         let reading = batches::fold(&mut connection, tenant, &left, reading, Reading::take).await?;
         drop(connection);
-        Ok(Some(work(tenant, session_id, id, departure, &planned, reading)))
+        Ok(Some(work(tenant, session_id, id, pending, &planned, reading)))
     }
 }
 
@@ -176,18 +176,23 @@ async fn planned(
     connection: &mut PgConnection,
     tenant: Tenant,
     session_id: Uuid,
-    departure: &Departure,
+    pending: &PendingBranchSummary,
     settings: &Settings,
 ) -> Result<Planned> {
-    let old = path_to(connection, tenant, session_id, departure.leaf_id).await?;
-    let target = path_to(connection, tenant, session_id, departure.target_id).await?;
-    let parting = branch::departure(&old.heads, &target.heads);
+    let old = path_to(connection, tenant, session_id, pending.leaf_id).await?;
+    let target = path_to(connection, tenant, session_id, pending.target_id).await?;
+    let parting = branch::left_branch(&old.heads, &target.heads);
     let first = old.heads.len() - parting.entries.len();
     let plan = branch::plan_summary(old.heads.get(first..).unwrap_or_default(), u64::from(settings.usable()));
     Ok(Planned { ancestor: parting.ancestor, first, plan, old })
 }
 
-async fn path_to(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Option<Uuid>) -> Result<Loaded> {
+async fn path_to(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    id: Option<Uuid>,
+) -> Result<PathSlice> {
     let leaf = leaf_of(connection, tenant, session_id, id).await?;
     view::load_path(connection, tenant, leaf, false, Read::Heads).await
 }
@@ -282,37 +287,37 @@ fn work(
     tenant: Tenant,
     session_id: Uuid,
     id: Uuid,
-    departure: Departure,
+    pending: PendingBranchSummary,
     planned: &Planned,
     reading: Reading,
-) -> DepartureWork {
+) -> BranchSummaryWork {
     let settings = reading.settings;
     let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
     let replaced_tokens = planned.plan.tokens.max(SHORTEST);
     let allowance = Allowance::new(replaced_tokens, settings.reserve_tokens);
     let mut ledger = Ledger::default();
     ledger.extend(reading.calls);
-    DepartureWork {
+    BranchSummaryWork {
         tenant,
         session_id,
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        tasks: vec![task(&departure, &settings, reading.messages)],
+        tasks: vec![task(&pending, &settings, reading.messages)],
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
         ledger,
         identifiers: identifiers::carry(&[], reading.identifiers.wanted(), allowance.identifiers),
-        departure,
+        pending,
         settings,
     }
 }
 
-fn task(departure: &Departure, settings: &Settings, messages: Vec<Message>) -> SummaryTask {
-    let own = departure.instructions.clone().filter(|text| !text.trim().is_empty());
+fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>) -> SummaryTask {
+    let own = pending.instructions.clone().filter(|text| !text.trim().is_empty());
     let (prompt, instructions) = match own {
-        Some(text) if departure.replace_instructions => (Some(text), None),
+        Some(text) if pending.replace_instructions => (Some(text), None),
         own => (settings.prompt.clone(), own.or_else(|| settings.instructions.clone())),
     };
     let bound = LONGEST.min(settings.reserve_tokens).max(1);
@@ -329,7 +334,7 @@ fn task(departure: &Departure, settings: &Settings, messages: Vec<Message>) -> S
     }
 }
 
-impl DepartureWork {
+impl BranchSummaryWork {
     /// The summary with all that code adds: lost identifiers, file lists, the ledger of calls, framing.
     pub fn draft(&self, outcome: SummaryOutcome) -> Draft {
         let body = outcome.history.as_deref().unwrap_or_default();

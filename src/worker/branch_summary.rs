@@ -1,4 +1,4 @@
-//! The departure job: a branch that is about to be left is summarised. The call that asked waits for the draft.
+//! The job that summarises a branch before it is left. The call that asked waits for the draft.
 
 use super::compaction::end;
 use super::jobs::Jobs;
@@ -7,24 +7,24 @@ use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::Committed;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::tenant::Tenant;
-use crate::service::navigation::{DepartureWork, Draft};
+use crate::service::navigation::{BranchSummaryWork, Draft};
 use crate::store::queue::Job;
 
-/// Writes the summary that the session's newest departure asks for.
+/// Writes the summary that the session's newest pending branch summary asks for.
 ///
 /// # Errors
 /// The database's; the queue tries again.
 pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
-    let work = match jobs.service.begin_departure(Tenant(job.tenant), job.session_id).await {
+    let work = match jobs.service.begin_branch_summary(Tenant(job.tenant), job.session_id).await {
         Ok(Some(work)) => work,
         Ok(None) | Err(ServiceError::NotFound(_)) => return end(jobs, job).await,
         Err(error) => return Err(error),
     };
     let drafted = draft(jobs, &work).await;
-    jobs.service.end_departure(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
+    jobs.service.end_branch_summary(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
 }
 
-async fn draft(jobs: &Jobs, work: &DepartureWork) -> std::result::Result<Draft, String> {
+async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<Draft, String> {
     let request = Request {
         tasks: &work.tasks,
         settings: &work.settings,
