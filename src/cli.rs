@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use uuid::Uuid;
 
-use crate::config::{Config, Overrides, Role};
+use crate::config::{Config, Overrides, ProcessRole};
 use crate::lifecycle::{self, Database};
 use crate::service::core::state::Service;
 use crate::telemetry;
 use output::print;
-use transcripts::{Export, Import};
+use transcripts::{ExportArgs, Import};
 
 /// What closing the database may take after a command.
 const CLOSE_WITHIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ enum Command {
     /// Make a session of a transcript file.
     Import(Import),
     /// Write a session to standard output, one JSON item a line: in pi's format every branch, else the leaf's path.
-    Export(Export),
+    Export(ExportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ struct Serve {
     listen: Option<SocketAddr>,
     /// What this process does [default: all].
     #[arg(long)]
-    role: Option<Role>,
+    role: Option<ProcessRole>,
 }
 
 #[derive(Debug, Subcommand)]

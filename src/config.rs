@@ -15,9 +15,11 @@ use figment::providers::{Format, Toml};
 use serde_json::Map;
 
 pub use error::ConfigError;
-pub use sections::{Config, Database, Events, Hooks, Limits, Log, LogFormat, Role, Worker};
+pub use sections::{
+    Config, DatabaseConfig, Events, HooksConfig, LimitsConfig, Log, LogFormat, ProcessRole, WorkerConfig,
+};
 pub use server::Server;
-pub use upstream::{MaxTokensField, UpstreamKind, UpstreamSection};
+pub use upstream::{MaxTokensFieldSetting, UpstreamKindSetting, UpstreamSection};
 
 /// A lease outlives the slowest model call by this, so that a job is never taken from a worker that still waits for its model.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(15);
@@ -30,7 +32,7 @@ const LEASE_SHORTEST: Duration = Duration::from_secs(30);
 pub struct Overrides {
     pub listen: Option<SocketAddr>,
     pub data_dir: Option<PathBuf>,
-    pub role: Option<Role>,
+    pub role: Option<ProcessRole>,
     pub dev: bool,
 }
 
@@ -82,7 +84,7 @@ impl Config {
 
     /// Zero when every upstream is built in: those cannot hang.
     fn shortest_lease(&self) -> Duration {
-        let remote = self.upstreams.iter().filter(|upstream| upstream.kind != UpstreamKind::Builtin);
+        let remote = self.upstreams.iter().filter(|upstream| upstream.kind != UpstreamKindSetting::Builtin);
         remote.map(|upstream| upstream.timeout() + LEASE_MARGIN).max().unwrap_or_default()
     }
 

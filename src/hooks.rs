@@ -21,7 +21,7 @@ const RETRY_BASE: Duration = Duration::from_millis(200);
 
 /// One message to a hook.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct HookCall<'a> {
     pub url: &'a str,
     pub secret: &'a str,
     /// The same for every attempt at one message.
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Sends a message once.
-    pub async fn post(&self, call: &Call<'_>) -> Result<Reply, CallError> {
+    pub async fn post(&self, call: &HookCall<'_>) -> Result<Reply, CallError> {
         let url = self.parse(call.url).map_err(CallError::Url)?;
         let client = self.client(url.scheme() == "https")?;
         let key = signature::key(call.secret).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// Sends a message up to `attempts` times, with growing pauses, while that may help. Gives the number of attempts too.
-    pub async fn post_until_taken(&self, call: &Call<'_>, attempts: u32) -> (Result<Reply, CallError>, u32) {
+    pub async fn post_until_taken(&self, call: &HookCall<'_>, attempts: u32) -> (Result<Reply, CallError>, u32) {
         let mut pause = RETRY_BASE;
         let mut attempt = 1;
         loop {

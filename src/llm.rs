@@ -30,11 +30,11 @@ use crate::domain::model::usage::ReportedUsage;
 use crate::domain::summary::prefix::{self, SessionPrefix};
 use crate::domain::summary::{SummaryTask, builtin, prompt};
 use crate::domain::tokens::overflow::is_silent_overflow;
-use answer::Answer;
+use answer::ModelAnswer;
 use breaker::Breaker;
 use http::HttpUpstream;
 use pace::Pace;
-use question::{Before, Question};
+use question::{Before, ModelRequest};
 use retry::RetryPolicy;
 use tally::plausible;
 use wire::Wire;
@@ -138,7 +138,7 @@ impl Upstream {
             None => prompt::render(task),
             Some(prefix) => prompt::Prompt { system: String::new(), user: prefix::instruction(task, prefix) },
         };
-        let question = Question {
+        let question = ModelRequest {
             model: &self.config.model,
             options: &self.config.options,
             before: prefix.map_or(Before::System(&rendered.system), Before::Session),
@@ -157,7 +157,7 @@ impl Upstream {
             let result = result.and_then(|answer| self.checked(answer, &texts, tally));
             metrics::record_attempt(&self.config.name, outcome(&result), attempt_started.elapsed());
             let error = match result {
-                Ok(Answer { text, stop, usage }) => {
+                Ok(ModelAnswer { text, stop, usage }) => {
                     return Ok(Completion { text, stop, usage, latency: started.elapsed(), calls });
                 }
                 Err(error) => error,
@@ -172,7 +172,7 @@ impl Upstream {
     }
 
     /// Counts an answer. One of no words because the prompt filled the window is an overflow, whatever its status.
-    fn checked(&self, answer: Answer, prompt: &[&str], tally: &Tally) -> Result<Answer, UpstreamError> {
+    fn checked(&self, answer: ModelAnswer, prompt: &[&str], tally: &Tally) -> Result<ModelAnswer, UpstreamError> {
         let usage = plausible(answer.usage, self.config.context_window, prompt, &answer.text);
         tally.usage(&usage);
         metrics::record_tokens(&self.config.name, &usage);
@@ -181,7 +181,7 @@ impl Upstream {
             Stop::Length if is_silent_overflow(Some(Stop::Length), &reported, self.config.context_window) => {
                 Err(UpstreamError::ContextOverflow { message: "the prompt filled the window".to_owned() })
             }
-            _ => Ok(Answer { usage, ..answer }),
+            _ => Ok(ModelAnswer { usage, ..answer }),
         }
     }
 

@@ -27,23 +27,23 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::queue::{self, Job};
-use context::{Context, RELEASE_WITHIN};
+use context::{RELEASE_WITHIN, WorkerContext};
 use pause::{Outage, jittered};
 
 pub use context::WorkerOptions;
 pub use deliveries::{DeliveryOptions, deliver};
-pub use handler::{Handler, Outcome};
+pub use handler::{Handler, JobOutcome};
 pub use jobs::Jobs;
 
 /// Runs the jobs of a database, beside any number of other workers.
 pub struct Worker<H> {
-    context: Arc<Context<H>>,
+    context: Arc<WorkerContext<H>>,
 }
 
 impl<H: Handler> Worker<H> {
     pub fn new(pool: PgPool, handler: H, options: WorkerOptions) -> Worker<H> {
         let (wake, abandon) = (Notify::new(), CancellationToken::new());
-        Worker { context: Arc::new(Context { pool, handler, options, wake, abandon }) }
+        Worker { context: Arc::new(WorkerContext { pool, handler, options, wake, abandon }) }
     }
 
     /// Works until `shutdown`, then claims no more, lets jobs finish within `options.shutdown` and gives the rest
@@ -92,7 +92,7 @@ impl<H: Handler> Worker<H> {
         if free == 0 {
             return Ok(Vec::new());
         }
-        let Context { pool, options, .. } = &*self.context;
+        let WorkerContext { pool, options, .. } = &*self.context;
         let limit = i64::try_from(free).unwrap_or(i64::MAX);
         pause::within(options.lease, queue::claim(pool, limit, options.lease, from)).await
     }

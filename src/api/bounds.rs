@@ -25,7 +25,7 @@ const TIMEOUT_RETRY_SECONDS: u64 = 2;
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 tokio::task_local! {
-    static CURRENT: Arc<Scope>;
+    static CURRENT: Arc<RequestScope>;
 }
 
 /// What all requests share.
@@ -87,7 +87,7 @@ impl Bounds {
 
 /// One request's share.
 #[derive(Debug)]
-struct Scope {
+struct RequestScope {
     bounds: Arc<Bounds>,
     share: Mutex<Share>,
 }
@@ -99,7 +99,7 @@ struct Share {
     bytes: usize,
 }
 
-impl Scope {
+impl RequestScope {
     fn share(&self) -> MutexGuard<'_, Share> {
         self.share.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,7 +116,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for RequestScope {
     fn drop(&mut self) {
         let share = self.share();
         self.bounds.give_back(share.tenant, share.bytes);
@@ -126,7 +126,7 @@ impl Drop for Scope {
 /// Around every request, inside its log line.
 pub async fn bound(State((bounds, service)): State<(Arc<Bounds>, Service)>, request: Request, next: Next) -> Response {
     let share = Share { deadline: Instant::now() + bounds.request, tenant: None, bytes: 0 };
-    let scope = Arc::new(Scope { bounds: Arc::clone(&bounds), share: Mutex::new(share) });
+    let scope = Arc::new(RequestScope { bounds: Arc::clone(&bounds), share: Mutex::new(share) });
     let is_probe = PROBES.contains(&request.uri().path());
     let answer = CURRENT.scope(Arc::clone(&scope), next.run(request));
     let given_up = |code, why: &str| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::sse::{KeepAlive, Sse, StreamEvent as SseEvent};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use utoipa::IntoParams;
@@ -18,7 +18,7 @@ use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
 use crate::service::core::tenant::Tenant;
-use crate::service::events::{Event, EventStream};
+use crate::service::events::{EventStream, StreamEvent};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EXPECTED: &str = "the id of an event";
@@ -105,7 +105,7 @@ fn answer(events: EventStream) -> Response {
     response
 }
 
-fn sse(event: Event) -> SseEvent {
+fn sse(event: StreamEvent) -> SseEvent {
     let shown = SseEvent::default().event(event.kind).data(event.data);
     match event.id {
         Some(id) => shown.id(id.to_string()),

@@ -14,7 +14,7 @@ use super::check::Faults;
 use super::problem::{Problem, Result};
 use super::state::AppState;
 use crate::service::core::error::ServiceError;
-use crate::service::core::idempotency::{Answer, Keyed, Known, under};
+use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, under};
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
 
@@ -74,16 +74,16 @@ fn session_of(path: &str) -> Option<Uuid> {
 
 async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
     match state.service.known_answer(keyed).await? {
-        Known::Nothing => Ok(None),
-        Known::Answered(answer) => Ok(Some(replayed(answer))),
-        Known::Reused => {
+        KeyState::Nothing => Ok(None),
+        KeyState::Answered(answer) => Ok(Some(replayed(answer))),
+        KeyState::Reused => {
             let detail = "this idempotency key was used for another request";
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail))
         }
     }
 }
 
-fn replayed(answer: Answer) -> Response {
+fn replayed(answer: KeptAnswer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let kind = if status.is_client_error() { "application/problem+json" } else { "application/json" };
     let mut response = (status, answer.body).into_response();
@@ -107,7 +107,7 @@ async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<R
     }
     let (parts, http_body) = response.into_parts();
     let Ok(bytes) = to_bytes(http_body, usize::MAX).await else { return Err(Problem::internal()) };
-    let answer = Answer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
+    let answer = KeptAnswer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
     let kept = state.service.keep_answer(keyed, &answer).await;
     // Of a session that is not there, or no longer, nothing is kept.
     if let Err(error) = kept.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::request_id;
-use crate::service::core::error::{self, Fault, FieldError, ServiceError};
+use crate::service::core::error::{self, DatabaseFault, FieldError, ServiceError};
 use crate::service::core::idempotency::IN_PROGRESS;
 
 /// The database's disk is full.
@@ -155,9 +155,9 @@ impl From<ServiceError> for Problem {
             ServiceError::Unavailable(cause) => {
                 tracing::error!(request_id = request_id::current(), error = %cause, "the database is not available");
                 let (code, detail) = match error::cause(&cause) {
-                    Fault::Unavailable => ("unavailable", "the service is not available right now"),
-                    Fault::ReadOnly => ("read_only", "the database takes no changes right now"),
-                    Fault::StorageFull => (STORAGE_FULL, "the database has no room left"),
+                    DatabaseFault::Unavailable => ("unavailable", "the service is not available right now"),
+                    DatabaseFault::ReadOnly => ("read_only", "the database takes no changes right now"),
+                    DatabaseFault::StorageFull => (STORAGE_FULL, "the database has no room left"),
                 };
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
             }

@@ -29,13 +29,13 @@ struct SearchQuery {
 }
 
 /// What to look for.
-struct Wanted(String);
+struct SearchText(String);
 
-impl FromQuery for (Wanted, PageRequest) {
+impl FromQuery for (SearchText, PageRequest) {
     fn read(params: &mut Params) -> Option<Self> {
         let q = params.required("q");
         let page = params.page();
-        Some((Wanted(q?), page))
+        Some((SearchText(q?), page))
     }
 }
 
@@ -46,7 +46,7 @@ async fn search(
     State(state): State<AppState>,
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
-    Query((wanted, page)): Query<(Wanted, PageRequest)>,
+    Query((wanted, page)): Query<(SearchText, PageRequest)>,
 ) -> Result<Json<SearchPage>> {
     Ok(Json(state.service.search(tenant, sid, &wanted.0, page).await?))
 }

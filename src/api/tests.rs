@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
@@ -24,7 +24,7 @@ const MIB: usize = 1 << 20;
 struct NoSummaries;
 
 impl Summariser for NoSummaries {
-    fn summarise<'a>(&'a self, _: &'a Work) -> BoxFuture<'a, Result<SummaryOutcome, String>> {
+    fn summarise<'a>(&'a self, _: &'a CompactionWork) -> BoxFuture<'a, Result<SummaryOutcome, String>> {
         Box::pin(async { Err("there is no upstream here".to_owned()) })
     }
 }

@@ -28,7 +28,7 @@ pub struct Import {
 }
 
 #[derive(Debug, Args)]
-pub struct Export {
+pub struct ExportArgs {
     session: Uuid,
     /// The path of this entry in place of the session's leaf.
     #[arg(long, value_name = "ENTRY")]
@@ -67,10 +67,10 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
 }
 
 /// Writes a session to standard output, one item a line.
-pub async fn export(service: &Service, export: Export) -> anyhow::Result<()> {
+pub async fn export(service: &Service, export: ExportArgs) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
+    let wanted = crate::service::recall::export::ExportArgs { format, leaf_id: export.leaf };
     let mut pieces = service.export(tenant, export.session, wanted).await?;
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;

@@ -17,18 +17,18 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where the embedded database lives.
     pub data_dir: PathBuf,
-    pub role: Role,
+    pub role: ProcessRole,
     /// No key is needed, loopback only, and the schema is brought up to date at the start.
     pub dev: bool,
     /// From the request to stop to the end of the process. Requests and jobs get the greater part of it.
     pub shutdown_ms: u64,
     pub log: Log,
-    pub limits: Limits,
+    pub limits: LimitsConfig,
     pub server: Server,
-    pub database: Database,
-    pub worker: Worker,
+    pub database: DatabaseConfig,
+    pub worker: WorkerConfig,
     pub events: Events,
-    pub hooks: Hooks,
+    pub hooks: HooksConfig,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
     /// The first one is the default, unless one is named `default`. Never empty once loaded.
@@ -37,13 +37,13 @@ pub struct Config {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum ProcessRole {
     All,
     Api,
     Worker,
 }
 
-impl Role {
+impl ProcessRole {
     pub fn serves_api(self) -> bool {
         self != Self::Worker
     }
@@ -73,7 +73,7 @@ pub enum LogFormat {
 /// What one request may ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct LimitsConfig {
     pub max_body_bytes: usize,
     pub max_items: usize,
     /// Levels of JSON nesting.
@@ -82,7 +82,7 @@ pub struct Limits {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Database {
+pub struct DatabaseConfig {
     /// A PostgreSQL to use in place of the embedded one.
     pub url: Option<SecretString>,
     /// The folder of `postgres` and `initdb` for the embedded one.
@@ -96,7 +96,7 @@ pub struct Database {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Worker {
+pub struct WorkerConfig {
     /// Jobs at the same time.
     pub concurrency: u32,
     /// How long a job stays with a worker that says nothing; unset: the longest upstream timeout plus [`LEASE_MARGIN`](super::LEASE_MARGIN), at least 30 s.
@@ -117,7 +117,7 @@ pub struct Events {
 /// How hooks are called.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Hooks {
+pub struct HooksConfig {
     /// Loopback, private, link-local and all other addresses outside of the public internet may be called.
     pub allow_private_networks: bool,
     /// Most hooks of a tenant.
@@ -131,7 +131,7 @@ pub struct Hooks {
     pub keep_days: u32,
 }
 
-impl Default for Hooks {
+impl Default for HooksConfig {
     fn default() -> Self {
         Self {
             allow_private_networks: false,
@@ -149,16 +149,16 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             data_dir: PathBuf::from(".contextd"),
-            role: Role::All,
+            role: ProcessRole::All,
             dev: false,
             shutdown_ms: 10_000,
             log: Log::default(),
-            limits: Limits::default(),
+            limits: LimitsConfig::default(),
             server: Server::default(),
-            database: Database::default(),
-            worker: Worker::default(),
+            database: DatabaseConfig::default(),
+            worker: WorkerConfig::default(),
             events: Events::default(),
-            hooks: Hooks::default(),
+            hooks: HooksConfig::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
         }
@@ -171,13 +171,13 @@ impl Default for Log {
     }
 }
 
-impl Default for Limits {
+impl Default for LimitsConfig {
     fn default() -> Self {
         Self { max_body_bytes: 32 * 1024 * 1024, max_items: 1000, max_depth: 64 }
     }
 }
 
-impl Default for Database {
+impl Default for DatabaseConfig {
     fn default() -> Self {
         Self {
             url: None,
@@ -190,7 +190,7 @@ impl Default for Database {
     }
 }
 
-impl Default for Worker {
+impl Default for WorkerConfig {
     fn default() -> Self {
         Self { concurrency: 4, lease_ms: None, poll_ms: 1000 }
     }

@@ -18,11 +18,11 @@ fn refusal(file: &str, env: &[(&str, &str)], overrides: Overrides) -> String {
 #[test]
 fn the_defaults_are_whole() {
     let config = Config::load_with(None, |_| None, Overrides::default()).unwrap();
-    assert_eq!(config.limits, Limits { max_body_bytes: 33_554_432, max_items: 1000, max_depth: 64 });
+    assert_eq!(config.limits, LimitsConfig { max_body_bytes: 33_554_432, max_items: 1000, max_depth: 64 });
     assert_eq!((config.server.buffered(33_554_432), config.server.buffered_per_tenant(33_554_432)), (1 << 28, 1 << 27));
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.upstreams.len(), 1);
-    assert_eq!(config.upstreams[0].kind, UpstreamKind::Builtin);
+    assert_eq!(config.upstreams[0].kind, UpstreamKindSetting::Builtin);
     assert_eq!(config.lease(), Duration::from_secs(30));
 }
 
@@ -34,7 +34,7 @@ fn file_then_environment_then_command_line() {
     let config = load(file, &env, overrides).unwrap();
     assert_eq!(config.listen.port(), 3);
     assert_eq!((config.limits.max_items, config.limits.max_depth), (7, 6));
-    assert_eq!(config.role, Role::Api);
+    assert_eq!(config.role, ProcessRole::Api);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_environment_describes_the_default_upstream() {
     ];
     let config = load(file, &env, Overrides::default()).unwrap();
     let default = &config.upstreams[0];
-    assert_eq!((default.name.as_str(), default.kind), ("default", UpstreamKind::OpenaiResponses));
+    assert_eq!((default.name.as_str(), default.kind), ("default", UpstreamKindSetting::OpenaiResponses));
     assert_eq!(default.api_key.as_ref().unwrap().expose_secret(), "12345");
     assert_eq!((default.context_window, default.timeout_ms), (Some(4096), 1000));
     assert_eq!(config.upstreams[1].name, "big");

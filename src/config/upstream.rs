@@ -10,7 +10,7 @@ use super::error::ConfigError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UpstreamKind {
+pub enum UpstreamKindSetting {
     /// The deterministic summariser inside the service: no network, no key.
     Builtin,
     Openai,
@@ -21,7 +21,7 @@ pub enum UpstreamKind {
 /// What a chat completion's output limit is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MaxTokensField {
+pub enum MaxTokensFieldSetting {
     MaxTokens,
     MaxCompletionTokens,
 }
@@ -36,7 +36,7 @@ const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"]
 #[serde(default, deny_unknown_fields)]
 pub struct UpstreamSection {
     pub name: String,
-    pub kind: UpstreamKind,
+    pub kind: UpstreamKindSetting,
     pub base_url: Option<String>,
     pub model: Option<String>,
     pub api_key: Option<SecretString>,
@@ -59,7 +59,7 @@ pub struct UpstreamSection {
     /// Room for reasoning in the output limit; unset: by effort, budget and the model's name.
     pub reasoning_tokens: Option<u32>,
     /// What a chat completion's output limit is called; unset: by the model's name.
-    pub max_tokens_field: Option<MaxTokensField>,
+    pub max_tokens_field: Option<MaxTokensFieldSetting>,
     /// Left out where a model that reasons would refuse it.
     pub temperature: Option<f64>,
     /// Upstreams that are asked in this order where this one gives no summary.
@@ -78,7 +78,7 @@ impl Default for UpstreamSection {
     fn default() -> Self {
         Self {
             name: "default".into(),
-            kind: UpstreamKind::Builtin,
+            kind: UpstreamKindSetting::Builtin,
             base_url: None,
             model: None,
             api_key: None,
@@ -115,7 +115,7 @@ impl UpstreamSection {
         if self.name.is_empty() {
             return Err(("name", "is empty".into()));
         }
-        if self.kind != UpstreamKind::Builtin && self.model.is_none() {
+        if self.kind != UpstreamKindSetting::Builtin && self.model.is_none() {
             return Err(("model", "is needed for this kind".into()));
         }
         if let Some(url) = &self.base_url
@@ -151,13 +151,13 @@ impl UpstreamSection {
 
     /// Options that the kind would drop unseen are refused.
     fn check_options(&self) -> Result<(), (&'static str, String)> {
-        let is_anthropic = self.kind == UpstreamKind::Anthropic;
-        let is_openai = matches!(self.kind, UpstreamKind::Openai | UpstreamKind::OpenaiResponses);
+        let is_anthropic = self.kind == UpstreamKindSetting::Anthropic;
+        let is_openai = matches!(self.kind, UpstreamKindSetting::Openai | UpstreamKindSetting::OpenaiResponses);
         let misplaced = [
             ("reasoning_effort", self.reasoning_effort.is_some() && !is_openai),
             ("thinking_budget_tokens", self.thinking_budget_tokens.is_some() && !is_anthropic),
-            ("max_tokens_field", self.max_tokens_field.is_some() && self.kind != UpstreamKind::Openai),
-            ("reuse_prefix", self.reuse_prefix && self.kind == UpstreamKind::Builtin),
+            ("max_tokens_field", self.max_tokens_field.is_some() && self.kind != UpstreamKindSetting::Openai),
+            ("reuse_prefix", self.reuse_prefix && self.kind == UpstreamKindSetting::Builtin),
         ];
         if let Some((field, _)) = misplaced.iter().find(|(_, is_misplaced)| *is_misplaced) {
             return Err((field, "is not an option of this kind".into()));

@@ -88,7 +88,7 @@ fn same(one: &[Doc], other: &[Doc]) -> bool {
 /// Mends each item, then the whole.
 fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
     let mut kept: Vec<(usize, Doc)> = Vec::with_capacity(given.len());
-    let mut ids = openai_responses::Ids::default();
+    let mut ids = openai_responses::ItemIds::default();
     for (index, doc) in given.iter().enumerate() {
         report.index = index;
         let mut value = doc.value.clone();

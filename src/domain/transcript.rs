@@ -18,13 +18,13 @@ use crate::domain::model::message::Message;
 
 pub use align::align;
 pub use calls::is_id;
-pub use chapters::{Shown, Standing};
+pub use chapters::{ShownBesides, Standing};
 pub use lines::{TextKey, text_key};
-pub use own::{Original, Originals, attachments, is_opening, is_synthetic, whole_again};
+pub use own::{StoredCalls, StoredResult, attachments, is_opening, is_synthetic, whole_again};
 
 /// One stored entry that the posted transcript is expected to say, in order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ExpectedEntry {
     pub said: Said,
     /// A user's message, which a context may show with a number in front.
     pub is_task: bool,
@@ -32,7 +32,7 @@ pub struct Step {
     pub sizes: Vec<(String, Vec<u32>)>,
 }
 
-impl Step {
+impl ExpectedEntry {
     fn sizes_of(&self, call_id: &str) -> &[u32] {
         let known = self.sizes.iter().find(|(id, _)| id == call_id);
         known.map(|(_, sizes)| sizes.as_slice()).unwrap_or_default()

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use super::resolver::public;
 use super::*;
 
-fn call(url: &str) -> Call<'_> {
-    Call { url, secret: "s", id: "1", timestamp: 1, body: "{}", timeout: Duration::from_secs(5) }
+fn call(url: &str) -> HookCall<'_> {
+    HookCall { url, secret: "s", id: "1", timestamp: 1, body: "{}", timeout: Duration::from_secs(5) }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
 use tokio::time::timeout;
 
 use self::hosts::Hosts;
-use self::url::Wanted;
+use self::url::TargetSessionAttrs;
 use self::watch::Watch;
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::{self, Config};
@@ -138,7 +138,7 @@ impl Database {
 }
 
 fn named(url: &str) -> anyhow::Result<Hosts> {
-    let (mut hosts, wanted): (_, Wanted) = url::parse(url)?;
+    let (mut hosts, wanted): (_, TargetSessionAttrs) = url::parse(url)?;
     for host in &mut hosts {
         host.options = host.options.clone().application_name("contextd");
     }

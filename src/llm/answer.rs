@@ -6,7 +6,7 @@ use super::usage::TokenUsage;
 use crate::domain::model::message::Stop;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     pub text: String,
     pub stop: Stop,
     pub usage: TokenUsage,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, number, part_texts};
-use super::body::Body;
+use super::answer::{ModelAnswer, number, part_texts};
+use super::body::RequestBody;
 use super::budget::THINKING_MIN;
 use super::error::UpstreamError;
-use super::question::{Before, Question};
+use super::question::{Before, ModelRequest};
 use super::usage::TokenUsage;
 use crate::domain::model::message::Stop;
 use crate::domain::summary::prefix::SessionPrefix;
@@ -17,8 +17,8 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// Blocks of one request that may be marked for the cache.
 const CACHE_MARKS: usize = 4;
 
-pub(super) fn request(question: &Question) -> String {
-    let body = Body::new(question.model);
+pub(super) fn request(question: &ModelRequest) -> String {
+    let body = RequestBody::new(question.model);
     let body = match question.before {
         Before::System(system) => {
             let messages = json!([{"role": "user", "content": question.user}]);
@@ -37,7 +37,7 @@ pub(super) fn request(question: &Question) -> String {
 
 /// The mark on the last block is what makes the provider look for the session's cached beginning before it. No
 /// `tool_choice`: another one than the session's loses the cache of all messages.
-fn session(body: Body, prefix: &SessionPrefix, user: &str) -> Body {
+fn session(body: RequestBody, prefix: &SessionPrefix, user: &str) -> RequestBody {
     let body = match &prefix.tools {
         Some(tools) => body.raw("tools", tools.get()),
         None => body,
@@ -54,7 +54,7 @@ fn session(body: Body, prefix: &SessionPrefix, user: &str) -> Body {
     body.around("messages", None, &prefix.messages, &json!({"role": "user", "content": [block]}))
 }
 
-pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
+pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
     let content = body["content"].as_array().ok_or(UpstreamError::Malformed("no content"))?;
     let stop = match body["stop_reason"].as_str() {
         Some("max_tokens") => Stop::Length,
@@ -69,7 +69,7 @@ pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
     };
     let cached = number(body, "/usage/cache_read_input_tokens");
     let written = number(body, "/usage/cache_creation_input_tokens");
-    Ok(Answer {
+    Ok(ModelAnswer {
         text: part_texts(content, &["text"]),
         stop,
         usage: TokenUsage {

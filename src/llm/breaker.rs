@@ -12,10 +12,10 @@ pub(super) struct Breaker {
     /// 0: never opens.
     threshold: u32,
     rest: Duration,
-    state: Mutex<State>,
+    state: Mutex<BreakerState>,
 }
 
-struct State {
+struct BreakerState {
     failures: u32,
     rests_until: Instant,
 }
@@ -25,7 +25,7 @@ impl Breaker {
         Breaker {
             threshold,
             rest: rest.min(MAX_REST),
-            state: Mutex::new(State { failures: 0, rests_until: Instant::now() }),
+            state: Mutex::new(BreakerState { failures: 0, rests_until: Instant::now() }),
         }
     }
 
@@ -54,7 +54,7 @@ impl Breaker {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,11 +7,11 @@ use reqwest::{Client, Request, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::ModelAnswer;
 use super::config::{SetupError, UpstreamConfig};
 use super::endpoint::endpoint;
 use super::error::{UpstreamError, cleaned, is_quota};
-use super::question::Question;
+use super::question::ModelRequest;
 use super::retry::retry_after;
 use super::wire::{Wire, secret_value};
 use crate::domain::tokens::overflow::is_context_overflow;
@@ -48,14 +48,14 @@ impl HttpUpstream {
     }
 
     /// The request that asks `question`; each attempt sends a clone of it, which shares the body.
-    pub(super) fn request(&self, question: &Question) -> Result<Request, UpstreamError> {
+    pub(super) fn request(&self, question: &ModelRequest) -> Result<Request, UpstreamError> {
         let body = self.wire.request(question);
         let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
         request.build().map_err(|_| UpstreamError::Internal("the request could not be built"))
     }
 
     /// Sends `request` once. `prompt` is kept out of errors.
-    pub(super) async fn attempt(&self, request: &Request, prompt: &[&str]) -> Result<Answer, UpstreamError> {
+    pub(super) async fn attempt(&self, request: &Request, prompt: &[&str]) -> Result<ModelAnswer, UpstreamError> {
         let request = request.try_clone().ok_or(UpstreamError::Internal("the request cannot be repeated"))?;
         let exchange = async {
             let response = self.client.execute(request).await.map_err(transport)?;
@@ -70,7 +70,7 @@ impl HttpUpstream {
         tokio::time::timeout(self.timeout, exchange).await.unwrap_or(Err(UpstreamError::Timeout(self.timeout)))
     }
 
-    fn answer(&self, body: &[u8], prompt: &[&str]) -> Result<Answer, UpstreamError> {
+    fn answer(&self, body: &[u8], prompt: &[&str]) -> Result<ModelAnswer, UpstreamError> {
         let value: Value = serde_json::from_slice(body).map_err(|error| match error.is_eof() {
             true => UpstreamError::Dropped,
             false => UpstreamError::Malformed("not JSON"),

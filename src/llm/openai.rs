@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, number, part_texts};
-use super::body::Body;
+use super::answer::{ModelAnswer, number, part_texts};
+use super::body::RequestBody;
 use super::config::MaxTokensField;
 use super::error::UpstreamError;
-use super::question::{Before, Question};
+use super::question::{Before, ModelRequest};
 use super::reasoning::is_reasoning_model;
 use super::usage::TokenUsage;
 use crate::domain::model::message::Stop;
 
-pub(super) fn request(question: &Question) -> String {
-    let body = Body::new(question.model);
+pub(super) fn request(question: &ModelRequest) -> String {
+    let body = RequestBody::new(question.model);
     let user = json!({"role": "user", "content": question.user});
     let body = match question.before {
         Before::System(system) => body.field("messages", &json!([json!({"role": "system", "content": system}), user])),
@@ -41,7 +41,7 @@ pub(super) fn request(question: &Question) -> String {
         .finish()
 }
 
-pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
+pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
     let choice = body.pointer("/choices/0").ok_or(UpstreamError::Malformed("no choices"))?;
     let message = choice.get("message").ok_or(UpstreamError::Malformed("no message"))?;
     let text = match &message["content"] {
@@ -50,7 +50,7 @@ pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
         Value::Null => String::new(),
         _ => return Err(UpstreamError::Malformed("content is neither text nor parts")),
     };
-    Ok(Answer {
+    Ok(ModelAnswer {
         text: without_thinking(text),
         stop: stop(choice, message),
         usage: TokenUsage {

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, number, part_texts};
-use super::body::Body;
+use super::answer::{ModelAnswer, number, part_texts};
+use super::body::RequestBody;
 use super::error::UpstreamError;
-use super::question::{Before, Question};
+use super::question::{Before, ModelRequest};
 use super::reasoning::is_reasoning_model;
 use super::usage::TokenUsage;
 use crate::domain::model::message::Stop;
 
-pub(super) fn request(question: &Question) -> String {
-    let body = Body::new(question.model);
+pub(super) fn request(question: &ModelRequest) -> String {
+    let body = RequestBody::new(question.model);
     let body = match question.before {
         Before::System(system) => body.field("instructions", &json!(system)).field("input", &json!(question.user)),
         Before::Session(prefix) => {
@@ -37,12 +37,12 @@ pub(super) fn request(question: &Question) -> String {
         .finish()
 }
 
-pub(super) fn parse(body: &Value) -> Result<Answer, UpstreamError> {
+pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
     let output = body["output"].as_array().ok_or(UpstreamError::Malformed("no output"))?;
     let parts = |item: &Value| item["content"].as_array().cloned().unwrap_or_default();
     let messages = output.iter().filter(|item| item["type"] == "message");
     let content: Vec<Value> = messages.flat_map(parts).collect();
-    Ok(Answer {
+    Ok(ModelAnswer {
         text: part_texts(&content, &["output_text"]),
         stop: stop(body, output, &content),
         usage: TokenUsage {

@@ -4,7 +4,7 @@ use super::budget::OutputBudget;
 use super::config::ModelOptions;
 use crate::domain::summary::prefix::SessionPrefix;
 
-pub(super) struct Question<'a> {
+pub(super) struct ModelRequest<'a> {
     pub model: &'a str,
     pub options: &'a ModelOptions,
     /// What comes before the user's words.
@@ -21,7 +21,7 @@ pub(super) enum Before<'a> {
     Session(&'a SessionPrefix),
 }
 
-impl Question<'_> {
+impl ModelRequest<'_> {
     /// Texts of the whole prompt.
     pub(super) fn texts(&self) -> Vec<&str> {
         let mut texts = match self.before {

@@ -4,10 +4,10 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::ModelAnswer;
 use super::config::UpstreamKind;
 use super::error::UpstreamError;
-use super::question::Question;
+use super::question::ModelRequest;
 use super::{anthropic, openai, openai_responses};
 
 /// The formats that go over HTTP.
@@ -38,7 +38,7 @@ impl Wire {
         }
     }
 
-    pub(super) fn request(self, question: &Question) -> String {
+    pub(super) fn request(self, question: &ModelRequest) -> String {
         match self {
             Wire::ChatCompletions => openai::request(question),
             Wire::Responses => openai_responses::request(question),
@@ -46,7 +46,7 @@ impl Wire {
         }
     }
 
-    pub(super) fn parse(self, body: &Value) -> Result<Answer, UpstreamError> {
+    pub(super) fn parse(self, body: &Value) -> Result<ModelAnswer, UpstreamError> {
         match self {
             Wire::ChatCompletions => openai::parse(body),
             Wire::Responses => openai_responses::parse(body),

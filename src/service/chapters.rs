@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::chapter::{self, Chapter, Span, TaskState, clip};
+use crate::domain::chapter::{self, Chapter, TaskSpan, TaskState, clip};
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::hook::Event;
@@ -27,7 +27,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::{chapter_of, message_of};
 use crate::service::path::view::view_origin;
-use crate::service::path::view::{self, PathSlice, Read};
+use crate::service::path::view::{self, PathSlice, ReadMode};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment, join};
 
@@ -154,7 +154,7 @@ async fn task_view(connection: &mut PgConnection, tenant: Tenant, head: &Head) -
 
 async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<Vec<Task>> {
     let (from, state) = view_origin(&mut *connection, tenant, head, None).await?;
-    let loaded = view::load_view(&mut *connection, tenant, &from, Read::Heads).await?;
+    let loaded = view::load_view(&mut *connection, tenant, &from, ReadMode::Heads).await?;
     let spans = loaded.tasks(&state);
     let places = spans.iter().map(|span| loaded.segment(titled(span)));
     let title = |titles: &mut HashMap<Uuid, String>, stored: &StoredEntry| {
@@ -167,7 +167,7 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
     };
     let titles = batches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;
     let sizes = sizes(&loaded);
-    let task = |(span, number): (&Span, u32)| {
+    let task = |(span, number): (&TaskSpan, u32)| {
         let entry_id = loaded.heads[titled(span)].id;
         let tokens = sizes.get(span.entries.clone()).unwrap_or_default().iter().sum();
         let title = titles.get(&entry_id).cloned().unwrap_or_default();
@@ -177,7 +177,7 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
 }
 
 /// The entry that gives a task its title.
-fn titled(span: &Span) -> usize {
+fn titled(span: &TaskSpan) -> usize {
     span.mark.unwrap_or(span.entries.start)
 }
 

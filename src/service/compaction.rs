@@ -35,7 +35,7 @@ use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow, NewCompaction};
-use crate::store::queue::{self, Kind, NewJob};
+use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::sessions;
 use job::word;
 
@@ -80,7 +80,7 @@ impl Service {
         }
         let strategy = request.strategy.unwrap_or(settings.strategy);
         let waits = request.at_turn_end && self.await_turn_end(&mut transaction, tenant, session_id).await?;
-        let new = Asked {
+        let new = NewCompactionJob {
             trigger: Trigger::Manual,
             strategy,
             delay: if waits { LONGEST_TURN } else { Duration::ZERO },
@@ -204,7 +204,8 @@ impl Service {
             }
         }
         let request = CompactRequest::default();
-        let new = Asked { trigger, strategy: head.settings.strategy, delay: Duration::ZERO, is_urgent: false };
+        let new =
+            NewCompactionJob { trigger, strategy: head.settings.strategy, delay: Duration::ZERO, is_urgent: false };
         let queued = self.enqueue(&mut *connection, tenant, head, new, &request).await;
         match queued {
             Ok(None) => {
@@ -223,7 +224,7 @@ impl Service {
         connection: &mut PgConnection,
         tenant: Tenant,
         head: &Head,
-        asked: Asked,
+        asked: NewCompactionJob,
         request: &CompactRequest,
     ) -> Result<Option<Uuid>> {
         let session_id = head.session_id;
@@ -246,7 +247,7 @@ impl Service {
         let job = NewJob {
             id: clock::new_id(),
             session_id,
-            kind: Kind::Compact,
+            kind: JobKind::Compact,
             compaction_id: Some(id),
             delay: asked.delay,
             max_attempts: self.options().max_attempts,
@@ -307,7 +308,7 @@ impl Service {
         let job = NewJob {
             id: clock::new_id(),
             session_id,
-            kind: Kind::Recount,
+            kind: JobKind::Recount,
             compaction_id: None,
             delay: Duration::ZERO,
             max_attempts: self.options().max_attempts,
@@ -329,9 +330,13 @@ impl Service {
             plain: head.is_plain(),
             newest: head.state.newest.clone(),
         };
-        let loaded =
-            crate::service::path::view::load_view(connection, tenant, &from, crate::service::path::view::Read::Heads)
-                .await?;
+        let loaded = crate::service::path::view::load_view(
+            connection,
+            tenant,
+            &from,
+            crate::service::path::view::ReadMode::Heads,
+        )
+        .await?;
         match cut_fault(&loaded.heads, first_kept) {
             Some(fault) => Err(ServiceError::invalid("/first_kept_entry_id", fault)),
             None => Ok(()),
@@ -353,7 +358,7 @@ pub(crate) fn cut_fault(heads: &[EntryMeta], first_kept: Uuid) -> Option<&'stati
 }
 
 /// What is queued, why and for when.
-struct Asked {
+struct NewCompactionJob {
     trigger: Trigger,
     strategy: Strategy,
     delay: Duration,

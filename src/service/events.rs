@@ -30,7 +30,7 @@ const READY: &str = "ready";
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct StreamEvent {
     /// Where a client that has seen this event goes on; `None`: where it was before.
     pub id: Option<i64>,
     pub kind: String,
@@ -72,7 +72,7 @@ impl Service {
 }
 
 /// A recorded event as its stream shows it.
-fn recorded(row: EventRow) -> Event {
+fn recorded(row: EventRow) -> StreamEvent {
     let mut data = head(row.session_id, row.created_at);
     if row.kind == SNAPSHOT {
         data.insert("phase".to_owned(), row.phase.into());
@@ -81,7 +81,7 @@ fn recorded(row: EventRow) -> Event {
         data.insert("compaction_id".to_owned(), row.compaction_id.map(|id| id.to_string()).into());
     }
     data.extend(json::parse_object(&row.data));
-    Event { id: Some(row.position), kind: row.kind, data: Value::Object(data).to_string() }
+    StreamEvent { id: Some(row.position), kind: row.kind, data: Value::Object(data).to_string() }
 }
 
 /// A snapshot as it is now, which no table holds.

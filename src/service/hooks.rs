@@ -17,7 +17,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
 
-pub(crate) use ask::{About, Hooks};
+pub(crate) use ask::{About, EnabledHooks};
 pub use deliver::{Delivery, DueDelivery};
 
 /// A place that is asked and told.

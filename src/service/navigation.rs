@@ -35,12 +35,12 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::{load_entry, message_of};
-use crate::service::path::view::{self, PathSlice, Read};
+use crate::service::path::view::{self, PathSlice, ReadMode};
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{branch_summaries, sessions};
 
-pub use branch_summary::{BranchSummaryWork, Draft, PendingBranchSummary};
+pub use branch_summary::{BranchSummaryDraft, BranchSummaryWork, PendingBranchSummary};
 
 /// A branch summary whose leaf has moved on is planned anew once.
 const PLANS: u32 = 2;
@@ -87,7 +87,7 @@ pub struct BranchSummary {
 /// A pending branch summary, as the call found it: the leaf that it is from, and the summary where there is something to tell.
 pub(super) struct Left {
     leaf_id: Option<Uuid>,
-    drafted: Option<(Uuid, Draft)>,
+    drafted: Option<(Uuid, BranchSummaryDraft)>,
 }
 
 /// A place for the leaf.
@@ -145,7 +145,7 @@ impl Service {
         if target_id != old_leaf_id {
             let (target, editor_text) = aim(&mut transaction, tenant, session_id, target_id).await?;
             let landing = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
-            let mut loaded = view::load_path(&mut transaction, tenant, landing.leaf, false, Read::Heads).await?;
+            let mut loaded = view::load_path(&mut transaction, tenant, landing.leaf, false, ReadMode::Heads).await?;
             head.row = row.head.clone();
             head.state.leaf_is_tip = landing.is_tip;
             take_up(&mut head, &loaded);
@@ -248,7 +248,7 @@ fn settle_summary(
     head: &mut Head,
     loaded: &mut PathSlice,
     from_id: Option<Uuid>,
-    draft: &Draft,
+    draft: &BranchSummaryDraft,
 ) -> (NewEntry, Vec<NewBranch>) {
     let branches = branch_for(head);
     let branch = branches.first().map_or(head.row.leaf_branch, |new| new.branch);
@@ -277,7 +277,7 @@ fn branch_for(head: &Head) -> Vec<NewBranch> {
     }]
 }
 
-fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &Draft) -> NewEntry {
+fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &BranchSummaryDraft) -> NewEntry {
     let (now, seq) = (clock::now(), head.row.next_seq);
     let role = Role::BranchSummary;
     let counted = tokens::count_message(head.settings.estimator, &Message::text(role, draft.text.as_str()));
@@ -312,7 +312,7 @@ fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &Draft)
     }
 }
 
-fn report(entry: &NewEntry, draft: Draft) -> BranchSummary {
+fn report(entry: &NewEntry, draft: BranchSummaryDraft) -> BranchSummary {
     BranchSummary {
         text: draft.text,
         tokens: entry.head.tokens,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::background::at_usual_priority;
 use crate::domain::compaction::excess::{Excess, ExcessReason, FixedParts};
 use crate::domain::context::fit::fit;
-use crate::domain::context::pairing::Source;
+use crate::domain::context::pairing::StoredSource;
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::{pairing, thinking};
 use crate::domain::format;
@@ -34,10 +34,10 @@ use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions;
 use crate::store::path::Leaf;
-use numbers::{Numbers, chapter_texts};
+use numbers::{TaskNumbers, chapter_texts};
 
 /// Which context.
 #[derive(Debug, Clone)]
@@ -121,7 +121,7 @@ impl RenderOptions {
 }
 
 /// The messages of a view, written.
-struct Written {
+struct WrittenMessages {
     system: Option<Box<RawValue>>,
     messages: Vec<Box<RawValue>>,
     entry_ids: Vec<Uuid>,
@@ -172,7 +172,7 @@ impl Service {
         let connection = reader.on()?;
         let (from, state) = view_origin(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {
-            view::load_view(connection, tenant, &from, Read::Items).await?
+            view::load_view(connection, tenant, &from, ReadMode::Items).await?
         } else {
             let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
             let estimator = head.settings.estimator;
@@ -304,15 +304,15 @@ fn write(
     format: Format,
     how: RenderOptions,
     system: Option<Box<RawValue>>,
-) -> Result<Written> {
+) -> Result<WrittenMessages> {
     let policy = how.thinking;
     let mut notes: Vec<Note> = Vec::new();
-    let numbers = if how.numbered { Numbers::of(loaded) } else { Numbers::default() };
+    let numbers = if how.numbered { TaskNumbers::of(loaded) } else { TaskNumbers::default() };
     notes.extend(numbers.note());
     let source = |index: usize| {
         let entry = &loaded.stored[index].entry;
         let item = numbers.item(index).unwrap_or(entry.item.as_str());
-        Source { format: entry.source_format, item }
+        StoredSource { format: entry.source_format, item }
     };
     let texts = chapter_texts(loaded, view)?;
     let summary = |index: usize| {
@@ -331,7 +331,7 @@ fn write(
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
     let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
-    let mut written = Written {
+    let mut written = WrittenMessages {
         system,
         messages,
         entry_ids: Vec::with_capacity(view.len()),

@@ -26,7 +26,7 @@ use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
-use crate::service::path::view::{self, Read};
+use crate::service::path::view::{self, ReadMode};
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
 
@@ -209,7 +209,7 @@ impl Service {
                 (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, Some(id))
             }
         };
-        let loaded = view::load_path(&mut transaction, tenant, leaf, false, Read::Heads).await?;
+        let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
         let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
         let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);

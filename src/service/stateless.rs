@@ -18,8 +18,8 @@ use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::entry::draft;
 use crate::service::compaction::report::{Measured, blank, result, tried};
 use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
-use crate::service::compaction::work::{Originals, Reading, build};
+use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
+use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
 use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
@@ -39,7 +39,7 @@ use crate::store::sessions::HeadRow;
 /// layer can't see.
 pub trait Summariser: Send + Sync {
     /// The error is for people.
-    fn summarise<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, std::result::Result<SummaryOutcome, String>>;
+    fn summarise<'a>(&'a self, work: &'a CompactionWork) -> BoxFuture<'a, std::result::Result<SummaryOutcome, String>>;
 }
 
 /// A transcript to be compacted, and how.
@@ -146,9 +146,9 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
     Ok((head, loaded))
 }
 
-type Planned = (Transcript, std::result::Result<Decision, Reason>);
+type PlannedTranscript = (Transcript, std::result::Result<Decision, Reason>);
 
-fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<Planned> {
+fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<PlannedTranscript> {
     let planning = Planning {
         loaded: &loaded,
         state: &head.state,
@@ -193,11 +193,11 @@ fn decide(material: &Arc<Material>) -> Result<std::result::Result<Decision, Reas
         return Ok(Err(reason));
     }
     let path = &material.loaded.stored;
-    let mut reading = Reading::new(Arc::clone(material));
+    let mut reading = ViewReading::new(Arc::clone(material));
     for stored in within(path, &reading.segments()) {
         reading.take(stored)?;
     }
-    let mut originals = Originals::of(material);
+    let mut originals = ReplacedOriginals::of(material);
     if let Some(originals) = &mut originals {
         let whole = path::join((0..path.len()).map(|index| material.loaded.segment(index)));
         for stored in within(path, &originals.segments(&whole)) {
@@ -216,8 +216,8 @@ fn within<'p>(path: &'p [Arc<StoredEntry>], segments: &'p [Segment]) -> impl Ite
         .map(Arc::as_ref)
 }
 
-fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
-    Work {
+fn work(settings: &Settings, requested: Strategy, decision: Decision) -> CompactionWork {
+    CompactionWork {
         tenant: Tenant(Uuid::nil()),
         session_id: Uuid::nil(),
         compaction_id: Uuid::nil(),
@@ -229,7 +229,7 @@ fn work(settings: &Settings, requested: Strategy, decision: Decision) -> Work {
         given_summary: None,
         replaced_tokens: decision.replaced_tokens,
         settings: settings.clone(),
-        basis: Basis { leaf_id: None, newest: None },
+        basis: PlanBasis { leaf_id: None, newest: None },
         outline: decision.outline,
         hooks: Vec::new(),
     }
@@ -239,7 +239,7 @@ impl Transcript {
     fn compacted(
         self,
         request: StatelessRequest,
-        work: &Work,
+        work: &CompactionWork,
         outcome: &SummaryOutcome,
         started: DateTime<Utc>,
     ) -> Result<Compacted> {

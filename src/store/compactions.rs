@@ -183,7 +183,7 @@ pub struct Ending<'a> {
 
 /// What the event of a compaction's end says of its result: all but the long parts.
 #[derive(Serialize, Deserialize)]
-struct Outcome {
+struct EndedEvent {
     entry_id: Option<Uuid>,
     strategy_used: Strategy,
     tokens_before: u64,
@@ -195,9 +195,9 @@ struct Outcome {
     duration_ms: u64,
 }
 
-impl Outcome {
+impl EndedEvent {
     fn of(result: &str) -> Option<String> {
-        let outcome: Outcome = serde_json::from_str(result).ok()?;
+        let outcome: EndedEvent = serde_json::from_str(result).ok()?;
         serde_json::to_string(&outcome).ok()
     }
 }
@@ -227,7 +227,7 @@ const FINISH: &str = concat!(
 
 /// Ends a live compaction and tells of it. False when it has ended already.
 pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, ending: &Ending<'_>) -> sqlx::Result<bool> {
-    let outcome = ending.result.and_then(Outcome::of);
+    let outcome = ending.result.and_then(EndedEvent::of);
     let ended: i64 = sqlx::query_scalar(FINISH)
         .bind(tenant)
         .bind(id)

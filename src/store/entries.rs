@@ -22,11 +22,11 @@ pub use read::{
 };
 pub use sizes::{Size, fill, newest_usage, sizes, sizes_by_seq, sizes_of, totals, totals_at};
 pub use stored::StoredEntry;
-pub use write::{Patience, Written, is_lock_timeout, try_write, write, write_all};
+pub use write::{GuardedWrite, Patience, is_lock_timeout, try_write, write, write_all};
 
 /// Where an entry sits and the totals up to it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
-pub struct Place {
+pub struct EntryPlace {
     pub session_id: Uuid,
     pub id: Uuid,
     pub branch: i32,
@@ -45,7 +45,7 @@ pub async fn place(
     sessions: &[Uuid],
     seq: i64,
     id: Uuid,
-) -> sqlx::Result<Option<Place>> {
+) -> sqlx::Result<Option<EntryPlace>> {
     sqlx::query_as(
         "SELECT session_id, id, branch, depth, seq, kind, role, path_tokens, path_result_tokens FROM entries
          WHERE tenant_id = $1 AND session_id = ANY($2) AND seq = $3 AND id = $4",
@@ -83,7 +83,7 @@ pub async fn places(
     tenant: Uuid,
     sessions: &[Uuid],
     ids: &[(i64, Uuid)],
-) -> sqlx::Result<Vec<Place>> {
+) -> sqlx::Result<Vec<EntryPlace>> {
     let (seqs, ids): (Vec<i64>, Vec<Uuid>) = ids.iter().copied().unzip();
     sqlx::query_as(
         "SELECT session_id, id, branch, depth, seq, kind, role, path_tokens, path_result_tokens FROM entries
@@ -103,7 +103,7 @@ pub async fn places_by_source(
     tenant: Uuid,
     sessions: &[Uuid],
     source_ids: &[String],
-) -> sqlx::Result<Vec<(String, Place)>> {
+) -> sqlx::Result<Vec<(String, EntryPlace)>> {
     let keys: Vec<Uuid> = source_ids.iter().map(|id| text_key(id)).collect();
     let rows: Vec<SourcePlace> = sqlx::query_as(
         "SELECT source_id, session_id, id, branch, depth, seq, kind, role, path_tokens, path_result_tokens FROM entries
@@ -121,7 +121,7 @@ pub async fn places_by_source(
 struct SourcePlace {
     source_id: String,
     #[sqlx(flatten)]
-    place: Place,
+    place: EntryPlace,
 }
 
 /// The deepest entry of a branch; -1 when it has none.

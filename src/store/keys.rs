@@ -5,7 +5,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct KeyRow {
+pub struct StoredKey {
     pub tenant: String,
     pub id: Uuid,
     pub name: String,
@@ -66,7 +66,7 @@ pub async fn is_valid(executor: impl PgExecutor<'_>, tenant: Uuid, hash: &[u8]) 
 }
 
 /// Every key of every tenant: for the operator's command line only.
-pub async fn all(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<KeyRow>> {
+pub async fn all(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<StoredKey>> {
     sqlx::query_as(
         "SELECT t.name AS tenant, k.id, k.name, k.created_at, k.revoked_at
          FROM api_keys k JOIN tenants t ON t.id = k.tenant_id ORDER BY t.name, k.created_at",

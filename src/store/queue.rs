@@ -18,7 +18,7 @@ pub const CHANNEL: &str = "contextd_jobs";
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum Kind {
+pub enum JobKind {
     /// Carries out the compaction that `compaction_id` names.
     Compact,
     /// Counts a session's tokens again under another estimator.
@@ -27,14 +27,14 @@ pub enum Kind {
     Depart,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Compact, Kind::Recount, Kind::Depart];
+impl JobKind {
+    pub const ALL: [JobKind; 3] = [JobKind::Compact, JobKind::Recount, JobKind::Depart];
 
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Compact => "compact",
-            Kind::Recount => "recount",
-            Kind::Depart => "depart",
+            JobKind::Compact => "compact",
+            JobKind::Recount => "recount",
+            JobKind::Depart => "depart",
         }
     }
 }
@@ -44,7 +44,7 @@ impl Kind {
 pub struct NewJob {
     pub id: Uuid,
     pub session_id: Uuid,
-    pub kind: Kind,
+    pub kind: JobKind,
     pub compaction_id: Option<Uuid>,
     /// From now until the job is due.
     pub delay: Duration,
@@ -68,7 +68,7 @@ pub struct Job {
     pub tenant: Uuid,
     pub id: Uuid,
     pub session_id: Uuid,
-    pub kind: Kind,
+    pub kind: JobKind,
     pub compaction_id: Option<Uuid>,
     /// This attempt's number, from 1.
     pub attempts: i32,
@@ -179,7 +179,7 @@ pub fn next_tenant(claimed: &[Job], from: Uuid) -> Uuid {
 }
 
 async fn claim_from(connection: &mut PgConnection, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
-    let kinds: Vec<&str> = Kind::ALL.map(Kind::as_str).to_vec();
+    let kinds: Vec<&str> = JobKind::ALL.map(JobKind::as_str).to_vec();
     sqlx::query_as(sql::CLAIM)
         .bind(from)
         .bind(limit + sql::WINDOW)

@@ -8,7 +8,7 @@ use super::path::{STATEMENT_ENTRIES, Segment};
 
 /// An entry that may hold what is looked for.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Candidate {
+pub struct SearchCandidate {
     pub session_id: Uuid,
     pub branch: i32,
     pub depth: i64,
@@ -41,7 +41,7 @@ pub fn own<'c>(
     session_id: Uuid,
     after: i64,
     sieve: &Sieve,
-) -> BoxStream<'c, sqlx::Result<Candidate>> {
+) -> BoxStream<'c, sqlx::Result<SearchCandidate>> {
     sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "SELECT {COLUMNS} FROM (
             SELECT * FROM entries WHERE tenant_id = $1 AND session_id = $4 AND seq > $5 AND seq <= $6 OFFSET 0
@@ -63,7 +63,7 @@ pub fn among<'c>(
     tenant: Uuid,
     portion: &[Segment],
     sieve: &Sieve,
-) -> BoxStream<'c, sqlx::Result<Candidate>> {
+) -> BoxStream<'c, sqlx::Result<SearchCandidate>> {
     sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "SELECT {COLUMNS}
          FROM unnest($4::uuid[], $5::int[], $6::bigint[], $7::bigint[]) AS s(session_id, branch, low, high)

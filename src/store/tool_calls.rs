@@ -60,7 +60,7 @@ pub async fn occurrences(
 
 /// An occurrence of a call id, and the entry that it is in.
 #[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Found {
+pub struct FoundCall {
     pub call_key: Uuid,
     pub seq: i64,
     /// Among the calls, or the results, of its entry.
@@ -76,7 +76,7 @@ pub struct Found {
     shape: Option<String>,
 }
 
-impl Found {
+impl FoundCall {
     /// Where its entry sits.
     pub fn segment(&self) -> Segment {
         Segment { session_id: self.session_id, branch: self.branch, from: self.depth, to: self.depth }
@@ -115,7 +115,7 @@ pub async fn onward(
     tenant: Uuid,
     wanted: &[Onward],
     most: i64,
-) -> sqlx::Result<Vec<Found>> {
+) -> sqlx::Result<Vec<FoundCall>> {
     sqlx::query_as(
         "SELECT t.call_key, t.seq, t.ordinal, t.is_result, e.session_id, e.branch, e.depth, e.id AS entry_id, e.kind,
             e.role, CASE WHEN t.is_result THEN e.shape END AS shape

@@ -7,7 +7,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::Committed;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::tenant::Tenant;
-use crate::service::navigation::{BranchSummaryWork, Draft};
+use crate::service::navigation::{BranchSummaryDraft, BranchSummaryWork};
 use crate::store::queue::Job;
 
 /// Writes the summary that the session's newest pending branch summary asks for.
@@ -24,7 +24,7 @@ pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
     jobs.service.end_branch_summary(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
 }
 
-async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<Draft, String> {
+async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<BranchSummaryDraft, String> {
     let request = Request {
         tasks: &work.tasks,
         settings: &work.settings,

@@ -7,7 +7,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::Committed;
-use crate::service::compaction::work::stages::{Begin, SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{Begin, CompactionWork, SummaryOutcome};
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
@@ -56,7 +56,7 @@ pub(super) async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
-pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
+pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
@@ -69,7 +69,7 @@ pub(super) fn request<'a>(work: &'a Work, prefix: Option<&'a SessionPrefix>) -> 
 }
 
 /// The session's own context, where the upstream that will be asked takes it.
-async fn prefix(jobs: &Jobs, work: &Work) -> Result<Option<SessionPrefix>> {
+async fn prefix(jobs: &Jobs, work: &CompactionWork) -> Result<Option<SessionPrefix>> {
     let upstream = match &work.upstream {
         Some(name) => jobs.upstreams.get(name),
         None => Some(jobs.upstreams.default_upstream()),
@@ -85,7 +85,7 @@ async fn prefix(jobs: &Jobs, work: &Work) -> Result<Option<SessionPrefix>> {
 }
 
 /// Adds to the job's log line what it was about. Nothing of the transcript.
-fn note(work: &Work, outcome: &SummaryOutcome) {
+fn note(work: &CompactionWork, outcome: &SummaryOutcome) {
     let span = tracing::Span::current();
     span.record("trigger", work.trigger.as_str());
     span.record("upstream", outcome.upstream.name.as_deref());

@@ -42,7 +42,7 @@ impl Default for WorkerOptions {
 }
 
 /// What the claim loop shares with its jobs and helpers.
-pub struct Context<H> {
+pub struct WorkerContext<H> {
     pub pool: PgPool,
     pub handler: H,
     pub options: WorkerOptions,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use metrics::{counter, gauge};
 use tokio::time::sleep;
 
-use super::context::Context;
+use super::context::WorkerContext;
 use super::handler::Handler;
 use super::pause::{Outage, jittered, within};
 use crate::store::queue;
 
-pub async fn run<H: Handler>(context: Arc<Context<H>>) {
+pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>) {
     let mut outage = Outage::new("reaping jobs");
     loop {
         let pause = match within(context.options.lease, once(&context)).await {
@@ -24,7 +24,7 @@ pub async fn run<H: Handler>(context: Arc<Context<H>>) {
     }
 }
 
-async fn once<H: Handler>(context: &Context<H>) -> sqlx::Result<()> {
+async fn once<H: Handler>(context: &WorkerContext<H>) -> sqlx::Result<()> {
     let reaped = queue::reap(&context.pool).await?;
     if reaped > 0 {
         tracing::warn!(jobs = reaped, "leases ended without a result");

@@ -10,20 +10,20 @@ use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::context::{Context, RELEASE_WITHIN};
-use super::handler::{Handler, Outcome};
+use super::context::{RELEASE_WITHIN, WorkerContext};
+use super::handler::{Handler, JobOutcome};
 use super::pause::{backoff, within};
 use crate::background::at_usual_priority;
 use crate::store::queue::{self, Job, Retried};
 
 /// How an attempt ended.
 enum End {
-    Left(Outcome),
+    Left(JobOutcome),
     /// The shutdown's time was up.
     Abandoned,
 }
 
-pub async fn run<H: Handler>(context: Arc<Context<H>>, job: Job) {
+pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
     let span = tracing::info_span!(
         "job", kind = job.kind.as_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
         compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts,
@@ -46,20 +46,20 @@ pub async fn run<H: Handler>(context: Arc<Context<H>>, job: Job) {
     .await;
 }
 
-async fn attempt<H: Handler>(context: &Context<H>, job: &Job) -> End {
+async fn attempt<H: Handler>(context: &WorkerContext<H>, job: &Job) -> End {
     let work = AssertUnwindSafe(at_usual_priority(Box::pin(context.handler.run(job)))).catch_unwind();
     tokio::select! {
         // First of all the work: a commit removes the row that the heartbeat looks for.
         biased;
-        result = work => End::Left(result.unwrap_or_else(|_| Outcome::Retry("internal error".to_owned()))),
-        () = lease_lost(context, job) => End::Left(Outcome::LeaseLost),
+        result = work => End::Left(result.unwrap_or_else(|_| JobOutcome::Retry("internal error".to_owned()))),
+        () = lease_lost(context, job) => End::Left(JobOutcome::LeaseLost),
         () = context.abandon.cancelled() => End::Abandoned,
     }
 }
 
 /// Renews the lease until it is lost: to another worker, by cancellation, or because the database was away for
 /// so long that another worker may have the job.
-async fn lease_lost<H: Handler>(context: &Context<H>, job: &Job) {
+async fn lease_lost<H: Handler>(context: &WorkerContext<H>, job: &Job) {
     let lease = context.options.lease;
     let mut renewed = Instant::now();
     while renewed.elapsed() < lease {
@@ -74,11 +74,11 @@ async fn lease_lost<H: Handler>(context: &Context<H>, job: &Job) {
 }
 
 /// Records the end. Gives the word for it in logs and metrics.
-async fn settle<H: Handler>(context: &Context<H>, job: &Job, end: &End) -> sqlx::Result<&'static str> {
+async fn settle<H: Handler>(context: &WorkerContext<H>, job: &Job, end: &End) -> sqlx::Result<&'static str> {
     Ok(match end {
-        End::Left(Outcome::Done) => "done",
-        End::Left(Outcome::LeaseLost) => "lease_lost",
-        End::Left(Outcome::Retry(error)) => {
+        End::Left(JobOutcome::Done) => "done",
+        End::Left(JobOutcome::LeaseLost) => "lease_lost",
+        End::Left(JobOutcome::Retry(error)) => {
             match queue::retry(&context.pool, job, error, retry_delay(context, job)).await? {
                 Retried::Pending => "retry",
                 Retried::Dead => "dead",
@@ -90,7 +90,7 @@ async fn settle<H: Handler>(context: &Context<H>, job: &Job, end: &End) -> sqlx:
     })
 }
 
-fn retry_delay<H>(context: &Context<H>, job: &Job) -> Duration {
+fn retry_delay<H>(context: &WorkerContext<H>, job: &Job) -> Duration {
     let failures = u32::try_from(job.attempts).unwrap_or(1);
     backoff(context.options.retry_base, context.options.retry_max, failures)
 }

@@ -9,19 +9,19 @@ use super::compaction::request;
 use super::summarise::{Request, summarise};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::llm::Upstreams;
-use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::stateless::Summariser;
 
 /// A client waits no longer than this for an upstream, its retries included.
 const PATIENCE: Duration = Duration::from_secs(110);
 
 impl Summariser for Upstreams {
-    fn summarise<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<SummaryOutcome, String>> {
+    fn summarise<'a>(&'a self, work: &'a CompactionWork) -> BoxFuture<'a, Result<SummaryOutcome, String>> {
         within(self, work).boxed()
     }
 }
 
-async fn within(upstreams: &Upstreams, work: &Work) -> Result<SummaryOutcome, String> {
+async fn within(upstreams: &Upstreams, work: &CompactionWork) -> Result<SummaryOutcome, String> {
     let asked = request(work, None);
     match tokio::time::timeout(PATIENCE, summarise(upstreams, &asked)).await {
         Ok(outcome) => outcome.map_err(|failure| failure.to_string()),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::context::Context;
+use super::context::WorkerContext;
 use super::handler::Handler;
 use super::pause::Outage;
 use crate::store::listen::listen as hear;
 use crate::store::queue;
 
-pub async fn listen<H: Handler>(context: Arc<Context<H>>) {
+pub async fn listen<H: Handler>(context: Arc<WorkerContext<H>>) {
     let mut outage = Outage::new("listening for jobs");
     loop {
         let Err(error) = wake_on_notification(&context, &mut outage).await;
@@ -19,7 +19,7 @@ pub async fn listen<H: Handler>(context: Arc<Context<H>>) {
 }
 
 async fn wake_on_notification<H: Handler>(
-    context: &Context<H>,
+    context: &WorkerContext<H>,
     outage: &mut Outage,
 ) -> sqlx::Result<std::convert::Infallible> {
     let mut listener = hear(&context.pool, queue::CHANNEL).await?;

@@ -7,25 +7,26 @@ use crate::api::problem::Problem;
 use crate::service::core::error::ServiceError;
 
 /// A refusal in words. The caller's model sees it as the tool's answer.
-pub struct Refusal(pub String);
+pub struct ToolRefusal(pub String);
 
-pub type Answer = Result<CallToolResult, Refusal>;
+pub type ToolAnswer = Result<CallToolResult, ToolRefusal>;
 
-impl From<ServiceError> for Refusal {
-    fn from(error: ServiceError) -> Refusal {
-        Refusal(Problem::from(error).told())
+impl From<ServiceError> for ToolRefusal {
+    fn from(error: ServiceError) -> ToolRefusal {
+        ToolRefusal(Problem::from(error).told())
     }
 }
 
-impl Refusal {
-    pub fn new(text: impl Into<String>) -> Refusal {
-        Refusal(text.into())
+impl ToolRefusal {
+    pub fn new(text: impl Into<String>) -> ToolRefusal {
+        ToolRefusal(text.into())
     }
 }
 
 /// Both as text, for the model, and structured.
-pub fn json(value: &impl Serialize) -> Answer {
-    let value = serde_json::to_value(value).map_err(|_| Refusal::new("internal_error: the answer can't be written"))?;
+pub fn json(value: &impl Serialize) -> ToolAnswer {
+    let value =
+        serde_json::to_value(value).map_err(|_| ToolRefusal::new("internal_error: the answer can't be written"))?;
     Ok(CallToolResult::structured(value))
 }
 

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::answer::{self, Answer, Refusal};
-use super::tool::{OfSession, Scope, long, long_fields, read, reads, schema};
+use super::answer::{self, ToolAnswer, ToolRefusal};
+use super::tool::{OfSession, ToolScope, long, long_fields, read, reads, schema};
 use crate::api::chapters::WriteChapters;
 use crate::domain::chapter;
 use crate::service::chapters::VfsNode;
@@ -39,7 +39,7 @@ pub fn all() -> Vec<Tool> {
 }
 
 /// `None`: it is none of these tools.
-pub async fn call(scope: &Scope<'_>, name: &str, arguments: JsonObject) -> Option<Answer> {
+pub async fn call(scope: &ToolScope<'_>, name: &str, arguments: JsonObject) -> Option<ToolAnswer> {
     Some(match name {
         "list_tasks" => list_tasks(scope, arguments).await,
         "write_chapters" => write_chapters(scope, arguments).await,
@@ -66,37 +66,37 @@ struct ReadFile {
     limit: Option<usize>,
 }
 
-async fn list_tasks(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+async fn list_tasks(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let OfSession { session_id } = read(arguments)?;
     let found = scope.service.chapter_task(scope.tenant, session_id).await?;
     answer::json(&json!({"pending": found.pending, "tasks": found.tasks}))
 }
 
-async fn write_chapters(scope: &Scope<'_>, mut arguments: JsonObject) -> Answer {
+async fn write_chapters(scope: &ToolScope<'_>, mut arguments: JsonObject) -> ToolAnswer {
     let session_id = arguments.shift_remove("session_id").unwrap_or(Value::Null);
     let OfSession { session_id } = read([("session_id".to_owned(), session_id)].into_iter().collect())?;
     let body: WriteChapters = read(arguments)?;
-    let asked = body.checked(scope.service.options().max_items).map_err(|problem| Refusal::new(problem.told()))?;
+    let asked = body.checked(scope.service.options().max_items).map_err(|problem| ToolRefusal::new(problem.told()))?;
     answer::json(&scope.service.write_chapters(scope.tenant, session_id, asked).await?)
 }
 
-async fn list_chapters(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+async fn list_chapters(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let OfSession { session_id } = read(arguments)?;
     answer::json(&scope.service.chapters(scope.tenant, session_id).await?)
 }
 
-async fn list_chapter_files(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+async fn list_chapter_files(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let ListFiles { session_id, path } = read(arguments)?;
     match scope.service.vfs(scope.tenant, session_id, &path).await? {
         VfsNode::Folder { path, entries } => answer::json(&json!({"path": path, "entries": entries})),
-        VfsNode::File { .. } => Err(Refusal::new("not_found: this is a file; read_chapter_file shows it")),
+        VfsNode::File { .. } => Err(ToolRefusal::new("not_found: this is a file; read_chapter_file shows it")),
     }
 }
 
-async fn read_chapter_file(scope: &Scope<'_>, arguments: JsonObject) -> Answer {
+async fn read_chapter_file(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let ReadFile { session_id, path, offset, limit } = read(arguments)?;
     match scope.service.vfs(scope.tenant, session_id, &path).await? {
         VfsNode::File { text, .. } => long(&text, offset, limit),
-        VfsNode::Folder { .. } => Err(Refusal::new("not_found: this is a folder; list_chapter_files shows it")),
+        VfsNode::Folder { .. } => Err(ToolRefusal::new("not_found: this is a folder; list_chapter_files shows it")),
     }
 }

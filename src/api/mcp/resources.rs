@@ -5,7 +5,7 @@ use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceCon
 use serde_json::json;
 use uuid::Uuid;
 
-use super::answer::Refusal;
+use super::answer::ToolRefusal;
 use crate::service::chapters::{ChapterView, VfsNode};
 use crate::service::core::error::ServiceError;
 use crate::service::core::page::PageRequest;
@@ -76,7 +76,7 @@ pub async fn read(service: &Service, tenant: Tenant, uri: &str) -> Result<ReadRe
 
 fn refused(error: ServiceError) -> ErrorData {
     let is_bad_input = matches!(error, ServiceError::Invalid(_));
-    let Refusal(text) = error.into();
+    let ToolRefusal(text) = error.into();
     if is_bad_input { ErrorData::invalid_params(text, None) } else { ErrorData::internal_error(text, None) }
 }
 

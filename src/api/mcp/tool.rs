@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::answer::{self, Answer, Refusal};
+use super::answer::{self, ToolAnswer, ToolRefusal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 
@@ -15,7 +15,7 @@ const USUAL_CHARS: usize = 20_000;
 const MOST_CHARS: usize = 200_000;
 
 /// Whose context is asked about.
-pub struct Scope<'s> {
+pub struct ToolScope<'s> {
     pub service: &'s Service,
     pub tenant: Tenant,
 }
@@ -58,15 +58,15 @@ pub fn id(description: &str) -> Value {
     json!({"type": "string", "format": "uuid", "description": description})
 }
 
-pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Refusal> {
+pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolRefusal> {
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Refusal::new(format!("validation_failed: the arguments are not valid: {error}")))
+        .map_err(|error| ToolRefusal::new(format!("validation_failed: the arguments are not valid: {error}")))
 }
 
-pub fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> Answer {
+pub fn long(text: &str, offset: Option<usize>, limit: Option<usize>) -> ToolAnswer {
     let limit = limit.unwrap_or(USUAL_CHARS);
     if !(1..=MOST_CHARS).contains(&limit) {
-        return Err(Refusal::new(format!("validation_failed: limit must be from 1 to {MOST_CHARS}")));
+        return Err(ToolRefusal::new(format!("validation_failed: limit must be from 1 to {MOST_CHARS}")));
     }
     Ok(answer::text(text, offset.unwrap_or(0), limit))
 }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::answer::{self, Answer, Refusal};
+use super::answer::{self, ToolAnswer, ToolRefusal};
 use super::chapters;
-use super::tool::{OfSession, Scope, id, long, long_fields, read, reads};
+use super::tool::{OfSession, ToolScope, id, long, long_fields, read, reads};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::search;
 use crate::service::core::page::PageRequest;
@@ -67,7 +67,7 @@ pub async fn call(
     name: &str,
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
-    let scope = Scope { service, tenant };
+    let scope = ToolScope { service, tenant };
     if let Some(answer) = chapters::call(&scope, name, arguments.clone()).await {
         return Ok(shown(answer));
     }
@@ -83,13 +83,13 @@ pub async fn call(
     Ok(shown(answer))
 }
 
-fn shown(answer: Answer) -> CallToolResult {
-    answer.unwrap_or_else(|Refusal(text)| CallToolResult::error(vec![ContentBlock::text(text)]))
+fn shown(answer: ToolAnswer) -> CallToolResult {
+    answer.unwrap_or_else(|ToolRefusal(text)| CallToolResult::error(vec![ContentBlock::text(text)]))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct SearchArgs {
     session_id: Uuid,
     query: String,
     limit: Option<i64>,
@@ -122,53 +122,53 @@ struct ReadToolResult {
     limit: Option<usize>,
 }
 
-impl Scope<'_> {
-    async fn get_snapshot(&self, arguments: JsonObject) -> Answer {
+impl ToolScope<'_> {
+    async fn get_snapshot(&self, arguments: JsonObject) -> ToolAnswer {
         let OfSession { session_id } = read(arguments)?;
         answer::json(&self.service.snapshot(self.tenant, session_id).await?)
     }
 
-    async fn search(&self, arguments: JsonObject) -> Answer {
-        let Search { session_id, query, limit, cursor } = read(arguments)?;
+    async fn search(&self, arguments: JsonObject) -> ToolAnswer {
+        let SearchArgs { session_id, query, limit, cursor } = read(arguments)?;
         let page = page(limit, cursor)?;
         answer::json(&self.service.search(self.tenant, session_id, &query, page).await?)
     }
 
-    async fn read_entry(&self, arguments: JsonObject) -> Answer {
+    async fn read_entry(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadEntry { session_id, entry_id, offset, limit } = read(arguments)?;
         let entry = self.service.entry(self.tenant, session_id, entry_id).await?;
         let kind = EntryType::parse(entry.kind).unwrap_or(EntryType::Message);
         long(&search::text_of(kind, entry.item.get()), offset, limit)
     }
 
-    async fn list_tool_calls(&self, arguments: JsonObject) -> Answer {
+    async fn list_tool_calls(&self, arguments: JsonObject) -> ToolAnswer {
         let ListToolCalls { session_id, limit, cursor } = read(arguments)?;
         let page = page(limit, cursor)?;
         answer::json(&self.service.tool_calls(self.tenant, session_id, page).await?)
     }
 
-    async fn read_tool_result(&self, arguments: JsonObject) -> Answer {
+    async fn read_tool_result(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadToolResult { session_id, tool_call_id, offset, limit } = read(arguments)?;
         let found = self.service.tool_call(self.tenant, session_id, &tool_call_id).await?;
         match found.result_text {
             Some(text) => long(&text, offset, limit),
             None if found.original_missing => {
-                Err(Refusal::new("not_found: only a placeholder of this result was ever stored"))
+                Err(ToolRefusal::new("not_found: only a placeholder of this result was ever stored"))
             }
-            None => Err(Refusal::new("not_found: this call has no result yet")),
+            None => Err(ToolRefusal::new("not_found: this call has no result yet")),
         }
     }
 
-    async fn list_files(&self, arguments: JsonObject) -> Answer {
+    async fn list_files(&self, arguments: JsonObject) -> ToolAnswer {
         let OfSession { session_id } = read(arguments)?;
         answer::json(&self.service.files(self.tenant, session_id).await?)
     }
 }
 
-fn page(limit: Option<i64>, cursor: Option<String>) -> Result<PageRequest, Refusal> {
+fn page(limit: Option<i64>, cursor: Option<String>) -> Result<PageRequest, ToolRefusal> {
     let limit = limit.unwrap_or(20);
     if !(1..=200).contains(&limit) {
-        return Err(Refusal::new("validation_failed: limit must be from 1 to 200"));
+        return Err(ToolRefusal::new("validation_failed: limit must be from 1 to 200"));
     }
     Ok(PageRequest { limit, after: cursor })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::tasks::{Refusal, Span};
+use super::tasks::{Refusal, TaskSpan};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::{Fold, ShownFold};
@@ -26,7 +26,7 @@ pub struct Closing {
 /// # Errors
 /// `NothingToClose`.
 pub fn close(
-    spans: &[Span],
+    spans: &[TaskSpan],
     range: Range<usize>,
     heads: &[EntryMeta],
     verbatim: &BTreeSet<usize>,

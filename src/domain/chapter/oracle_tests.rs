@@ -59,7 +59,7 @@ impl Log {
         folded(&self.path, &self.root)
     }
 
-    fn tasks(&self) -> Vec<Span> {
+    fn tasks(&self) -> Vec<TaskSpan> {
         told(&self.heads(), &self.root, self.ended)
     }
 
@@ -67,8 +67,8 @@ impl Log {
     fn round(&mut self, asked: &[Value]) -> Result<Vec<Value>, Overlap> {
         let (heads, tasks) = (self.heads(), self.tasks());
         let number = |asked: &Value, name: &str| asked[name].as_i64().unwrap();
-        let ranges: Vec<Asked> =
-            asked.iter().map(|one| Asked { start: number(one, "start"), end: number(one, "end") }).collect();
+        let ranges: Vec<TaskRange> =
+            asked.iter().map(|one| TaskRange { start: number(one, "start"), end: number(one, "end") }).collect();
         let answers = check(&ranges, &tasks, &heads)?;
         let mut slugs = Slugs::new(self.root.iter().map(|shown| self.chapters[&shown.fold.chapter].slug.clone()));
         let (mut refused, mut new) = (Vec::new(), Vec::new());

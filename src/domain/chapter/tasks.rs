@@ -33,7 +33,7 @@ impl TaskState {
 
 /// One numbered task: its number is its place among the spans, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct TaskSpan {
     /// Indexes into the folded path.
     pub entries: Range<usize>,
     /// Depths, inclusive.
@@ -47,7 +47,7 @@ pub struct Span {
 
 /// What the spans of a view are told from.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
+pub struct FoldedView<'a> {
     /// The folded path.
     pub heads: &'a [EntryMeta],
     /// Where it begins to be shown whole; anchors before that belong to no task.
@@ -59,8 +59,8 @@ pub struct Shown<'a> {
 
 /// The tasks of a view in order. `open` are the sequence numbers of entries with a call that waits; `closed` says that
 /// the last turn has ended.
-pub fn spans(shown: Shown<'_>, open: &HashSet<i64>, closed: bool) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
+pub fn spans(shown: FoldedView<'_>, open: &HashSet<i64>, closed: bool) -> Vec<TaskSpan> {
+    let mut spans: Vec<TaskSpan> = Vec::new();
     let mut folds = shown.folds.iter().map(|shown| &shown.fold).peekable();
     for (index, head) in shown.heads.iter().enumerate().skip(shown.from).filter(|(_, head)| head.is_visible()) {
         while folds.next_if(|fold| fold.to < head.depth).is_some() {}
@@ -78,7 +78,7 @@ pub fn spans(shown: Shown<'_>, open: &HashSet<i64>, closed: bool) -> Vec<Span> {
             let (from, to) = fold.map_or((head.depth, head.depth), |fold| (fold.from, fold.to));
             let mark = starts_task(head).then_some(index).filter(|_| chapter.is_none());
             let entries = index..index + 1;
-            spans.push(Span { entries, from, to, mark, chapter, state: TaskState::Done });
+            spans.push(TaskSpan { entries, from, to, mark, chapter, state: TaskState::Done });
         }
         let Some(last) = spans.last_mut() else { continue };
         last.entries.end = index + 1;
@@ -96,7 +96,7 @@ pub fn spans(shown: Shown<'_>, open: &HashSet<i64>, closed: bool) -> Vec<Span> {
 
 /// Lets each task reach up to the next, so that what stands between them and is not shown belongs to one; and marks the
 /// last one where it goes on.
-fn settle(spans: &mut [Span], closed: bool) {
+fn settle(spans: &mut [TaskSpan], closed: bool) {
     for place in 1..spans.len() {
         let next = spans[place].from;
         let before = &mut spans[place - 1];
@@ -153,7 +153,7 @@ impl Refusal {
 
 /// Task numbers, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct TaskRange {
     pub start: i64,
     pub end: i64,
 }
@@ -167,8 +167,8 @@ pub struct Overlap(pub usize, pub usize);
 /// # Errors
 /// Two ranges that could be closed overlap: then nothing is.
 pub fn check(
-    asked: &[Asked],
-    spans: &[Span],
+    asked: &[TaskRange],
+    spans: &[TaskSpan],
     heads: &[EntryMeta],
 ) -> Result<Vec<Result<Range<usize>, Refusal>>, Overlap> {
     let parted = parted(spans, heads);
@@ -186,7 +186,7 @@ pub fn check(
     Ok(answers)
 }
 
-fn check_one(asked: Asked, spans: &[Span], parted: &[(usize, usize)]) -> Result<Range<usize>, Refusal> {
+fn check_one(asked: TaskRange, spans: &[TaskSpan], parted: &[(usize, usize)]) -> Result<Range<usize>, Refusal> {
     let place = |number: i64| usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     let (Some(start), Some(last)) = (place(asked.start), place(asked.end)) else { return Err(Refusal::OutOfRange) };
     let Some(closed) = spans.get(start..=last).filter(|closed| !closed.is_empty()) else {
@@ -205,7 +205,7 @@ fn check_one(asked: Asked, spans: &[Span], parted: &[(usize, usize)]) -> Result<
 }
 
 /// Pairs of call and result that are not of one task: the places of their spans (`usize::MAX`: of none).
-fn parted(spans: &[Span], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
+fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     let mut span_of = vec![usize::MAX; heads.len()];
     for (place, span) in spans.iter().enumerate() {
         if let Some(entries) = span_of.get_mut(span.entries.clone()) {

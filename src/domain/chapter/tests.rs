@@ -13,8 +13,8 @@ pub(super) fn turns(count: usize) -> Vec<EntryMeta> {
     (0..count).flat_map(words).enumerate().map(|(index, word)| entry(index, &word)).collect()
 }
 
-pub(super) fn told(heads: &[EntryMeta], folds: &[ShownFold], closed: bool) -> Vec<Span> {
-    spans(Shown { heads, from: 0, is_cut: false, folds }, &Default::default(), closed)
+pub(super) fn told(heads: &[EntryMeta], folds: &[ShownFold], closed: bool) -> Vec<TaskSpan> {
+    spans(FoldedView { heads, from: 0, is_cut: false, folds }, &Default::default(), closed)
 }
 
 fn shown(from: i64, to: i64, depth: i64, verbatim: Vec<i64>) -> ShownFold {
@@ -39,7 +39,7 @@ fn a_task_for_each_user_turn_and_the_last_one_may_go_on() {
     assert_eq!(ranges, [(0, 3, Some(0), done), (4, 7, Some(4), done), (8, 11, Some(8), done)]);
     assert_eq!(told(&path, &[], false)[2].state, TaskState::InProgress);
     let open = [path[5].seq].into_iter().collect();
-    let tasks = spans(Shown { heads: &path, from: 0, is_cut: false, folds: &[] }, &open, true);
+    let tasks = spans(FoldedView { heads: &path, from: 0, is_cut: false, folds: &[] }, &open, true);
     assert_eq!(tasks[1].state, TaskState::OpenCall);
 }
 
@@ -51,7 +51,7 @@ fn the_chapter_task_and_what_comes_before_the_first_turn_are_no_tasks() {
     let tasks = told(&path, &[], true);
     assert_eq!(tasks.iter().map(|task| (task.from, task.to)).collect::<Vec<_>>(), [(2, 5)]);
     // Behind a cut, what comes first goes on with a task whose beginning is in the summary.
-    let cut = spans(Shown { heads: &path, from: 1, is_cut: true, folds: &[] }, &Default::default(), true);
+    let cut = spans(FoldedView { heads: &path, from: 1, is_cut: true, folds: &[] }, &Default::default(), true);
     assert_eq!(cut.iter().map(|task| (task.from, task.mark)).collect::<Vec<_>>(), [(1, None), (2, Some(2))]);
 }
 
@@ -80,8 +80,8 @@ fn a_fold_hides_all_but_what_stays() {
 fn bad_ranges_are_refused_by_themselves_and_overlaps_all_at_once() {
     let path = turns(4);
     let tasks = told(&path, &[], false);
-    let asked = |ranges: &[(i64, i64)]| -> Vec<Asked> {
-        ranges.iter().map(|(start, end)| Asked { start: *start, end: *end }).collect()
+    let asked = |ranges: &[(i64, i64)]| -> Vec<TaskRange> {
+        ranges.iter().map(|(start, end)| TaskRange { start: *start, end: *end }).collect()
     };
     let bad = [(0, 1), (2, 1), (1, 9), (4, 4), (i64::MIN, i64::MAX), (1, 2), (3, 3)];
     let answers = check(&asked(&bad), &tasks, &path).unwrap();
@@ -95,9 +95,9 @@ fn a_call_and_its_late_result_are_not_parted() {
     let words = ["u5", "a5:late", "u5", "t5:late", "a5", "u5", "a5"];
     let path: Vec<EntryMeta> = words.iter().enumerate().map(|(index, word)| entry(index, word)).collect();
     let tasks = told(&path, &[], true);
-    let answers = check(&[(1, 1), (3, 3)].map(|(start, end)| Asked { start, end }), &tasks, &path).unwrap();
+    let answers = check(&[(1, 1), (3, 3)].map(|(start, end)| TaskRange { start, end }), &tasks, &path).unwrap();
     assert_eq!(answers, [Err(Refusal::PartedCall), Ok(2..3)]);
-    assert_eq!(check(&[Asked { start: 1, end: 2 }], &tasks, &path).unwrap(), [Ok(0..2)]);
+    assert_eq!(check(&[TaskRange { start: 1, end: 2 }], &tasks, &path).unwrap(), [Ok(0..2)]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub fn plan(view: &[ViewItem], path: &[EntryMeta], settings: &Settings) -> MaskP
     plan
 }
 
-struct Shown<'a> {
+struct MaskableResult<'a> {
     entry_id: Uuid,
     call_id: &'a str,
     name: Option<&'a str>,
@@ -74,7 +74,7 @@ struct Shown<'a> {
     ambiguous: bool,
 }
 
-fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Shown<'a>> {
+fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<MaskableResult<'a>> {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut shown = Vec::new();
     // What answers no call goes out in no context.
@@ -92,7 +92,7 @@ fn shown_results<'a>(view: &'a [ViewItem], path: &'a [EntryMeta]) -> Vec<Shown<'
                 continue;
             }
             let earlier = earlier.get(call_id);
-            shown.push(Shown {
+            shown.push(MaskableResult {
                 entry_id: head.id,
                 call_id,
                 name: names.get(call_id).copied(),

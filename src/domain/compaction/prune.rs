@@ -44,9 +44,9 @@ pub struct Pruner {
     max_chars: u32,
     estimator: Estimator,
     results: usize,
-    candidates: Vec<Candidate>,
+    candidates: Vec<PrunableResult>,
     /// Place and call of the newest result with this text.
-    newest: HashMap<Digest, (usize, String)>,
+    newest: HashMap<ResultDigest, (usize, String)>,
     arguments: Vec<Elision>,
     min_gain: u32,
     largest: Option<Largest>,
@@ -61,13 +61,13 @@ pub struct Largest {
     pub text: String,
 }
 
-type Digest = [u8; 32];
+type ResultDigest = [u8; 32];
 
 /// A result that may be shown shorter.
 #[derive(Debug)]
-struct Candidate {
+struct PrunableResult {
     place: usize,
-    digest: Digest,
+    digest: ResultDigest,
     entry_id: Uuid,
     call_id: String,
     tokens: u32,
@@ -109,7 +109,7 @@ impl Pruner {
             let (call_id, text) = (item.call_id.to_owned(), item.text.to_owned());
             self.largest = Some(Largest { entry_id: item.entry_id, call_id, tokens: item.tokens, text });
         }
-        self.candidates.push(Candidate {
+        self.candidates.push(PrunableResult {
             place,
             digest,
             entry_id: item.entry_id,
@@ -199,7 +199,7 @@ pub fn widened(largest: &Largest, goal: u64, estimator: Estimator) -> Option<Eli
     None
 }
 
-fn duplicate(candidate: &Candidate, same_as: &str, estimator: Estimator) -> Option<Elision> {
+fn duplicate(candidate: &PrunableResult, same_as: &str, estimator: Estimator) -> Option<Elision> {
     let shown = placeholder::duplicate(&candidate.call_id, same_as, candidate.tokens);
     let tokens_after = elision::result_tokens(estimator, &candidate.call_id, &shown);
     (tokens_after < candidate.tokens).then(|| Elision {

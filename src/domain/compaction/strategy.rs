@@ -23,8 +23,8 @@ use crate::domain::model::strategy::Strategy;
 use units::Units;
 
 pub use crate::domain::model::strategy::counts;
-pub use choice::{Choice, Item};
-pub use room::{Room, aim, is_narrow, most_replaced, reserved};
+pub use choice::{Choice, ShownMessage};
+pub use room::{RoomForKept, aim, is_narrow, most_replaced, reserved};
 
 /// The plan of a counting strategy: `history` is left out, `anchors` and `kept` stay. Where the target can't be reached,
 /// the plan keeps what has to stay and `tokens_kept` says how much that is.
@@ -50,7 +50,7 @@ pub fn select(strategy: Strategy, choice: &Choice<'_>) -> Result<Plan, Reason> {
 
 /// Where the newest `messages` of a view begin, calls and results kept whole: an index into the items. Instructions are
 /// not counted.
-pub fn tail_start(path: &[EntryMeta], items: &[Item], messages: u32) -> usize {
+pub fn tail_start(path: &[EntryMeta], items: &[ShownMessage], messages: u32) -> usize {
     Units::of(path, items, &BTreeSet::new()).tail_start(messages)
 }
 
@@ -59,7 +59,7 @@ fn plan(choice: &Choice<'_>, units: &Units, stays: &[bool]) -> Result<Plan, Reas
     let boundary_start = choice.newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1));
     let stays = units.by_item(stays);
     // Entries before the boundary are not next to each other on the path: they can only be anchors.
-    let in_tail = |(item, stays): &(&Item, bool)| *stays && item.index >= boundary_start;
+    let in_tail = |(item, stays): &(&ShownMessage, bool)| *stays && item.index >= boundary_start;
     let marked = || choice.items.iter().zip(stays.iter().copied());
     let tail = marked().rev().take_while(in_tail).count();
     let (mut history, mut anchors, mut kept) = (Vec::new(), Vec::new(), Vec::new());

@@ -11,14 +11,14 @@ mod synthetic;
 
 use std::collections::HashSet;
 
-use self::matching::Outcome;
-use self::step::Step;
+use self::matching::MatchOutcome;
+use self::step::ViewStep;
 use crate::domain::context::view::ViewItem;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 
-pub use source::Source;
+pub use source::StoredSource;
 pub use synthetic::SYNTHETIC_RESULT;
 
 /// Turns a view into pieces that [`crate::domain::format::write`] can write as they are.
@@ -30,12 +30,12 @@ pub use synthetic::SYNTHETIC_RESULT;
 pub fn pieces<'a>(
     view: &[ViewItem],
     path: &[EntryMeta],
-    sources: impl Fn(usize) -> Source<'a>,
+    sources: impl Fn(usize) -> StoredSource<'a>,
     summary_text: impl Fn(usize) -> String,
     target: Format,
     notes: &mut Vec<Note>,
 ) -> Vec<Piece<'a>> {
-    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let steps: Vec<ViewStep<'_>> = view.iter().filter_map(|item| ViewStep::of(item, path)).collect();
     let matching = matching::Matching::of(&steps, target == Format::Anthropic);
     emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
 }
@@ -43,10 +43,10 @@ pub fn pieces<'a>(
 /// The results of a view that answer none of its calls, as index into `path` and place among the entry's results: they
 /// go out in no context.
 pub fn unanswered(view: &[ViewItem], path: &[EntryMeta]) -> HashSet<(usize, usize)> {
-    let steps: Vec<Step<'_>> = view.iter().filter_map(|item| Step::of(item, path)).collect();
+    let steps: Vec<ViewStep<'_>> = view.iter().filter_map(|item| ViewStep::of(item, path)).collect();
     let matching = matching::Matching::of(&steps, false);
-    let dropped = |outcome: &Outcome| matches!(outcome, Outcome::Orphan | Outcome::Duplicate);
-    let of_step = |(at, step): (usize, &Step<'_>)| {
+    let dropped = |outcome: &MatchOutcome| matches!(outcome, MatchOutcome::Orphan | MatchOutcome::Duplicate);
+    let of_step = |(at, step): (usize, &ViewStep<'_>)| {
         let slots = matching.outcomes_of(at).iter().enumerate().filter(|(_, outcome)| dropped(outcome));
         slots.map(|(slot, _)| (step.index, slot)).collect::<Vec<_>>()
     };

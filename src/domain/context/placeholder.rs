@@ -65,7 +65,7 @@ pub fn is_placeholder(text: &str) -> bool {
 
 /// A stored result, as far as texts in its place tell of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Original<'o> {
+pub struct ReplacedResult<'o> {
     pub call_id: &'o str,
     pub text: &'o str,
     /// Its size in tokens, as it was given at one time or another.
@@ -74,7 +74,7 @@ pub struct Original<'o> {
 
 /// Whether a text is one that this service shows in place of this result: its call, its size and what is left of its
 /// words all have to be right. A tool may say anything that looks like it.
-pub fn stands_for(text: &str, original: Original<'_>) -> bool {
+pub fn stands_for(text: &str, original: ReplacedResult<'_>) -> bool {
     let text = text.trim();
     let sized = |number: &str| number.parse().is_ok_and(|size| original.sizes.contains(&size));
     if let Some((call_id, size)) = parts(text, MASKED, "; original_tokens=") {
@@ -91,7 +91,7 @@ pub fn stands_for(text: &str, original: Original<'_>) -> bool {
 }
 
 /// Whether a text is head and tail of the original, white space at the ends of lines aside.
-fn is_cut_from(text: &str, original: Original<'_>) -> bool {
+fn is_cut_from(text: &str, original: ReplacedResult<'_>) -> bool {
     let mut whole = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -9,13 +9,13 @@ use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
 use crate::shared;
 
-pub struct Session {
+pub struct CorpusSession {
     pub name: String,
     pub items: Vec<Value>,
 }
 
 /// The sessions of one corpus format.
-pub fn sessions(format: &str) -> Vec<Session> {
+pub fn sessions(format: &str) -> Vec<CorpusSession> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(shared::path("corpus")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -26,7 +26,7 @@ pub fn sessions(format: &str) -> Vec<Session> {
             let mut session: Value = serde_json::from_str(&line.unwrap()).unwrap();
             if session["format"] == format {
                 let Value::Array(items) = session["messages"].take() else { panic!("{name} without messages") };
-                found.push(Session { name: format!("{name} {}", session["session_id"]), items });
+                found.push(CorpusSession { name: format!("{name} {}", session["session_id"]), items });
             }
         }
     }
@@ -38,7 +38,7 @@ pub type Readings<'s> = Vec<(&'s Value, Item)>;
 
 /// Reads every item; returns the messages that could be read beside their items, and the refusals.
 pub fn read_all(
-    session: &Session,
+    session: &CorpusSession,
     read: fn(&Value) -> Result<Item, ItemError>,
 ) -> (Readings<'_>, Vec<(&str, ItemError)>) {
     let (mut items, mut refused) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::write::{Fault, Note};
+use super::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Media, Opaque, ToolCall, ToolResult};
 
@@ -27,7 +27,7 @@ impl<'n> Notes<'n> {
         self.list.push(Note::new(code, self.entry, detail));
     }
 
-    pub fn add_fault(&mut self, code: &'static str, fault: Fault, detail: impl Into<String>) {
+    pub fn add_fault(&mut self, code: &'static str, fault: ItemFault, detail: impl Into<String>) {
         self.list.push(Note::new(code, self.entry, detail).of(fault));
     }
 }

@@ -30,12 +30,12 @@ pub struct Note {
     pub detail: String,
     /// What was wrong, where the code alone leaves that open.
     #[serde(skip)]
-    pub fault: Option<Fault>,
+    pub fault: Option<ItemFault>,
 }
 
 /// Faults of an item that are mended in the same way, and so told under one code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ItemFault {
     /// The provider takes no such id of a call.
     IdRefused,
     /// An earlier call has the id.
@@ -49,7 +49,7 @@ impl Note {
         Note { code, entry, detail: detail.into(), fault: None }
     }
 
-    pub fn of(self, fault: Fault) -> Note {
+    pub fn of(self, fault: ItemFault) -> Note {
         Note { fault: Some(fault), ..self }
     }
 }

@@ -11,11 +11,11 @@ use crate::domain::model::json;
 
 /// The ids that items had so far.
 #[derive(Default)]
-pub struct Ids(HashSet<String>);
+pub struct ItemIds(HashSet<String>);
 
 /// Reports what is wrong with an item, and puts right what the writer of contexts would let pass. False: the item
 /// has to go.
-pub fn mend(value: &mut Value, ids: &mut Ids, report: &mut Report) -> bool {
+pub fn mend(value: &mut Value, ids: &mut ItemIds, report: &mut Report) -> bool {
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
     // The output of a local shell call names its call by `id`.
     let own_id = value.get("id").and_then(Value::as_str).filter(|_| kind != "local_shell_call_output");

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::doc::Doc;
 use super::report::Report;
-use crate::domain::context::pairing::{self, Source};
+use crate::domain::context::pairing::{self, StoredSource};
 use crate::domain::context::view::ViewItem;
 use crate::domain::format;
-use crate::domain::format::write::{Fault, Note};
+use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
@@ -21,7 +21,8 @@ pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> V
     let heads = heads(format, items);
     let view: Vec<ViewItem> = (0..heads.len()).map(|index| ViewItem::Entry { index, elisions: Vec::new() }).collect();
     let mut notes = Vec::new();
-    let source = |index: usize| Source { format, item: items.get(index).map_or("", |(_, doc)| doc.text.as_str()) };
+    let source =
+        |index: usize| StoredSource { format, item: items.get(index).map_or("", |(_, doc)| doc.text.as_str()) };
     let pieces = pairing::pieces(&view, &heads, source, |_| String::new(), format, &mut notes);
     let written = format::write(format, &pieces, &mut notes);
     name(&notes, items, report);
@@ -73,9 +74,9 @@ fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
 /// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
 pub(super) fn code(note: &Note) -> Option<&'static str> {
     Some(match note.code {
-        "call_id_renamed" if note.fault == Some(Fault::IdRefused) => "invalid_call_id",
+        "call_id_renamed" if note.fault == Some(ItemFault::IdRefused) => "invalid_call_id",
         "call_id_renamed" => "duplicate_call_id",
-        "thinking_dropped" if note.fault == Some(Fault::EndsWithThinking) => "ends_with_thinking",
+        "thinking_dropped" if note.fault == Some(ItemFault::EndsWithThinking) => "ends_with_thinking",
         "thinking_dropped" => "unsigned_thinking",
         "item_repaired" | "error_flag_dropped" | "parent_changed" => return None,
         "orphan_result_dropped" => "orphan_result",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Change, Lint, Op, lint};
 use crate::domain::format::corpus;
-use crate::domain::format::write::{Fault, Note};
+use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
 
 fn linted(format: Format, items: &[Value]) -> Lint {
@@ -162,12 +162,12 @@ fn ids_that_the_provider_takes_no_call_by_are_invalid() {
 fn a_code_follows_the_fault_and_not_the_words() {
     let sentences = ["a is sent as b", "an answer can't end with thinking", "an earlier call has the same id", ""];
     for sentence in sentences {
-        let code = |code: &'static str, fault: Option<Fault>| {
+        let code = |code: &'static str, fault: Option<ItemFault>| {
             super::rewrite::code(&Note { fault, ..Note::new(code, Some(0), sentence) }).unwrap()
         };
-        assert_eq!(code("call_id_renamed", Some(Fault::IdRefused)), "invalid_call_id", "{sentence}");
-        assert_eq!(code("call_id_renamed", Some(Fault::IdTaken)), "duplicate_call_id", "{sentence}");
-        assert_eq!(code("thinking_dropped", Some(Fault::EndsWithThinking)), "ends_with_thinking", "{sentence}");
+        assert_eq!(code("call_id_renamed", Some(ItemFault::IdRefused)), "invalid_call_id", "{sentence}");
+        assert_eq!(code("call_id_renamed", Some(ItemFault::IdTaken)), "duplicate_call_id", "{sentence}");
+        assert_eq!(code("thinking_dropped", Some(ItemFault::EndsWithThinking)), "ends_with_thinking", "{sentence}");
         assert_eq!(code("thinking_dropped", None), "unsigned_thinking", "{sentence}");
     }
 }

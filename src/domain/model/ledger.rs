@@ -29,7 +29,7 @@ pub struct LedgerLine {
     /// The other arguments.
     #[serde(default)]
     pub rest: String,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// First words of the result.
     #[serde(default)]
     pub says: String,
@@ -40,7 +40,7 @@ pub struct LedgerLine {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CallOutcome {
     Ok,
     Error,
     NoResult,

@@ -24,7 +24,7 @@ pub fn text_of(kind: EntryType, item: &str) -> String {
         let summary = serde_json::from_str::<Summary>(&item).ok().and_then(|found| found.summary);
         return summary.unwrap_or_default();
     }
-    if walk(&item, &mut text, Place::Message).is_err() {
+    if walk(&item, &mut text, ValuePlace::Message).is_err() {
         return item.into_owned();
     }
     text
@@ -37,7 +37,7 @@ struct Summary {
 
 /// Where in an item a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValuePlace {
     /// Where keys are the format's own.
     Message,
     /// Of a key that holds a word of the format: a string here is none of the text.
@@ -48,22 +48,22 @@ enum Place {
     Inside,
 }
 
-impl Place {
-    fn under(self, key: &str) -> Place {
-        if self != Place::Message && self != Place::Word {
-            return Place::Inside;
+impl ValuePlace {
+    fn under(self, key: &str) -> ValuePlace {
+        if self != ValuePlace::Message && self != ValuePlace::Word {
+            return ValuePlace::Inside;
         }
         match key {
             "type" | "role" | "signature" | "thinkingSignature" | "thoughtSignature" | "textSignature" | "parentId"
             | "encrypted_content" | "media_type" | "mimeType" | "stop_reason" | "stopReason" | "finish_reason"
-            | "timestamp" | "usage" | "cache_control" => Place::Word,
-            "arguments" | "input" => Place::Arguments,
-            _ => Place::Message,
+            | "timestamp" | "usage" | "cache_control" => ValuePlace::Word,
+            "arguments" | "input" => ValuePlace::Arguments,
+            _ => ValuePlace::Message,
         }
     }
 }
 
-fn walk(json: &str, text: &mut String, place: Place) -> serde_json::Result<()> {
+fn walk(json: &str, text: &mut String, place: ValuePlace) -> serde_json::Result<()> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     Walk { text, place }.deserialize(&mut deserializer)?;
     deserializer.end()
@@ -71,17 +71,17 @@ fn walk(json: &str, text: &mut String, place: Place) -> serde_json::Result<()> {
 
 struct Walk<'t> {
     text: &'t mut String,
-    place: Place,
+    place: ValuePlace,
 }
 
 impl Walk<'_> {
     fn take(&mut self, said: &str) {
-        if self.place == Place::Word || is_base64(said) {
+        if self.place == ValuePlace::Word || is_base64(said) {
             return;
         }
-        if self.place == Place::Arguments && said.starts_with(['{', '[']) {
+        if self.place == ValuePlace::Arguments && said.starts_with(['{', '[']) {
             let before = self.text.len();
-            if walk(said, self.text, Place::Inside).is_ok() {
+            if walk(said, self.text, ValuePlace::Inside).is_ok() {
                 return;
             }
             self.text.truncate(before);
@@ -94,7 +94,7 @@ impl Walk<'_> {
 impl Walk<'_> {
     /// Numbers are text only where a tool was given them.
     fn take_number<E>(&mut self, number: impl fmt::Display) -> Result<(), E> {
-        if matches!(self.place, Place::Inside | Place::Arguments) {
+        if matches!(self.place, ValuePlace::Inside | ValuePlace::Arguments) {
             self.take(&number.to_string());
         }
         Ok(())
@@ -149,7 +149,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while let Some(place) = fields.next_key_seed(Key(self.place))? {
             match place {
-                Place::Word => fields.next_value::<IgnoredAny>().map(|_| ())?,
+                ValuePlace::Word => fields.next_value::<IgnoredAny>().map(|_| ())?,
                 place => fields.next_value_seed(Walk { text: self.text, place })?,
             }
         }
@@ -158,27 +158,27 @@ impl<'de> Visitor<'de> for Walk<'_> {
 }
 
 /// A key, as the place of what stands under it.
-struct Key(Place);
+struct Key(ValuePlace);
 
 impl<'de> DeserializeSeed<'de> for Key {
-    type Value = Place;
+    type Value = ValuePlace;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Place, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ValuePlace, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Key {
-    type Value = Place;
+    type Value = ValuePlace;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a key")
     }
 
-    fn visit_str<E: Error>(self, key: &str) -> Result<Place, E> {
+    fn visit_str<E: Error>(self, key: &str) -> Result<ValuePlace, E> {
         Ok(match (key, self.0) {
-            (NUMBER, Place::Inside | Place::Arguments) => Place::Inside,
-            (NUMBER, _) => Place::Word,
+            (NUMBER, ValuePlace::Inside | ValuePlace::Arguments) => ValuePlace::Inside,
+            (NUMBER, _) => ValuePlace::Word,
             _ => self.0.under(key),
         })
     }

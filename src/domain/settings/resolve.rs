@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::value::{self, Read};
+use super::value::{self, ReadValue};
 use super::{Preset, Settings, presets};
 use crate::domain::settings::models;
 
@@ -103,7 +103,7 @@ fn apply_layer<'a>(
 }
 
 /// An unknown name is refused even when its value is `null`. No setting but the unknown one refuses `null` for its name.
-fn known(settings: &Settings, name: &str) -> Read<()> {
+fn known(settings: &Settings, name: &str) -> ReadValue<()> {
     match apply(&mut settings.clone(), name, &Value::Null) {
         Err(refusal) if refusal.detail == UNKNOWN => Err(refusal),
         _ => Ok(()),
@@ -112,7 +112,7 @@ fn known(settings: &Settings, name: &str) -> Read<()> {
 
 const UNKNOWN: &str = "is not a setting";
 
-fn apply(settings: &mut Settings, name: &str, v: &Value) -> Read<()> {
+fn apply(settings: &mut Settings, name: &str, v: &Value) -> ReadValue<()> {
     let s = settings;
     match name {
         "preset" => s.preset = value::word(v)?,

@@ -16,38 +16,38 @@ const LIST_MAX: usize = 1000;
 
 /// Why a value is refused; `below` is the JSON pointer inside the value.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ValueRefusal {
     pub below: String,
     pub detail: String,
 }
 
-impl Refusal {
+impl ValueRefusal {
     fn below(self, step: &str) -> Self {
         let step = step.replace('~', "~0").replace('/', "~1");
         Self { below: format!("/{step}{}", self.below), ..self }
     }
 }
 
-impl<T: Into<String>> From<T> for Refusal {
+impl<T: Into<String>> From<T> for ValueRefusal {
     fn from(detail: T) -> Self {
         Self { below: String::new(), detail: detail.into() }
     }
 }
 
-pub(super) type Read<T> = Result<T, Refusal>;
+pub(super) type ReadValue<T> = Result<T, ValueRefusal>;
 
-pub(super) fn boolean(value: &Value) -> Read<bool> {
+pub(super) fn boolean(value: &Value) -> ReadValue<bool> {
     value.as_bool().ok_or_else(|| "must be true or false".into())
 }
 
-pub(super) fn integer(value: &Value, range: RangeInclusive<u32>) -> Read<u32> {
+pub(super) fn integer(value: &Value, range: RangeInclusive<u32>) -> ReadValue<u32> {
     let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
     number
         .filter(|number| range.contains(number))
         .ok_or_else(|| format!("must be an integer from {} to {}", range.start(), range.end()).into())
 }
 
-pub(super) fn number(value: &Value, range: RangeInclusive<f64>) -> Read<f64> {
+pub(super) fn number(value: &Value, range: RangeInclusive<f64>) -> ReadValue<f64> {
     value
         .as_f64()
         .filter(|number| range.contains(number))
@@ -55,13 +55,13 @@ pub(super) fn number(value: &Value, range: RangeInclusive<f64>) -> Read<f64> {
 }
 
 /// One of an enum's words.
-pub(super) fn word<T: for<'de> Deserialize<'de>>(value: &Value) -> Read<T> {
+pub(super) fn word<T: for<'de> Deserialize<'de>>(value: &Value) -> ReadValue<T> {
     let text: &str = value.as_str().ok_or("must be a string")?;
     let word: StrDeserializer<Error> = text.into_deserializer();
     T::deserialize(word).map_err(|error| error.to_string().into())
 }
 
-pub(super) fn text(value: &Value) -> Read<String> {
+pub(super) fn text(value: &Value) -> ReadValue<String> {
     let text = value.as_str().ok_or("must be a string")?;
     if text.chars().nth(TEXT_MAX_CHARS).is_some() {
         return Err(format!("must have at most {TEXT_MAX_CHARS} characters").into());
@@ -70,16 +70,16 @@ pub(super) fn text(value: &Value) -> Read<String> {
 }
 
 /// A text that must say something; for names.
-pub(super) fn name(value: &Value) -> Read<String> {
+pub(super) fn name(value: &Value) -> ReadValue<String> {
     let name = text(value)?;
     if name.trim().is_empty() { Err("must not be empty".into()) } else { Ok(name) }
 }
 
-pub(super) fn optional<T>(value: &Value, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
+pub(super) fn optional<T>(value: &Value, read: impl FnOnce(&Value) -> ReadValue<T>) -> ReadValue<Option<T>> {
     if value.is_null() { Ok(None) } else { read(value).map(Some) }
 }
 
-pub(super) fn list<T>(value: &Value, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
+pub(super) fn list<T>(value: &Value, read: impl Fn(&Value) -> ReadValue<T>) -> ReadValue<Vec<T>> {
     let items = value.as_array().ok_or("must be a list")?;
     if items.len() > LIST_MAX {
         return Err(format!("must have at most {LIST_MAX} items").into());
@@ -88,11 +88,11 @@ pub(super) fn list<T>(value: &Value, read: impl Fn(&Value) -> Read<T>) -> Read<V
     indexed.map(|(index, item)| read(item).map_err(|refusal| refusal.below(&index.to_string()))).collect()
 }
 
-pub(super) fn uuid(value: &Value) -> Read<Uuid> {
+pub(super) fn uuid(value: &Value) -> ReadValue<Uuid> {
     value.as_str().and_then(|text| text.parse().ok()).ok_or_else(|| "must be a UUID".into())
 }
 
-pub(super) fn file_tools(value: &Value) -> Read<BTreeMap<String, FileTool>> {
+pub(super) fn file_tools(value: &Value) -> ReadValue<BTreeMap<String, FileTool>> {
     let tools = value.as_object().ok_or("must be an object of tool names")?;
     if tools.len() > LIST_MAX {
         return Err(format!("must have at most {LIST_MAX} tools").into());
@@ -104,12 +104,12 @@ pub(super) fn file_tools(value: &Value) -> Read<BTreeMap<String, FileTool>> {
     tools.iter().map(read).collect()
 }
 
-fn file_tool(value: &Value) -> Read<FileTool> {
+fn file_tool(value: &Value) -> ReadValue<FileTool> {
     let fields = value.as_object().ok_or("must be an object with `kind` and `path`")?;
     if let Some(unknown) = fields.keys().find(|key| *key != "kind" && *key != "path") {
-        return Err(Refusal::from("is not known; `kind` and `path` are").below(unknown));
+        return Err(ValueRefusal::from("is not known; `kind` and `path` are").below(unknown));
     }
-    let field = |key: &str| fields.get(key).ok_or_else(|| Refusal::from("is missing").below(key));
+    let field = |key: &str| fields.get(key).ok_or_else(|| ValueRefusal::from("is missing").below(key));
     let kind: FileKind = word(field("kind")?).map_err(|refusal| refusal.below("kind"))?;
     let path = name(field("path")?).map_err(|refusal| refusal.below("path"))?;
     Ok(FileTool { kind, path })

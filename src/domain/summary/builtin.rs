@@ -35,7 +35,7 @@ pub fn summarise(task: &SummaryTask) -> String {
     let budget = (task.max_output_tokens as usize).saturating_mul(4);
     let focus = super::focus::block(task, task.max_output_tokens / FOCUS_SHARE);
     let focus = focus.map(|block| format!("\n\n{block}")).unwrap_or_default();
-    let room = Room {
+    let room = SummaryRoom {
         quarters: budget.saturating_sub(quarters(&focus)),
         words: if task.template == Template::Prose { PROSE_WORDS } else { usize::MAX },
     };
@@ -58,15 +58,15 @@ pub fn summarise(task: &SummaryTask) -> String {
 }
 
 /// Room in quarter tokens and in words.
-struct Room {
+struct SummaryRoom {
     quarters: usize,
     words: usize,
 }
 
-impl Room {
+impl SummaryRoom {
     /// What a text leaves; `None` where it takes more than there is.
-    fn beside(&self, text: &str) -> Option<Room> {
-        Some(Room {
+    fn beside(&self, text: &str) -> Option<SummaryRoom> {
+        Some(SummaryRoom {
             quarters: self.quarters.checked_sub(quarters(text))?,
             words: self.words.checked_sub(text.split_whitespace().count())?,
         })
@@ -89,7 +89,7 @@ impl References {
     }
 
     /// The facts with the first of both lists that have room.
-    fn put_into(&self, facts: &Facts, left: &Room) -> Facts {
+    fn put_into(&self, facts: &Facts, left: &SummaryRoom) -> Facts {
         let mut facts = facts.clone();
         // The lines' labels, the first of each sort.
         let mut room = left.quarters.saturating_sub(40);

@@ -18,7 +18,7 @@ const PER_MESSAGE: u32 = 8;
 
 /// What one call of a summariser may take of its window, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChunkLimits {
     /// The prompt of a whole task.
     pub whole: u32,
     /// The prompt of a part; more than `whole` where parts are answered shorter.
@@ -30,7 +30,7 @@ pub struct Limits {
 /// Tasks that fit the limits, prompt included, and together cover the whole span in order. One task comes back as
 /// it is where it fits. The previous summary is left for [`fold`], unless nothing had to be split. `None`: the
 /// prompt alone leaves no room for a transcript.
-pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
+pub fn split(task: &SummaryTask, limits: ChunkLimits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
     if input_tokens(task, estimator) <= limits.whole {
         return Some(vec![task.clone()]);
     }
@@ -53,7 +53,7 @@ pub fn split(task: &SummaryTask, limits: Limits, estimator: Estimator) -> Option
 }
 
 /// As [`split`], of a text that is shown in place of the messages.
-fn split_shown(task: &SummaryTask, text: &str, limits: Limits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
+fn split_shown(task: &SummaryTask, text: &str, limits: ChunkLimits, estimator: Estimator) -> Option<Vec<SummaryTask>> {
     let max_output_tokens = task.max_output_tokens.min(limits.part_output).max(1);
     let part = |text: &str| SummaryTask {
         previous: None,
@@ -68,7 +68,7 @@ fn split_shown(task: &SummaryTask, text: &str, limits: Limits, estimator: Estima
 }
 
 /// A previous summary that would take more than half of a prompt goes in with the messages, before all of them.
-pub fn with_room(mut task: SummaryTask, limits: Limits, estimator: Estimator) -> SummaryTask {
+pub fn with_room(mut task: SummaryTask, limits: ChunkLimits, estimator: Estimator) -> SummaryTask {
     if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > limits.whole / 2) {
         let before = format!("Notes on what came before:\n\n{previous}");
         task.shown = task.shown.map(|text| format!("{before}\n\n{text}").into());

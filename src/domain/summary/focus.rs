@@ -45,7 +45,7 @@ fn cost(passage: &str) -> usize {
 
 /// What matches in a task, oldest first.
 fn passages(task: &SummaryTask) -> Vec<String> {
-    let Some(topic) = task.focus_topic.as_deref().and_then(Topic::new) else { return Vec::new() };
+    let Some(topic) = task.focus_topic.as_deref().and_then(FocusTopic::new) else { return Vec::new() };
     let earlier = task.previous.as_deref().into_iter().flat_map(marked);
     earlier.chain(task.messages.iter().flat_map(|message| topic.matching(message))).collect()
 }
@@ -57,16 +57,16 @@ fn marked(text: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A topic matches where it stands as it is, or where all of its words stand in one line.
-struct Topic {
+struct FocusTopic {
     phrase: String,
     words: Vec<String>,
 }
 
-impl Topic {
-    fn new(topic: &str) -> Option<Topic> {
+impl FocusTopic {
+    fn new(topic: &str) -> Option<FocusTopic> {
         let phrase = topic.trim().to_lowercase();
         let words: Vec<String> = words(&phrase).filter(|word| word.chars().count() > 2).collect();
-        (!phrase.is_empty()).then_some(Topic { phrase, words })
+        (!phrase.is_empty()).then_some(FocusTopic { phrase, words })
     }
 
     /// The lines of speech and results that match.

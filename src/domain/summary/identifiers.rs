@@ -69,21 +69,21 @@ struct Uses {
 /// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
 /// and last in front. What people and the model wrote weighs more than what tools printed.
 pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
-    let mut span = Span::default();
+    let mut span = IdentifierSpan::default();
     messages.iter().for_each(|message| span.add(message));
     span.wanted()
 }
 
 /// [`extract_span`] for a span that is read piece by piece.
 #[derive(Debug, Default)]
-pub struct Span {
+pub struct IdentifierSpan {
     messages: usize,
     listener: SpeechClassifier,
     rules: Vec<String>,
     uses: HashMap<String, Uses>,
 }
 
-impl Span {
+impl IdentifierSpan {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
         let speech = self.listener.hear(message);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::domain::model::ledger::{Ledger, LedgerLine, Outcome, Total};
+use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
 use crate::domain::model::message::{Message, ToolCall, ToolResult};
 use crate::domain::summary::text::{brief, clip, first_line, one_line};
 
@@ -136,14 +136,14 @@ impl Ledger {
         }
         if let Some(total) = self.totals.get_mut(place) {
             total.calls += 1;
-            total.errors += u64::from(line.outcome == Outcome::Error);
+            total.errors += u64::from(line.outcome == CallOutcome::Error);
         }
     }
 }
 
 impl LedgerLine {
     fn answer(&mut self, result: &ToolResult) {
-        self.outcome = if result.is_error { Outcome::Error } else { Outcome::Ok };
+        self.outcome = if result.is_error { CallOutcome::Error } else { CallOutcome::Ok };
         self.says = brief(first_line(&result.plain_text()), OUTCOME_CHARS);
     }
 }
@@ -157,7 +157,7 @@ fn line(call: &ToolCall) -> LedgerLine {
         name: clip(&one_line(&call.name), NAME_CHARS),
         target,
         rest,
-        outcome: Outcome::NoResult,
+        outcome: CallOutcome::NoResult,
         says: String::new(),
         read_only,
     }

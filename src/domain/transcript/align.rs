@@ -7,18 +7,18 @@ use std::collections::{HashMap, HashSet};
 use super::calls::is_call;
 use super::fragments::{Digest, Fragment, Placed, Speaker, fragments, is_result, nothing_said};
 use super::own::{is_synthetic, is_wordless};
-use super::{Alignment, Said, Shown, Step};
+use super::{Alignment, ExpectedEntry, Said, ShownBesides};
 use crate::domain::chapter::numbered;
 use crate::domain::model::message::{Message, Role, ToolResult};
-use stored::{Stored, StoredFragment};
+use stored::{StoredFragment, StoredSide};
 
 /// Aligns `posted` with `steps`; `None` among the posted stands for an item of our own, which says nothing new.
 ///
 /// Both sides must agree where an item and a step end; the last such place is where the transcripts part.
-pub fn align(steps: &[Step], posted: &[Option<Said>], shown: &Shown) -> Alignment {
-    let nothing = Shown::default();
+pub fn align(steps: &[ExpectedEntry], posted: &[Option<Said>], shown: &ShownBesides) -> Alignment {
+    let nothing = ShownBesides::default();
     let answered_twice = answered_twice(posted);
-    let stored = Stored::new(steps, &nothing);
+    let stored = StoredSide::new(steps, &nothing);
     let mut aligner = Aligner { stored, shown, ids: HashMap::new(), number: None, answered_twice };
     let said = aligner.stored.boundary().unwrap_or(0);
     let mut best = Alignment { matched: 0, steps: said, stored_blocks: 0, number: None };
@@ -41,8 +41,8 @@ pub fn align(steps: &[Step], posted: &[Option<Said>], shown: &Shown) -> Alignmen
 }
 
 struct Aligner<'a> {
-    stored: Stored<'a>,
-    shown: &'a Shown,
+    stored: StoredSide<'a>,
+    shown: &'a ShownBesides,
     /// Posted call ids that are not the stored ones.
     ids: HashMap<String, &'a str>,
     /// The last number that was passed over.

@@ -18,7 +18,7 @@ pub struct Standing {
 
 /// What contexts of a session show besides what was said.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShownBesides {
     chapters: Vec<Standing>,
     by_text: HashMap<TextKey, Vec<usize>>,
     /// Tasks begin with their number.
@@ -33,14 +33,14 @@ pub struct Quoted<'a> {
     pub chapters: &'a [usize],
 }
 
-impl Shown {
-    pub fn new(chapters: Vec<Standing>, numbered: bool) -> Shown {
+impl ShownBesides {
+    pub fn new(chapters: Vec<Standing>, numbered: bool) -> ShownBesides {
         let mut by_text: HashMap<TextKey, Vec<usize>> = HashMap::new();
         for (place, standing) in chapters.iter().enumerate() {
             let keys: BTreeSet<TextKey> = standing.texts.iter().map(|text| text_key(text)).collect();
             keys.into_iter().for_each(|key| by_text.entry(key).or_default().push(place));
         }
-        Shown { chapters, by_text, numbered }
+        ShownBesides { chapters, by_text, numbered }
     }
 
     /// The chapters whose message this text is, with a number before it or without.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::chapters::{Quoted, Shown};
+use super::chapters::{Quoted, ShownBesides};
 use super::lines::lines;
 use super::media::medium;
 use super::{Said, own, retold};
@@ -44,12 +44,12 @@ pub struct Placed<'a> {
 }
 
 /// What a posted item says.
-pub fn fragments<'a>(said: &'a Said, shown: &'a Shown) -> Vec<Placed<'a>> {
+pub fn fragments<'a>(said: &'a Said, shown: &'a ShownBesides) -> Vec<Placed<'a>> {
     all(said, |_| Vec::new(), shown)
 }
 
 /// What a stored item says, with the words that formats may have for its blocks.
-pub fn stored_fragments<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a>> {
+pub fn stored_fragments<'a>(said: &'a Said, nothing: &'a ShownBesides) -> Vec<Placed<'a>> {
     let mut found = all(said, retold::texts, nothing);
     if let (Said::Message(message), true) = (said, found.iter().all(|placed| placed.optional)) {
         // Formats without a place for any of it may have an empty message: in place of all else.
@@ -59,7 +59,7 @@ pub fn stored_fragments<'a>(said: &'a Said, nothing: &'a Shown) -> Vec<Placed<'a
     found
 }
 
-fn all<'a>(said: &'a Said, retold: fn(&Block) -> Vec<String>, shown: &'a Shown) -> Vec<Placed<'a>> {
+fn all<'a>(said: &'a Said, retold: fn(&Block) -> Vec<String>, shown: &'a ShownBesides) -> Vec<Placed<'a>> {
     let message = match said {
         Said::Message(message) => message,
         Said::Nothing(item) => {

@@ -23,7 +23,7 @@ pub fn is_opening(message: &Message) -> bool {
 
 /// How many blocks lead a user's message that are only attached to it: media of stored results, with a line that says
 /// whose they are.
-pub fn attachments(message: &Message, originals: &impl Originals) -> usize {
+pub fn attachments(message: &Message, originals: &impl StoredCalls) -> usize {
     let mut own = 0;
     while let Some(Block::Text { text, .. }) = message.content.get(own) {
         let Some(id) = text.strip_prefix(ATTACHED).and_then(|rest| rest.strip_suffix(':')) else { break };
@@ -74,7 +74,7 @@ pub fn same_result(posted: &ToolResult, stored: &ToolResult) -> bool {
 /// Whether a posted result is shown in the place of the stored one.
 pub fn stands_for(posted: &ToolResult, stored: &ToolResult, sizes: &[u32]) -> bool {
     let (posted_text, whole) = (posted.plain_text(), stored.plain_text());
-    let original = placeholder::Original { call_id: &stored.tool_call_id, text: &whole, sizes };
+    let original = placeholder::StoredResult { call_id: &stored.tool_call_id, text: &whole, sizes };
     emptied(posted).is_some() || placeholder::stands_for(without_pointer(&posted_text, stored), original)
 }
 
@@ -86,22 +86,22 @@ fn without_pointer<'t>(text: &'t str, stored: &ToolResult) -> &'t str {
 }
 
 /// A stored result, and the sizes in tokens that contexts gave it when they left it out.
-pub struct Original {
+pub struct StoredResult {
     pub result: ToolResult,
     pub sizes: Vec<u32>,
 }
 
 /// The stored calls and results, by id.
-pub trait Originals {
+pub trait StoredCalls {
     fn call(&self, id: &str) -> Option<ToolCall>;
-    fn result(&self, id: &str) -> Option<Original>;
+    fn result(&self, id: &str) -> Option<StoredResult>;
     /// Whether the session holds a call of this id, on whatever branch.
     fn is_known(&self, id: &str) -> bool;
 }
 
 /// The message without made-up results, and with the originals of what is shown shorter. `None`: nothing of this kind
 /// is in it.
-pub fn whole_again(message: &Message, originals: &impl Originals) -> Option<Message> {
+pub fn whole_again(message: &Message, originals: &impl StoredCalls) -> Option<Message> {
     let mut changed = false;
     let mut content = Vec::with_capacity(message.content.len());
     for block in &message.content {
@@ -134,7 +134,7 @@ pub fn whole_again(message: &Message, originals: &impl Originals) -> Option<Mess
 }
 
 /// The posted result with the words that it stands for. One that merely quotes a marker stands for none.
-fn original_of(posted: &ToolResult, originals: &impl Originals) -> Option<ToolResult> {
+fn original_of(posted: &ToolResult, originals: &impl StoredCalls) -> Option<ToolResult> {
     let text = posted.plain_text();
     let id = match emptied(posted) {
         Some(_) => &posted.tool_call_id,

@@ -34,7 +34,7 @@ pub struct Exported<'a> {
 }
 
 /// What must be known of an entry before the first line is written.
-pub struct Known<'a> {
+pub struct ExportedEntry<'a> {
     pub head: &'a EntryMeta,
     pub parent_id: Option<Uuid>,
     pub source_format: Format,
@@ -70,7 +70,7 @@ impl Exporter {
     }
 
     /// Takes in what must be known of an entry. To be called for all of them, parents first, before the first is written.
-    pub fn know(&mut self, entry: &Known<'_>) {
+    pub fn know(&mut self, entry: &ExportedEntry<'_>) {
         if entry.source_format == Format::Pi {
             self.file.ids.reserve(entry.head.id, entry.source_id);
         }

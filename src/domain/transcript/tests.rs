@@ -17,10 +17,10 @@ fn said(format: Format, items: &Value) -> Vec<Said> {
 
 fn aligned(stored: (Format, Value), posted: (Format, Value)) -> (usize, usize, usize) {
     let sizes = || vec![("1".to_owned(), vec![100])];
-    let step = |said| Step { said, is_task: false, sizes: sizes() };
-    let steps: Vec<Step> = said(stored.0, &stored.1).into_iter().map(step).collect();
+    let step = |said| ExpectedEntry { said, is_task: false, sizes: sizes() };
+    let steps: Vec<ExpectedEntry> = said(stored.0, &stored.1).into_iter().map(step).collect();
     let posted: Vec<Option<Said>> = said(posted.0, &posted.1).into_iter().map(Some).collect();
-    let found = align(&steps, &posted, &Shown::default());
+    let found = align(&steps, &posted, &ShownBesides::default());
     (found.matched, found.steps, found.stored_blocks)
 }
 
@@ -159,15 +159,15 @@ fn arguments_shown_by_their_ends_are_the_stored_ones() {
         assert!(elision::arguments::shorten(call, 100, 100));
         call.arguments["n"] = json!(1);
     }
-    let step = |said| Step { said, is_task: false, sizes: Vec::new() };
+    let step = |said| ExpectedEntry { said, is_task: false, sizes: Vec::new() };
     let steps = [step(Said::Message(whole.clone()))];
-    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))], &Shown::default()).matched, 1);
+    assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))], &ShownBesides::default()).matched, 1);
     struct One(Message);
-    impl Originals for One {
+    impl StoredCalls for One {
         fn call(&self, id: &str) -> Option<crate::domain::model::message::ToolCall> {
             self.0.tool_calls().find(|call| call.id == id).cloned()
         }
-        fn result(&self, _: &str) -> Option<Original> {
+        fn result(&self, _: &str) -> Option<StoredResult> {
             None
         }
         fn is_known(&self, _: &str) -> bool {
@@ -179,7 +179,7 @@ fn arguments_shown_by_their_ends_are_the_stored_ones() {
     assert_eq!(whole_again(&whole, &One(whole.clone())), None);
     let other = said(Anthropic, &json!([call(&format!("{script}."))]));
     assert_eq!(
-        align(&[step(other[0].clone())], &[Some(Said::Message(shown))], &Shown::default()).matched,
+        align(&[step(other[0].clone())], &[Some(Said::Message(shown))], &ShownBesides::default()).matched,
         0,
         "another text"
     );
@@ -190,11 +190,11 @@ fn a_result_that_quotes_a_marker_stays_as_it_is() {
     let quoting = json!([{"role": "tool", "tool_call_id": "new", "content": placeholder::marker("old", 40)}]);
     let Said::Message(message) = said(Chat, &quoting).remove(0) else { panic!("a message") };
     struct Any;
-    impl Originals for Any {
+    impl StoredCalls for Any {
         fn call(&self, _: &str) -> Option<crate::domain::model::message::ToolCall> {
             None
         }
-        fn result(&self, id: &str) -> Option<Original> {
+        fn result(&self, id: &str) -> Option<StoredResult> {
             panic!("{id} is asked for")
         }
         fn is_known(&self, id: &str) -> bool {
@@ -242,13 +242,15 @@ fn what_providers_ran_themselves_is_known_again() {
 /// Steps of tasks and answers, and what a context of them may show.
 fn numbered(stored: &Value, chapters: &[(&str, Vec<std::ops::Range<usize>>)], posted: &Value) -> (usize, usize) {
     let is_task = |said: &Said| matches!(said, Said::Message(message) if message.role == Role::User);
-    let steps: Vec<Step> =
-        said(Chat, stored).into_iter().map(|said| Step { is_task: is_task(&said), said, sizes: Vec::new() }).collect();
+    let steps: Vec<ExpectedEntry> = said(Chat, stored)
+        .into_iter()
+        .map(|said| ExpectedEntry { is_task: is_task(&said), said, sizes: Vec::new() })
+        .collect();
     let standing = |(text, hides): &(&str, Vec<std::ops::Range<usize>>)| Standing {
         texts: vec![text.to_string()],
         hides: hides.clone(),
     };
-    let shown = Shown::new(chapters.iter().map(standing).collect(), true);
+    let shown = ShownBesides::new(chapters.iter().map(standing).collect(), true);
     let posted: Vec<Option<Said>> = said(Chat, posted).into_iter().map(Some).collect();
     let found = align(&steps, &posted, &shown);
     (found.matched, found.steps)

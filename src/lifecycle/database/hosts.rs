@@ -7,7 +7,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::url::{Host, Wanted};
+use super::url::{Host, TargetSessionAttrs};
 
 /// For a server to take a connection in.
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
@@ -18,7 +18,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Hosts {
     all: Arc<[Host]>,
-    wanted: Wanted,
+    wanted: TargetSessionAttrs,
     /// Connections from before are of a server that is not to be used any more.
     moved: Arc<Mutex<Instant>>,
 }
@@ -43,13 +43,13 @@ pub struct NoHost {
 }
 
 impl Hosts {
-    pub fn new(all: Vec<Host>, wanted: Wanted) -> Hosts {
+    pub fn new(all: Vec<Host>, wanted: TargetSessionAttrs) -> Hosts {
         Hosts { all: all.into(), wanted, moved: Arc::new(Mutex::new(Instant::now())) }
     }
 
     /// The embedded server alone.
     pub fn of(options: PgConnectOptions) -> Hosts {
-        Hosts::new(vec![Host { options, name: "the embedded server".to_owned() }], Wanted::Any)
+        Hosts::new(vec![Host { options, name: "the embedded server".to_owned() }], TargetSessionAttrs::Any)
     }
 
     /// Connects to the first server that can be written to; to one that can't where that is all there is and nothing
@@ -67,7 +67,7 @@ impl Hosts {
                 Ok(Ok(picked)) => {
                     causes.push(format!("{}: it can only be read", host.name));
                     may_pass = true;
-                    if self.wanted == Wanted::Any {
+                    if self.wanted == TargetSessionAttrs::Any {
                         readable.get_or_insert(picked);
                     }
                 }

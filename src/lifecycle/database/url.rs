@@ -10,7 +10,7 @@ const PORTS: &str = "port";
 
 /// What a server must be to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum TargetSessionAttrs {
     /// One that can be written to goes before one that can't.
     Any,
     /// Only one that can be written to.
@@ -28,7 +28,7 @@ pub struct Host {
 ///
 /// # Errors
 /// Whatever is wrong with the URL, without the URL: it may hold a password.
-pub fn parse(url: &str) -> anyhow::Result<(Vec<Host>, Wanted)> {
+pub fn parse(url: &str) -> anyhow::Result<(Vec<Host>, TargetSessionAttrs)> {
     let form = "it must look like postgres://user:password@host:5432/database";
     let (scheme, rest) = url.split_once("://").with_context(|| format!("it is no URL; {form}"))?;
     if !["postgres", "postgresql"].contains(&scheme) {
@@ -88,10 +88,10 @@ fn encoded_host(host: &str) -> String {
     if host.contains(':') && !host.starts_with(['/', '[']) { format!("[{host}]") } else { host.replace('/', "%2F") }
 }
 
-fn wanted(attributes: Option<&str>) -> anyhow::Result<Wanted> {
+fn wanted(attributes: Option<&str>) -> anyhow::Result<TargetSessionAttrs> {
     match attributes {
-        None | Some("any") => Ok(Wanted::Any),
-        Some("read-write" | "primary") => Ok(Wanted::Writable),
+        None | Some("any") => Ok(TargetSessionAttrs::Any),
+        Some("read-write" | "primary") => Ok(TargetSessionAttrs::Writable),
         Some(other) => bail!("{WHICH} is `{other}`; contextd writes, so it takes read-write, primary or any"),
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     fn several_hosts_are_read_as_libpq_reads_them() {
         let url = "postgresql://u:p%40ss@one:5433,two,[::1]:5434/db?target_session_attrs=read-write&application_name=x";
         let (hosts, wanted) = parse(url).unwrap();
-        assert_eq!(wanted, Wanted::Writable);
+        assert_eq!(wanted, TargetSessionAttrs::Writable);
         assert_eq!(names(url), ["one, port 5433", "two, port 5432", "[::1], port 5434"]);
         for host in hosts {
             assert_eq!((host.options.get_username(), host.options.get_database()), ("u", Some("db")));

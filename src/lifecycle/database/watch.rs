@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hosts::{Hosts, NoHost, Picked, is_writable};
-use crate::service::core::health::Health;
+use crate::service::core::health::DatabaseHealth;
 use crate::service::core::state::Service;
-use crate::store::fault::{Fault, fault};
+use crate::store::fault::{DatabaseFault, fault};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Between two looks for room, as long as there was some.
@@ -54,7 +54,7 @@ impl Watch {
                 None => eyes.connection = None,
             }
             if answered.elapsed() >= self.silence {
-                self.service.set_health(Health::Silent);
+                self.service.set_health(DatabaseHealth::Silent);
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -64,7 +64,7 @@ impl Watch {
     }
 
     /// `None`: it said nothing.
-    async fn look_in_time(&self, eyes: &mut Eyes) -> Option<Health> {
+    async fn look_in_time(&self, eyes: &mut Eyes) -> Option<DatabaseHealth> {
         let within = if eyes.connection.is_some() { LOOK_WITHIN.min(self.silence) } else { self.hosts.pick_within() };
         match timeout(within + GRACE, self.look(eyes)).await {
             Ok(Ok(health)) => Some(health),
@@ -73,24 +73,24 @@ impl Watch {
             Ok(Err(error)) => {
                 eyes.connection = None;
                 tracing::debug!(%error, "the database can't be watched");
-                Some(Health::Away)
+                Some(DatabaseHealth::Away)
             }
             Err(_) => None,
         }
     }
 
-    async fn look(&self, eyes: &mut Eyes) -> anyhow::Result<Health> {
+    async fn look(&self, eyes: &mut Eyes) -> anyhow::Result<DatabaseHealth> {
         if eyes.connection.is_none() {
             let picked = self.hosts.pick().await?;
             self.use_from_now_on(&picked);
             *eyes = Eyes { connection: Some(picked.connection), room_seen: None };
         }
-        let Some(connection) = &mut eyes.connection else { return Ok(Health::Away) };
+        let Some(connection) = &mut eyes.connection else { return Ok(DatabaseHealth::Away) };
         if !is_writable(connection).await? {
             // Perhaps another one has taken its place, if need be under the same name.
             let picked = self.hosts.pick().await?;
             if !picked.is_writable {
-                return Ok(Health::ReadOnly);
+                return Ok(DatabaseHealth::ReadOnly);
             }
             self.use_from_now_on(&picked);
             *connection = picked.connection;
@@ -99,11 +99,11 @@ impl Watch {
         if eyes.room_seen.is_none_or(|seen| seen.elapsed() >= ROOM_EVERY) {
             eyes.room_seen = None;
             if !has_room(connection).await? {
-                return Ok(Health::StorageFull);
+                return Ok(DatabaseHealth::StorageFull);
             }
             eyes.room_seen = Some(Instant::now());
         }
-        Ok(Health::Fine)
+        Ok(DatabaseHealth::Fine)
     }
 
     /// New connections go there; those made before are used no more: under the same name it may be another server too.
@@ -132,7 +132,7 @@ async fn has_room(connection: &mut PgConnection) -> sqlx::Result<bool> {
     .await;
     match tried {
         Ok(()) => transaction.commit().await.map(|()| true),
-        Err(error) if fault(&error) == Some(Fault::StorageFull) => transaction.rollback().await.map(|()| false),
+        Err(error) if fault(&error) == Some(DatabaseFault::StorageFull) => transaction.rollback().await.map(|()| false),
         // Whoever may make no tables of his own finds out when he writes.
         Err(sqlx::Error::Database(_)) => transaction.rollback().await.map(|()| true),
         Err(error) => Err(error),

@@ -14,13 +14,13 @@ use super::times::Times;
 /// Shared by a connection's parts.
 #[derive(Debug)]
 pub struct Activity {
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
     /// Ends the connection.
     pub evicted: CancellationToken,
 }
 
 #[derive(Debug)]
-struct State {
+struct ActivityState {
     phase: Phase,
     /// Since when the client has not taken what there is to write.
     stuck: Option<Instant>,
@@ -39,10 +39,10 @@ enum Phase {
 impl Activity {
     pub fn new() -> Activity {
         let phase = Phase::Idle { since: Instant::now(), is_new: true };
-        Activity { state: Mutex::new(State { phase, stuck: None }), evicted: CancellationToken::new() }
+        Activity { state: Mutex::new(ActivityState { phase, stuck: None }), evicted: CancellationToken::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ActivityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
 use super::answering::Answering;
-use super::stream::Watched;
+use super::stream::WatchedStream;
 use super::times::Times;
 
 /// Most bytes of headers, and of what is read and written at once.
@@ -33,7 +33,7 @@ pub struct Connection {
 impl Connection {
     pub async fn run(self) {
         let Connection { stream, service, times, place, stop, abandon } = self;
-        let io = TokioIo::new(Watched { stream, activity: Arc::clone(&place) });
+        let io = TokioIo::new(WatchedStream { stream, activity: Arc::clone(&place) });
         let answer = service_fn(|request: hyper::Request<_>| service.answer(request.map(Body::new)));
         let mut builder = http1::Builder::new();
         // The times are this file's.

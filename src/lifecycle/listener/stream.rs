@@ -11,12 +11,12 @@ use tokio::net::TcpStream;
 use super::activity::Activity;
 
 /// A stream that reports to its connection's [`Activity`].
-pub struct Watched {
+pub struct WatchedStream {
     pub stream: TcpStream,
     pub activity: Arc<Activity>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(context, into);
@@ -27,7 +27,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.activity.wrote(outcome.is_pending());

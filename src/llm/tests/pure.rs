@@ -40,7 +40,7 @@ fn base_urls_of_every_form_lead_to_the_endpoint() {
 fn request_of(kind: UpstreamKind, model: &str, change: impl FnOnce(&mut UpstreamConfig)) -> Value {
     let mut config = UpstreamConfig { model: model.to_owned(), ..UpstreamConfig::new("a", kind) };
     change(&mut config);
-    let question = Question {
+    let question = ModelRequest {
         model: &config.model,
         options: &config.options,
         before: Before::System("s"),

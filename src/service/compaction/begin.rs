@@ -14,16 +14,16 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::{Basis, Begin, Decision, Material, Work};
-use crate::service::compaction::work::{Originals, Reading, build};
+use crate::service::compaction::work::stages::{Begin, CompactionWork, Decision, Material, PlanBasis};
+use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
 use crate::service::compaction::{CompactRequest, Status, Trigger};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::{About, Hooks};
+use crate::service::hooks::{About, EnabledHooks};
 use crate::service::path::batches;
-use crate::service::path::view::{self, Read, ViewOrigin};
+use crate::service::path::view::{self, ReadMode, ViewOrigin};
 use crate::store::compactions::{self, CompactionRow};
 use crate::store::path;
 
@@ -48,9 +48,9 @@ impl Service {
             return Ok(Begin::Ended);
         }
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        let loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
         let requested = request.strategy.unwrap_or(settings.strategy);
-        let basis = Basis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
+        let basis = PlanBasis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) };
         let planning = Planning {
             loaded: &loaded,
             state: &head.state,
@@ -97,8 +97,8 @@ impl Service {
     async fn ask_summarisers(
         &self,
         asking: &mut Asking<'_>,
-        mut work: Box<Work>,
-    ) -> Result<std::result::Result<Box<Work>, Reason>> {
+        mut work: Box<CompactionWork>,
+    ) -> Result<std::result::Result<Box<CompactionWork>, Reason>> {
         let Asking { about, hooks, reports } = asking;
         let flow = self.summarise_by_hooks(*about, hooks, &mut work, reports).await?;
         work.hooks.clone_from(reports);
@@ -132,20 +132,20 @@ impl Service {
         material: Arc<Material>,
     ) -> Result<std::result::Result<Decision, Reason>> {
         let tenant = asking.about.tenant;
-        let mut reading = Reading::new(material.clone());
+        let mut reading = ViewReading::new(material.clone());
         if reading.replaces_chapters() {
             reading = reading.on(path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?);
         }
         let prunes = asking.hooks.has(Event::PruneToolResults);
         let reading = if prunes { reading.offering() } else { reading };
         let segments = reading.segments();
-        let mut reading = batches::fold(&mut connection, tenant, &segments, reading, Reading::take).await?;
-        let originals = match Originals::of(&material) {
+        let mut reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
+        let originals = match ReplacedOriginals::of(&material) {
             None => None,
             Some(originals) => {
                 let path = path::segments(&mut connection, tenant.0, from.leaf, from.plain).await?;
                 let segments = originals.segments(&path);
-                Some(batches::fold(&mut connection, tenant, &segments, originals, Originals::take).await?)
+                Some(batches::fold(&mut connection, tenant, &segments, originals, ReplacedOriginals::take).await?)
             }
         };
         drop(connection);
@@ -161,7 +161,7 @@ impl Service {
 /// The hooks of a compaction and what they said so far.
 pub(super) struct Asking<'a> {
     pub about: About,
-    pub hooks: &'a Hooks,
+    pub hooks: &'a EnabledHooks,
     pub reports: Vec<HookReport>,
 }
 
@@ -191,10 +191,10 @@ pub(super) fn work(
     row: &CompactionRow,
     material: &Material,
     requested: Strategy,
-    basis: Basis,
+    basis: PlanBasis,
     decision: Decision,
-) -> Work {
-    Work {
+) -> CompactionWork {
+    CompactionWork {
         tenant,
         session_id: row.session_id,
         compaction_id: row.id,

@@ -10,8 +10,8 @@ use crate::domain::settings::Settings;
 use crate::service::compaction::commit::{
     CommitOutcome, CommitThreshold, Finished, evaluate, finish_skipped, json_text, write_head,
 };
-use crate::service::compaction::entry::Draft;
-use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::entry::SummaryDraft;
+use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::compaction::{CompactionRef, Status, Trigger};
 use crate::service::core::error::Result;
 use crate::service::core::head::{Ahead, Head, SessionState};
@@ -21,10 +21,10 @@ use crate::store::compactions::{self, CompactionRow};
 
 /// The same, read back.
 #[derive(Deserialize)]
-struct Candidate {
-    work: Work,
+struct PreparedCandidate {
+    work: CompactionWork,
     outcome: SummaryOutcome,
-    draft: Draft,
+    draft: SummaryDraft,
 }
 
 /// What became of a compaction prepared ahead.
@@ -37,7 +37,7 @@ pub(crate) enum Settled {
     Committed(CompactionRef),
 }
 
-impl Candidate {
+impl PreparedCandidate {
     fn finished(&self) -> Finished<'_> {
         Finished { work: &self.work, outcome: &self.outcome, draft: &self.draft }
     }
@@ -144,9 +144,9 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         id: Uuid,
-    ) -> Result<Option<Candidate>> {
+    ) -> Result<Option<PreparedCandidate>> {
         let Some(text) = compactions::candidate(&mut *connection, tenant.0, id).await? else { return Ok(None) };
-        let Ok(candidate) = serde_json::from_str::<Candidate>(&text) else { return Ok(None) };
+        let Ok(candidate) = serde_json::from_str::<PreparedCandidate>(&text) else { return Ok(None) };
         let holds = self.still_holds(connection, &candidate.work, head).await?;
         Ok(holds.then_some(candidate))
     }

@@ -29,7 +29,7 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::chapter_of;
-use crate::service::path::view::{self, PathSlice, Read, newest_from, state_of_path};
+use crate::service::path::view::{self, PathSlice, ReadMode, newest_from, state_of_path};
 use crate::store::compactions::{self, Ending, NewCompaction};
 use crate::store::entries::{self, NewEntry, StoredEntry};
 use crate::store::{path, sessions};
@@ -62,7 +62,7 @@ impl Service {
             let leaf_id = head.row.leaf_id;
             ChaptersWritten { chapters: Vec::new(), refused: Vec::new(), compaction_id: None, leaf_id, snapshot }
         } else {
-            let path = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+            let path = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
             self.close_chapters(&mut transaction, tenant, &mut head, path, &asked).await?
         };
         seal(&mut transaction, Outcome::Created, &written).await?;

@@ -18,10 +18,10 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
-use crate::service::compaction::entry::{Draft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
+use crate::service::compaction::entry::{SummaryDraft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
 use crate::service::compaction::job::{Status, Trigger, word};
 use crate::service::compaction::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
-use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, Newest, SessionState};
@@ -51,7 +51,7 @@ impl Service {
     /// The database's; nothing is written then.
     pub async fn commit_compaction(
         &self,
-        work: &Work,
+        work: &CompactionWork,
         outcome: SummaryOutcome,
         holder: impl Into<Holder>,
     ) -> Result<Committed> {
@@ -167,7 +167,7 @@ impl Service {
     }
 
     /// Ends a compaction without doing it, for a reason.
-    pub async fn skip_compaction(&self, work: &Work, reason: Reason, lease: LeaseProof) -> Result<Committed> {
+    pub async fn skip_compaction(&self, work: &CompactionWork, reason: Reason, lease: LeaseProof) -> Result<Committed> {
         let mut transaction = self.pool().begin().await?;
         let Some(open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
@@ -182,7 +182,7 @@ impl Service {
     }
 
     /// Ends a compaction that could not be carried out; the context is as it was.
-    pub async fn fail_compaction(&self, work: &Work, message: &str, lease: LeaseProof) -> Result<Committed> {
+    pub async fn fail_compaction(&self, work: &CompactionWork, message: &str, lease: LeaseProof) -> Result<Committed> {
         let mut transaction = self.pool().begin().await?;
         let Some(mut open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
@@ -235,7 +235,12 @@ impl Service {
         Ok(Some(Ended { row, head, compaction }))
     }
 
-    pub(super) async fn still_holds(&self, connection: &mut PgConnection, work: &Work, head: &Head) -> Result<bool> {
+    pub(super) async fn still_holds(
+        &self,
+        connection: &mut PgConnection,
+        work: &CompactionWork,
+        head: &Head,
+    ) -> Result<bool> {
         // Nobody asked for this one under the settings that it was planned with.
         if work.trigger == Trigger::Ahead && changes_outcome(&work.settings, &head.settings) {
             return Ok(false);
@@ -385,7 +390,7 @@ pub(super) struct Evaluation {
 }
 
 /// What a compaction would make of the context as it is now, with all that came after the plan.
-pub(super) fn evaluate(head: &Head, work: &Work, draft: &Draft, worth: CommitThreshold) -> Evaluation {
+pub(super) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft, worth: CommitThreshold) -> Evaluation {
     let (before, _) = head.state.account.tokens(head.settings.estimator);
     let mut draft = draft.clone();
     let entry = compaction_entry(head, work, &mut draft, before);
@@ -404,7 +409,7 @@ pub(super) fn evaluate(head: &Head, work: &Work, draft: &Draft, worth: CommitThr
 }
 
 /// The chapters that the new view goes on showing: those behind the cut and those among the anchors.
-fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
+fn folds_behind(head: &Head, work: &CompactionWork) -> Vec<ShownFold> {
     let anchors: HashSet<Uuid> = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
     let first_kept = work.outline.first_kept.depth;
     let stays = |shown: &&ShownFold| shown.fold.place >= first_kept || anchors.contains(&shown.fold.chapter);
@@ -412,7 +417,7 @@ fn folds_behind(head: &Head, work: &Work) -> Vec<ShownFold> {
 }
 
 /// Prepared ahead, and neither is the context red nor does anybody wait for it.
-fn is_early(work: &Work, head: &Head) -> bool {
+fn is_early(work: &CompactionWork, head: &Head) -> bool {
     let wanted = head.state.ahead.is_some_and(|ahead| ahead.compaction_id == work.compaction_id && ahead.wanted);
     work.trigger == Trigger::Ahead && !wanted && head.snapshot().state != FillState::Red
 }
@@ -447,7 +452,7 @@ pub(super) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
 /// A compaction of which only the commit is left.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct Finished<'a> {
-    pub work: &'a Work,
+    pub work: &'a CompactionWork,
     pub outcome: &'a SummaryOutcome,
-    pub draft: &'a Draft,
+    pub draft: &'a SummaryDraft,
 }

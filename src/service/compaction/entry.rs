@@ -15,7 +15,7 @@ use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::compaction::work::stages::{Outline, SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, Outline, SummaryOutcome};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
@@ -27,19 +27,19 @@ const RETRY_GROWTH: f64 = 1.1;
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Draft {
+pub(super) struct SummaryDraft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,
 }
 
 /// Puts the summary message together: body, restored identifiers, file lists, tool ledger, framing.
-pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
+pub(super) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let outline = &work.outline;
     let previous = outline.previous.as_ref();
     if outline.elides_only {
         let mut record = previous.cloned().unwrap_or_default();
         record.elisions = outline.elisions.clone();
-        return Draft { record, identifiers: IdentifierReport::default() };
+        return SummaryDraft { record, identifiers: IdentifierReport::default() };
     }
     if counts(work.strategy) && outline.notice.is_none() {
         let identifiers = identifiers::check("", &outline.identifiers).1;
@@ -49,7 +49,7 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
             identifiers: outline.identifiers.clone(),
             ..CompactionRecord::default()
         };
-        return Draft { record, identifiers };
+        return SummaryDraft { record, identifiers };
     }
     let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
     let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);
@@ -84,11 +84,11 @@ pub(super) fn draft(work: &Work, outcome: &SummaryOutcome) -> Draft {
         ledger: outline.ledger.clone(),
         ..CompactionRecord::default()
     };
-    Draft { record, identifiers: report }
+    SummaryDraft { record, identifiers: report }
 }
 
 /// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
-fn with_focus(body: String, work: &Work, max_tokens: u32) -> String {
+fn with_focus(body: String, work: &CompactionWork, max_tokens: u32) -> String {
     match focus::missing(&work.summary_tasks, &body, max_tokens) {
         Some(block) => format!("{body}\n\n{block}"),
         None => body,
@@ -96,7 +96,7 @@ fn with_focus(body: String, work: &Work, max_tokens: u32) -> String {
 }
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
-pub(super) fn compaction_entry(head: &Head, work: &Work, draft: &mut Draft, before: u64) -> NewEntry {
+pub(super) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
     let record = &mut draft.record;
     record.anchors = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
     record.first_kept_entry_id = work.outline.first_kept.id.to_string();

@@ -11,7 +11,7 @@ use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::candidate::{Settled, save};
 use crate::service::compaction::commit::{Committed, Holder};
 use crate::service::compaction::entry::leave_unrelieved;
-use crate::service::compaction::{Asked, CompactRequest, CompactionRef, Status, Trigger};
+use crate::service::compaction::{CompactRequest, CompactionRef, NewCompactionJob, Status, Trigger};
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
@@ -89,7 +89,7 @@ impl Service {
                     }
                     None => {
                         let (trigger, strategy) = (Trigger::Auto, head.settings.strategy);
-                        let asked = Asked { trigger, strategy, delay: HEAD_START, is_urgent: true };
+                        let asked = NewCompactionJob { trigger, strategy, delay: HEAD_START, is_urgent: true };
                         let request = CompactRequest::default();
                         match self.enqueue(&mut transaction, tenant, &head, asked, &request).await? {
                             Some(id) => ForceFit::New(CompactionRef { id, status: Status::Queued, trigger }),

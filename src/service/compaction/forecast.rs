@@ -15,12 +15,12 @@ use crate::service::compaction::begin::Asking;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
 use crate::service::compaction::entry::draft;
 use crate::service::compaction::force_fit::plans::write;
-use crate::service::compaction::work::stages::{Basis, Decision, Material, Work};
+use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis};
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::{About, Hooks};
+use crate::service::hooks::{About, EnabledHooks};
 use crate::service::path::view::ViewOrigin;
 
 /// The newest messages of a span, of which a forecast has the summary written: it is as long as that of all of them.
@@ -56,7 +56,7 @@ impl Service {
             return Ok(Err(reason));
         }
         let about = About { tenant, session_id: head.session_id, compaction_id: None };
-        let hooks = Hooks::default();
+        let hooks = EnabledHooks::default();
         let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
         let decision = match self.read_and_decide(connection, &mut asking, from, material.clone()).await? {
             Ok(decision) => decision,
@@ -73,7 +73,7 @@ fn weighed(head: &Head, tenant: Tenant, material: &Material, decision: Decision)
         SummaryTask { messages: task.messages[from..].into(), ..task }
     };
     let outline = decision.outline;
-    let work = Box::new(Work {
+    let work = Box::new(CompactionWork {
         tenant,
         session_id: head.session_id,
         compaction_id: Uuid::nil(),
@@ -86,7 +86,7 @@ fn weighed(head: &Head, tenant: Tenant, material: &Material, decision: Decision)
         replaced_tokens: decision.replaced_tokens,
         hooks: Vec::new(),
         settings: material.settings.clone(),
-        basis: Basis { leaf_id: None, newest: None },
+        basis: PlanBasis { leaf_id: None, newest: None },
         outline,
     });
     let (work, outcome) = write(work);

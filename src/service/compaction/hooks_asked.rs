@@ -16,12 +16,12 @@ use crate::domain::summary::{SummaryPart, SummaryTask, transcript};
 use crate::service::compaction::cut_fault;
 use crate::service::compaction::prepare::Preparation;
 use crate::service::compaction::prepare::standing::plan_on;
-use crate::service::compaction::work::Reading;
-use crate::service::compaction::work::stages::{Material, Work};
+use crate::service::compaction::work::ViewReading;
+use crate::service::compaction::work::stages::{CompactionWork, Material};
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::ask::{About, Hooks, Reports};
+use crate::service::hooks::ask::{About, EnabledHooks, Reports};
 
 impl Service {
     /// Asks whether the compaction may be done and who writes its summary; a summary that a hook gives is noted in the
@@ -29,7 +29,7 @@ impl Service {
     pub(crate) async fn before_compact(
         &self,
         about: About,
-        hooks: &Hooks,
+        hooks: &EnabledHooks,
         material: &mut Material,
         preparation: Option<&Preparation>,
         reports: &mut Vec<HookReport>,
@@ -92,8 +92,8 @@ impl Service {
     pub(crate) async fn prune_by_hooks(
         &self,
         about: About,
-        hooks: &Hooks,
-        reading: &mut Reading,
+        hooks: &EnabledHooks,
+        reading: &mut ViewReading,
         reports: &mut Vec<HookReport>,
     ) -> Result<ControlFlow<()>> {
         let event = Event::PruneToolResults;
@@ -118,8 +118,8 @@ impl Service {
     pub(crate) async fn summarise_by_hooks(
         &self,
         about: About,
-        hooks: &Hooks,
-        work: &mut Work,
+        hooks: &EnabledHooks,
+        work: &mut CompactionWork,
         reports: &mut Vec<HookReport>,
     ) -> Result<ControlFlow<()>> {
         if self.build_summary(about, hooks, work, reports).await?.is_break() {
@@ -135,8 +135,8 @@ impl Service {
     async fn build_summary(
         &self,
         about: About,
-        hooks: &Hooks,
-        work: &mut Work,
+        hooks: &EnabledHooks,
+        work: &mut CompactionWork,
         reports: &mut Vec<HookReport>,
     ) -> Result<ControlFlow<()>> {
         let event = Event::BuildSummary;
@@ -168,7 +168,7 @@ impl Service {
     async fn format_messages(
         &self,
         about: About,
-        hooks: &Hooks,
+        hooks: &EnabledHooks,
         tasks: &mut [SummaryTask],
         reports: &mut Vec<HookReport>,
     ) -> Result<ControlFlow<()>> {
@@ -228,7 +228,7 @@ fn used(used: bool) -> HookOutcome {
     if used { HookOutcome::Replaced } else { HookOutcome::Passed }
 }
 
-fn take_built(work: &mut Work, given: Given) {
+fn take_built(work: &mut CompactionWork, given: Given) {
     if let Some(files) = given.details.and_then(|details| serde_json::from_value::<FileLists>(details).ok()) {
         work.outline.files = files;
     }
@@ -242,7 +242,7 @@ fn check(given: &Given, replaced_tokens: u64, settings: &Settings) -> std::resul
 }
 
 /// What is to be summarised, and how.
-fn span(work: &Work) -> Value {
+fn span(work: &CompactionWork) -> Value {
     let of = |wanted: SummaryPart| work.summary_tasks.iter().find(|task| task.part == wanted).map(messages);
     let first = work.summary_tasks.first();
     json!({

@@ -34,7 +34,7 @@ use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
 use crate::service::path::file_lists::seeded_files;
 use crate::service::path::view::view_origin;
-use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
 
@@ -197,7 +197,7 @@ async fn call_material(
     state: SessionState,
     settings: Settings,
 ) -> Result<Arc<Material>> {
-    let loaded = view::load_view(connection, tenant, from, Read::Heads).await?;
+    let loaded = view::load_view(connection, tenant, from, ReadMode::Heads).await?;
     let asked = Planning {
         loaded: &loaded,
         state: &state,

@@ -11,9 +11,9 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::domain::tokens::prices::{NetReport, net};
-use crate::service::compaction::entry::Draft;
+use crate::service::compaction::entry::SummaryDraft;
 use crate::service::compaction::job::{Trigger, word};
-use crate::service::compaction::work::stages::{SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::store::compactions::CompactionRow;
 
 /// The numbers of a result that depend on how the compaction ended.
@@ -72,9 +72,9 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
 }
 
 pub(super) fn result(
-    work: &Work,
+    work: &CompactionWork,
     outcome: &SummaryOutcome,
-    draft: Option<&Draft>,
+    draft: Option<&SummaryDraft>,
     measured: Measured,
 ) -> CompactionResult {
     let outline = &work.outline;

@@ -14,7 +14,7 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, PathSlice, Read, newest_from, newest_of, state_of_path};
+use crate::service::path::view::{self, PathSlice, ReadMode, newest_from, newest_of, state_of_path};
 use crate::store::entries::{self, StoredEntry, Write};
 use crate::store::{compactions, sessions};
 
@@ -37,7 +37,8 @@ impl Service {
             .await?
             .ok_or(ServiceError::NotFound("session"))?;
         let mut head = self.head_of(&session)?;
-        let mut loaded = view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let mut loaded =
+            view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
         match in_force(&loaded.stored) {
             // Reverted before, but on another branch: here it is in force.
             Some(newest) if newest == entry_id => {}

@@ -10,7 +10,9 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::smart::Clues;
-use crate::domain::compaction::strategy::{Choice, Item, Room, counts, notice, reserved, select, tail_start};
+use crate::domain::compaction::strategy::{
+    Choice, RoomForKept, ShownMessage, counts, notice, reserved, select, tail_start,
+};
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
@@ -25,7 +27,7 @@ use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
 
-pub(crate) use fitting::{Fitting, Span};
+pub(crate) use fitting::{PlanFitting, SpanRecords};
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
@@ -49,41 +51,43 @@ impl Planning<'_> {
     ) -> Result<std::result::Result<Plan, Reason>> {
         let search = match self.search(first_kept) {
             None => None,
-            Some((segments, search)) => Some(batches::fold(connection, tenant, &segments, search, Search::take).await?),
+            Some((segments, search)) => {
+                Some(batches::fold(connection, tenant, &segments, search, SelectionSearch::take).await?)
+            }
         };
         let mut fitting = self.plan_with(first_kept, search);
         while let Some((segments, span)) = fitting.wants() {
-            fitting.measure(batches::fold(&mut *connection, tenant, &segments, span, Span::take).await?);
+            fitting.measure(batches::fold(&mut *connection, tenant, &segments, span, SpanRecords::take).await?);
         }
         Ok(fitting.finish())
     }
 
     /// What has to be read before it can be planned, and with what.
-    pub fn search(&self, first_kept: Option<Uuid>) -> Option<(Vec<Segment>, Search)> {
+    pub fn search(&self, first_kept: Option<Uuid>) -> Option<(Vec<Segment>, SelectionSearch)> {
         (first_kept.is_none() && self.strategy == Strategy::Smart).then(|| {
             let items = shown_items(self.loaded);
             let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
             let found = Vec::with_capacity(items.len());
-            (segments, Search { focus_topic: self.settings.focus_topic.clone(), found })
+            (segments, SelectionSearch { focus_topic: self.settings.focus_topic.clone(), found })
         })
     }
 
     /// The plan, with what the [`Planning::search`] found; where the strategy counts, still to be fitted.
-    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<Search>) -> Fitting<'_> {
+    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<SelectionSearch>) -> PlanFitting<'_> {
         if first_kept.is_some() || !counts(self.strategy) {
             let plan = self.judged(plan_on(self.loaded, self.settings, first_kept, self.again));
-            return Fitting::new(self, HashMap::new(), plan, None);
+            return PlanFitting::new(self, HashMap::new(), plan, None);
         }
         let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
         let found = search.into_iter().flat_map(|search| search.found);
         let clues: HashMap<usize, Clues> = found.filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect();
         let carried = self.carried();
-        let plan = self.choose(Room::of(&self.state.account, self.settings, &carried, self.automatic), &clues);
+        let plan = self.choose(RoomForKept::of(&self.state.account, self.settings, &carried, self.automatic), &clues);
         let reserved = reserved(self.settings, &carried, self.automatic);
-        Fitting::new(self, clues, plan, reserved)
+        PlanFitting::new(self, clues, plan, reserved)
     }
 
-    fn choose(&self, room: Room, clues: &HashMap<usize, Clues>) -> std::result::Result<Plan, Reason> {
+    fn choose(&self, room: RoomForKept, clues: &HashMap<usize, Clues>) -> std::result::Result<Plan, Reason> {
         let items = shown_items(self.loaded);
         self.judged(as_standing(self.loaded, self.again, |path, newest| {
             let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues };
@@ -117,13 +121,13 @@ impl Planning<'_> {
 }
 
 /// What messages say, told as they pass.
-pub(crate) struct Search {
+pub(crate) struct SelectionSearch {
     focus_topic: Option<String>,
     /// By depth.
     found: Vec<(i64, Clues)>,
 }
 
-impl Search {
+impl SelectionSearch {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let message = message_of(stored)?;
         let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
@@ -133,9 +137,9 @@ impl Search {
 }
 
 /// The messages of a view, as large as they are shown.
-pub(crate) fn shown_items(loaded: &PathSlice) -> Vec<Item> {
+pub(crate) fn shown_items(loaded: &PathSlice) -> Vec<ShownMessage> {
     let item = |item: &ViewItem| match item {
-        ViewItem::Entry { index, .. } => Some(Item { index: *index, tokens: item_tokens(&loaded.heads, item) }),
+        ViewItem::Entry { index, .. } => Some(ShownMessage { index: *index, tokens: item_tokens(&loaded.heads, item) }),
         ViewItem::Summary { .. } => None,
     };
     loaded.view().iter().filter_map(item).collect()

@@ -14,14 +14,14 @@ use crate::service::core::error::Result;
 use elide::{elide, elides_only, widen};
 use outline::{elision_outline, summary_outline};
 
-pub(crate) use reading::{Originals, Reading, Records};
+pub(crate) use reading::{Records, ReplacedOriginals, ViewReading};
 pub(crate) use truncate_kept::{Force, KeptTruncation};
 
 /// Decides what a compaction of this material does. The inner error is the reason to do nothing.
 pub(crate) fn build(
     material: &Material,
-    mut reading: Reading,
-    originals: Option<Originals>,
+    mut reading: ViewReading,
+    originals: Option<ReplacedOriginals>,
 ) -> Result<std::result::Result<Decision, Reason>> {
     let largest = reading.largest();
     let elided = elide(material, reading.pruned());

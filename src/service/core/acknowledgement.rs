@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::locks::Work;
+use crate::service::core::locks::SessionTransaction;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::fault::in_doubt;
@@ -44,7 +44,7 @@ impl Proof {
 }
 
 #[derive(Clone, Copy)]
-enum Question<'a> {
+enum WriteCheck<'a> {
     /// Is this session there?
     Made(&'a SessionRow),
     Landed(Uuid, Proof),
@@ -57,7 +57,7 @@ impl Service {
     /// `OutcomeUnknown`; any other: nothing was written.
     pub(crate) async fn commit(
         &self,
-        work: Work,
+        work: SessionTransaction,
         tenant: Tenant,
         session_id: Uuid,
         proof: Option<Proof>,
@@ -75,13 +75,13 @@ impl Service {
     }
 
     /// As [`Service::commit`], of a transaction that has made this session.
-    pub(crate) async fn commit_new(&self, work: Work, tenant: Tenant, row: &SessionRow) -> Result<()> {
+    pub(crate) async fn commit_new(&self, work: SessionTransaction, tenant: Tenant, row: &SessionRow) -> Result<()> {
         let Err(error) = work.commit().await else { return Ok(()) };
         if !in_doubt(&error) {
             return Err(error.into());
         }
         tracing::warn!(%error, session_id = %row.id, "a commit was not acknowledged");
-        match self.until_told(tenant, Question::Made(row)).await? {
+        match self.until_told(tenant, WriteCheck::Made(row)).await? {
             true => Ok(()),
             false => Err(ServiceError::Unavailable(error)),
         }
@@ -92,11 +92,11 @@ impl Service {
     /// # Errors
     /// `OutcomeUnknown`: the database stays away, or too much has happened since.
     pub(crate) async fn has_landed(&self, tenant: Tenant, session_id: Uuid, proof: Proof) -> Result<bool> {
-        self.until_told(tenant, Question::Landed(session_id, proof)).await
+        self.until_told(tenant, WriteCheck::Landed(session_id, proof)).await
     }
 
     /// Asks until there is an answer. "It can't be told" is one too.
-    async fn until_told(&self, tenant: Tenant, question: Question<'_>) -> Result<bool> {
+    async fn until_told(&self, tenant: Tenant, question: WriteCheck<'_>) -> Result<bool> {
         let deadline = Instant::now() + ASK_FOR;
         let mut pause = PAUSE_FROM;
         let why = loop {
@@ -114,10 +114,10 @@ impl Service {
         Err(ServiceError::OutcomeUnknown(why))
     }
 
-    async fn ask_database(&self, tenant: Tenant, question: Question<'_>) -> Result<Option<bool>> {
+    async fn ask_database(&self, tenant: Tenant, question: WriteCheck<'_>) -> Result<Option<bool>> {
         match question {
-            Question::Made(row) => self.is_made(tenant, row).await.map(Some),
-            Question::Landed(session_id, proof) => match self.find_proof(tenant, session_id, proof).await {
+            WriteCheck::Made(row) => self.is_made(tenant, row).await.map(Some),
+            WriteCheck::Landed(session_id, proof) => match self.find_proof(tenant, session_id, proof).await {
                 // Erased meanwhile, and with it whatever was written.
                 Err(ServiceError::NotFound(_)) => Ok(Some(false)),
                 other => other,

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-pub use crate::store::fault::Fault;
+pub use crate::store::fault::DatabaseFault;
 use crate::store::fault::fault;
 
 /// One invalid field: a JSON pointer into the request body, and what is wrong with it.
@@ -57,8 +57,8 @@ impl ServiceError {
 }
 
 /// What is the matter with the database, where it is not available.
-pub fn cause(error: &sqlx::Error) -> Fault {
-    fault(error).unwrap_or(Fault::Unavailable)
+pub fn cause(error: &sqlx::Error) -> DatabaseFault {
+    fault(error).unwrap_or(DatabaseFault::Unavailable)
 }
 
 /// What is gone where a row belongs to nothing: the session was erased, or the hook removed, between the look for it and

@@ -13,7 +13,7 @@ use crate::service::core::tenant::Tenant;
 
 /// What a stream is told.
 #[derive(Debug, Clone, Default)]
-pub struct News {
+pub struct FeedUpdate {
     /// Events that concern the stream go at least this far.
     pub position: i64,
     /// The session's newest snapshot; all events that led to it are within `position`.
@@ -31,7 +31,7 @@ pub struct Live {
 
 /// What a look at a tenant's tables found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct TenantNews {
     /// How far the tenant's events go.
     pub last_position: i64,
     /// Sessions with new events, each with its newest position.
@@ -42,7 +42,7 @@ pub struct Found {
 
 /// What streams want to know of a tenant.
 #[derive(Debug, Default)]
-pub struct Watched {
+pub struct TenantState {
     /// How far its events were looked at; `None`: not yet.
     pub seen: Option<i64>,
     /// Sessions with streams, and the version told last.
@@ -51,7 +51,7 @@ pub struct Watched {
 
 #[derive(Debug, Default)]
 pub struct Feed {
-    topics: Mutex<HashMap<Tenant, Topic>>,
+    topics: Mutex<HashMap<Tenant, TenantTopic>>,
     /// Streams open, so that an append need not take the lock when there are none.
     open: AtomicUsize,
     wake: Notify,
@@ -59,17 +59,17 @@ pub struct Feed {
 }
 
 #[derive(Debug, Default)]
-struct Topic {
+struct TenantTopic {
     streams: HashMap<u64, Stream>,
     next_key: u64,
-    watched: Watched,
+    watched: TenantState,
     is_due: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
     session: Option<Uuid>,
-    news: watch::Sender<News>,
+    news: watch::Sender<FeedUpdate>,
 }
 
 impl Feed {
@@ -80,7 +80,7 @@ impl Feed {
         if topic.streams.len() >= most {
             return None;
         }
-        let (sender, news) = watch::channel(News::default());
+        let (sender, news) = watch::channel(FeedUpdate::default());
         let key = topic.next_key;
         topic.next_key += 1;
         topic.streams.insert(key, Stream { session, news: sender });
@@ -123,18 +123,18 @@ impl Feed {
     }
 
     /// The tenants to look after; each is handed out once.
-    pub fn take_due(&self) -> Vec<(Tenant, Watched)> {
+    pub fn take_due(&self) -> Vec<(Tenant, TenantState)> {
         let mut topics = self.topics();
         let due = topics.iter_mut().filter(|(_, topic)| topic.is_due);
         due.map(|(tenant, topic)| {
             topic.is_due = false;
-            (*tenant, Watched { seen: topic.watched.seen, sessions: topic.watched.sessions.clone() })
+            (*tenant, TenantState { seen: topic.watched.seen, sessions: topic.watched.sessions.clone() })
         })
         .collect()
     }
 
     /// Tells a tenant's streams what was found of what was `asked`.
-    pub fn tell(&self, tenant: Tenant, asked: &Watched, found: &Found) {
+    pub fn tell(&self, tenant: Tenant, asked: &TenantState, found: &TenantNews) {
         let mut topics = self.topics();
         let Some(topic) = topics.get_mut(&tenant) else { return };
         topic.watched.seen = Some(found.last_position);
@@ -153,13 +153,13 @@ impl Feed {
         self.closed.cancel();
     }
 
-    fn topics(&self) -> MutexGuard<'_, HashMap<Tenant, Topic>> {
+    fn topics(&self) -> MutexGuard<'_, HashMap<Tenant, TenantTopic>> {
         self.topics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Stream {
-    fn tell(&self, asked: &Watched, found: &Found) {
+    fn tell(&self, asked: &TenantState, found: &TenantNews) {
         let position = match self.session {
             // Not yet looked at: whatever there is may be news.
             _ if asked.seen.is_none() => Some(found.last_position),
@@ -187,12 +187,12 @@ pub struct Subscription {
     feed: Arc<Feed>,
     tenant: Tenant,
     key: u64,
-    news: watch::Receiver<News>,
+    news: watch::Receiver<FeedUpdate>,
 }
 
 impl Subscription {
     /// What was told last; from now on it is no news.
-    pub fn news(&mut self) -> News {
+    pub fn news(&mut self) -> FeedUpdate {
         self.news.borrow_and_update().clone()
     }
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::service::core::error::ServiceError;
 use crate::service::core::tenant::Tenant;
-use crate::store::entries::{self, NewBranch, NewEntry, Patience, Write, Written};
+use crate::store::entries::{self, GuardedWrite, NewBranch, NewEntry, Patience, Write};
 use crate::store::fault::in_doubt;
 use crate::store::sessions::HeadRow;
 
@@ -37,7 +37,7 @@ const LARGE_BYTES: usize = 256 << 10;
 /// After a group has met a locked row, how long the groups look before they reach for one.
 const WARY_FOR: Duration = Duration::from_secs(1);
 
-type Connection = PoolConnection<Postgres>;
+type PooledConnection = PoolConnection<Postgres>;
 
 /// One append's write, on its way to the group that takes it.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingWrite>,
     /// Writers there are, and those of them that have nothing to do.
     writers: usize,
     idle: usize,
@@ -99,13 +99,13 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingWrite {
     write: OneWrite,
-    done: oneshot::Sender<Outcome>,
+    done: oneshot::Sender<WriteOutcome>,
 }
 
 /// What a write that waited is told.
-type Outcome = std::result::Result<Written, Failed>;
+type WriteOutcome = std::result::Result<GuardedWrite, Failed>;
 
 /// A write that was not acknowledged.
 #[derive(Debug)]
@@ -118,10 +118,10 @@ pub enum Failed {
 
 impl GroupCommit {
     /// Writes, alone or with others; returns when it is durable. Dropping the future does not take the write back.
-    pub async fn write(&self, pool: &PgPool, write: OneWrite) -> Outcome {
+    pub async fn write(&self, pool: &PgPool, write: OneWrite) -> WriteOutcome {
         let (done, written) = oneshot::channel();
-        if self.shared.arrive(Waiting { write, done }) {
-            let writer = Writer { shared: Arc::clone(&self.shared), pool: pool.clone(), counted: true };
+        if self.shared.arrive(WaitingWrite { write, done }) {
+            let writer = GroupWriter { shared: Arc::clone(&self.shared), pool: pool.clone(), counted: true };
             tokio::spawn(writer.run());
         }
         // A writer that ended early may have written before.
@@ -129,7 +129,7 @@ impl GroupCommit {
     }
 
     /// Writes outside of the groups.
-    pub async fn write_alone(&self, pool: &PgPool, write: &OneWrite) -> Outcome {
+    pub async fn write_alone(&self, pool: &PgPool, write: &OneWrite) -> WriteOutcome {
         self.shared.write_alone(pool, write).await
     }
 
@@ -155,7 +155,7 @@ impl Shared {
     }
 
     /// Lets a write wait for a writer; true: for a new one.
-    fn arrive(&self, waiting: Waiting) -> bool {
+    fn arrive(&self, waiting: WaitingWrite) -> bool {
         let mut queue = self.queue();
         queue.waiting.push_back(waiting);
         if queue.idle > 0 {
@@ -168,7 +168,7 @@ impl Shared {
     }
 
     /// Writes one append alone, and does not wait for its row.
-    async fn write_alone(&self, pool: &PgPool, write: &OneWrite) -> Outcome {
+    async fn write_alone(&self, pool: &PgPool, write: &OneWrite) -> WriteOutcome {
         let mut connection = pool.acquire().await.map_err(rolled_back)?;
         let row = write.as_write();
         let written = entries::try_write(&mut *connection, write.tenant.0, &row);
@@ -195,8 +195,8 @@ fn failed(error: sqlx::Error) -> Failed {
 
 impl Queue {
     /// The oldest write and those behind it that can share its statement: of the same tenant, each of another session.
-    fn take(&mut self) -> Vec<Waiting> {
-        let mut group: Vec<Waiting> = Vec::new();
+    fn take(&mut self) -> Vec<WaitingWrite> {
+        let mut group: Vec<WaitingWrite> = Vec::new();
         let (mut sessions, mut entries, mut bytes) = (HashSet::new(), 0, 0);
         let mut rest = VecDeque::new();
         for waiting in std::mem::take(&mut self.waiting) {
@@ -218,14 +218,14 @@ impl Queue {
 }
 
 /// A task that writes groups, on one connection as long as it has work: its server process has plans and pages at hand.
-struct Writer {
+struct GroupWriter {
     shared: Arc<Shared>,
     pool: PgPool,
     /// Whether it counts among the queue's writers.
     counted: bool,
 }
 
-impl Drop for Writer {
+impl Drop for GroupWriter {
     fn drop(&mut self) {
         if self.counted {
             self.shared.queue().writers -= 1;
@@ -233,7 +233,7 @@ impl Drop for Writer {
     }
 }
 
-impl Writer {
+impl GroupWriter {
     async fn run(mut self) {
         let mut connection = None;
         while let Some(group) = self.next().await {
@@ -243,7 +243,7 @@ impl Writer {
 
     /// The next group; `None` when nothing has come for a while. The writer stops to count, or begins to idle, under
     /// the lock that shows it an empty queue: no append can slip in between and wait for nobody.
-    async fn next(&mut self) -> Option<Vec<Waiting>> {
+    async fn next(&mut self) -> Option<Vec<WaitingWrite>> {
         let mut patient = true;
         loop {
             // Requests that are ready to run get as far as the queue first, and share the statement.
@@ -267,7 +267,7 @@ impl Writer {
     }
 
     /// Gives the connection back unless it failed.
-    async fn write(&self, group: Vec<Waiting>, connection: Option<Connection>) -> Option<Connection> {
+    async fn write(&self, group: Vec<WaitingWrite>, connection: Option<PooledConnection>) -> Option<PooledConnection> {
         let acquired = match connection {
             Some(connection) => Ok(connection),
             None => self.pool.acquire().await,
@@ -311,7 +311,11 @@ impl Writer {
         }
     }
 
-    async fn write_all(&self, group: &[Waiting], connection: &mut Connection) -> sqlx::Result<Vec<Written>> {
+    async fn write_all(
+        &self,
+        group: &[WaitingWrite],
+        connection: &mut PooledConnection,
+    ) -> sqlx::Result<Vec<GuardedWrite>> {
         let writes: Vec<Write<'_>> = group.iter().map(|waiting| waiting.write.as_write()).collect();
         let Some(tenant) = group.first().map(|waiting| waiting.write.tenant) else { return Ok(Vec::new()) };
         let patience = self.shared.patience();

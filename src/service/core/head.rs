@@ -216,12 +216,12 @@ fn fill_word(snapshot: &Snapshot) -> &'static str {
     }
 }
 
-type Slot = Arc<Mutex<Option<Head>>>;
+type HeadSlot = Arc<Mutex<Option<Head>>>;
 
 /// Heads by session. A slot's lock orders this process's appends to one session; the version in the head guards
 /// against every other process, so a stale head costs a retry and nothing else.
 pub struct HeadCache {
-    slots: moka::sync::Cache<(Tenant, Uuid), Slot>,
+    slots: moka::sync::Cache<(Tenant, Uuid), HeadSlot>,
     pub(super) settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
 }
 
@@ -235,8 +235,8 @@ impl Default for HeadCache {
 }
 
 impl HeadCache {
-    pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> Slot {
-        self.slots.get_with((tenant, session_id), Slot::default)
+    pub fn slot(&self, tenant: Tenant, session_id: Uuid) -> HeadSlot {
+        self.slots.get_with((tenant, session_id), HeadSlot::default)
     }
 
     /// Lets go of a session that is erased.

@@ -11,7 +11,7 @@ pub(super) const FULL_FOR: Duration = Duration::from_secs(5);
 
 /// How the database was found when somebody last looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Health {
+pub enum DatabaseHealth {
     #[default]
     Fine,
     /// It refuses connections.
@@ -24,8 +24,8 @@ pub enum Health {
 
 /// What is known of the database besides what a request finds out for itself.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    pub(super) health: watch::Sender<Health>,
+pub(crate) struct DatabaseStatus {
+    pub(super) health: watch::Sender<DatabaseHealth>,
     pub(super) full: Mutex<Option<Instant>>,
     pub(super) moved: Notify,
 }

@@ -37,12 +37,12 @@ pub struct Keyed {
     request_hash: [u8; 32],
     /// The session that the answer tells of: it goes with it.
     session: Mutex<Option<Uuid>>,
-    sealed: Mutex<Option<Answer>>,
+    sealed: Mutex<Option<KeptAnswer>>,
 }
 
 /// An answer as it went out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct KeptAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The JSON body.
@@ -51,9 +51,9 @@ pub struct Answer {
 
 /// What is known of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum KeyState {
     Nothing,
-    Answered(Answer),
+    Answered(KeptAnswer),
     /// The key belongs to another request.
     Reused,
 }
@@ -86,7 +86,7 @@ impl Keyed {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn row(&self, answer: &Answer) -> Row {
+    fn row(&self, answer: &KeptAnswer) -> Row {
         Row {
             request_hash: self.request_hash.to_vec(),
             status: i16::try_from(answer.status).unwrap_or(i16::MAX),
@@ -94,7 +94,7 @@ impl Keyed {
         }
     }
 
-    fn sealed(&self) -> Option<Answer> {
+    fn sealed(&self) -> Option<KeptAnswer> {
         self.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -123,7 +123,7 @@ pub fn about(session_id: Uuid) {
 pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl Serialize) -> Result<()> {
     let Ok(keyed) = CURRENT.try_with(Arc::clone) else { return Ok(()) };
     let body = serde_json::to_string(answer).map_err(anyhow::Error::from)?;
-    let answer = Answer { status: outcome.status(), body };
+    let answer = KeptAnswer { status: outcome.status(), body };
     let row = keyed.row(&answer);
     if !store::insert(connection, keyed.tenant.0, &keyed.key, keyed.session(), &row, clock::now()).await? {
         let detail = "a request with this idempotency key is being answered".to_owned();
@@ -134,18 +134,20 @@ pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl
 }
 
 impl Service {
-    pub async fn known_answer(&self, keyed: &Keyed) -> Result<Known> {
+    pub async fn known_answer(&self, keyed: &Keyed) -> Result<KeyState> {
         let row = store::get(self.pool(), keyed.tenant.0, &keyed.key).await?;
         Ok(match row {
-            None => Known::Nothing,
-            Some(row) if row.request_hash != keyed.request_hash => Known::Reused,
-            Some(row) => Known::Answered(Answer { status: u16::try_from(row.status).unwrap_or(500), body: row.body }),
+            None => KeyState::Nothing,
+            Some(row) if row.request_hash != keyed.request_hash => KeyState::Reused,
+            Some(row) => {
+                KeyState::Answered(KeptAnswer { status: u16::try_from(row.status).unwrap_or(500), body: row.body })
+            }
         })
     }
 
     /// Keeps what the client is about to be told, where that is more than what was sealed with the effect
     /// (a context that came with an append, the end of a compaction that was waited for).
-    pub async fn keep_answer(&self, keyed: &Keyed, answer: &Answer) -> Result<()> {
+    pub async fn keep_answer(&self, keyed: &Keyed, answer: &KeptAnswer) -> Result<()> {
         let row = keyed.row(answer);
         match keyed.sealed() {
             Some(sealed) if sealed == *answer => {}

@@ -12,14 +12,14 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::sessions::{self, HeadAndSettings, SessionRow};
 
-pub(crate) type Work = Transaction<'static, Postgres>;
+pub(crate) type SessionTransaction = Transaction<'static, Postgres>;
 
 impl Service {
     /// A transaction that holds the session's row.
     ///
     /// # Errors
     /// `NotFound`; `Unavailable`: too many wait for rows already.
-    pub(crate) async fn locked(&self, tenant: Tenant, session_id: Uuid) -> Result<(Work, SessionRow)> {
+    pub(crate) async fn locked(&self, tenant: Tenant, session_id: Uuid) -> Result<(SessionTransaction, SessionRow)> {
         let mut work = self.pool().begin().await?;
         if let Some(row) = sessions::try_lock(&mut *work, tenant.0, session_id).await? {
             return Ok((work, row));
@@ -30,7 +30,11 @@ impl Service {
     }
 
     /// As [`Service::locked`], of the row what an append needs.
-    pub(crate) async fn locked_head(&self, tenant: Tenant, session_id: Uuid) -> Result<(Work, HeadAndSettings)> {
+    pub(crate) async fn locked_head(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+    ) -> Result<(SessionTransaction, HeadAndSettings)> {
         let mut work = self.pool().begin().await?;
         if let Some(row) = sessions::try_lock_head(&mut *work, tenant.0, session_id).await? {
             return Ok((work, row));
@@ -42,7 +46,12 @@ impl Service {
     }
 
     /// Gives the connection back and comes again with one that may wait. An erased session is not waited for.
-    async fn wait_in_lane(&self, mut work: Work, tenant: Tenant, session_id: Uuid) -> Result<(Work, Lane)> {
+    async fn wait_in_lane(
+        &self,
+        mut work: SessionTransaction,
+        tenant: Tenant,
+        session_id: Uuid,
+    ) -> Result<(SessionTransaction, Lane)> {
         let found = sessions::versions(&mut *work, tenant.0, &[session_id]).await?;
         work.rollback().await?;
         if found.is_empty() {

@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A connection to read through and, where the read is long, the turn that goes with it. A long read that is not
 /// [`done`](Reader::done) when this is dropped was given up: whoever asked has gone. Its statement is cancelled then,
 /// instead of going on in the database for nobody.
-pub(crate) struct Reader {
+pub(crate) struct ReadConnection {
     /// `None`: given back.
     connection: Option<PoolConnection<Postgres>>,
     long: Option<Long>,
@@ -34,7 +34,7 @@ struct Long {
     pool: PgPool,
 }
 
-impl Reader {
+impl ReadConnection {
     /// Everything was read.
     pub fn done(mut self) {
         self.long = None;
@@ -45,7 +45,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for ReadConnection {
     fn drop(&mut self) {
         let (Some(connection), Some(long)) = (self.connection.take(), self.long.take()) else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -74,14 +74,14 @@ impl Service {
     }
 
     /// A connection to read about this many entries through. To be called without another one in hand.
-    pub(crate) async fn reader(&self, tenant: Tenant, entries: i64) -> Result<Reader> {
+    pub(crate) async fn reader(&self, tenant: Tenant, entries: i64) -> Result<ReadConnection> {
         if entries <= LONG_READ {
-            return Ok(Reader { connection: Some(self.pool().acquire().await?), long: None });
+            return Ok(ReadConnection { connection: Some(self.pool().acquire().await?), long: None });
         }
         let lane = self.turn(tenant).await?;
         let mut connection = self.pool().acquire().await?;
         let backend = read::backend(&mut *connection).await?;
         let long = Long { lane, backend, pool: self.pool().clone() };
-        Ok(Reader { connection: Some(connection), long: Some(long) })
+        Ok(ReadConnection { connection: Some(connection), long: Some(long) })
     }
 }

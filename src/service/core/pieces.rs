@@ -11,12 +11,12 @@ use crate::service::core::error::Result;
 pub type Pieces = BoxStream<'static, Result<String>>;
 
 /// Something that makes a text piece by piece.
-pub(crate) trait Writer: Send + 'static {
+pub(crate) trait PieceWriter: Send + 'static {
     /// The next piece, which may be empty. `None`: that was all.
     fn next(&mut self) -> impl Future<Output = Result<Option<String>>> + Send;
 }
 
-pub(crate) fn pieces<W: Writer>(writer: W) -> Pieces {
+pub(crate) fn pieces<W: PieceWriter>(writer: W) -> Pieces {
     let step = |state: Option<W>| async move {
         let mut writer = state?;
         match writer.next().await {

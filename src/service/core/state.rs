@@ -13,7 +13,7 @@ use crate::service::core::digests::DigestCache;
 use crate::service::core::feed::Feed;
 use crate::service::core::group_commit::GroupCommit;
 use crate::service::core::head::HeadCache;
-use crate::service::core::health::Known;
+use crate::service::core::health::DatabaseStatus;
 use crate::service::core::lanes::Lanes;
 use crate::service::core::paths::PathCache;
 
@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     /// Digests of keys found valid lately; a revoked one works this much longer.
     pub known_keys: moka::sync::Cache<[u8; 32], ()>,
     /// How the database is.
-    pub known: Known,
+    pub known: DatabaseStatus,
 }
 
 /// What the operator decides.
@@ -130,7 +130,7 @@ impl Service {
             feed: Arc::default(),
             erasures: tokio::sync::Semaphore::new(ERASURES_AT_A_TIME),
             known_keys,
-            known: Known::default(),
+            known: DatabaseStatus::default(),
         };
         Service { inner: Arc::new(inner) }
     }

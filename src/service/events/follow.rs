@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::live;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::feed::{Found, Live, Watched};
+use crate::service::core::feed::{Live, TenantNews, TenantState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::listen::listen;
@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    async fn look(&self, tenant: Tenant, watched: Watched) -> Result<()> {
+    async fn look(&self, tenant: Tenant, watched: TenantState) -> Result<()> {
         let found = timeout(PATIENCE, self.find(tenant, &watched)).await;
         let late = |_| ServiceError::Internal(anyhow::anyhow!("looking for events took too long"));
         self.inner.feed.tell(tenant, &watched, &found.map_err(late)??);
@@ -75,9 +75,9 @@ impl Service {
     }
 
     /// Sessions first: whatever led to a snapshot is then among the events.
-    async fn find(&self, tenant: Tenant, watched: &Watched) -> Result<Found> {
+    async fn find(&self, tenant: Tenant, watched: &TenantState) -> Result<TenantNews> {
         let ids: Vec<Uuid> = watched.sessions.keys().copied().collect();
-        let mut found = Found::default();
+        let mut found = TenantNews::default();
         if !ids.is_empty() {
             for (id, version) in sessions::versions(self.pool(), tenant.0, &ids).await? {
                 let is_known = watched.sessions.get(&id).is_some_and(|known| *known >= version);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
-use super::{Event, READY, RESET, SNAPSHOT, live, recorded};
+use super::{READY, RESET, SNAPSHOT, StreamEvent, live, recorded};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::feed::{Live, Subscription};
 use crate::service::core::state::Service;
@@ -36,7 +36,7 @@ pub struct EventStream {
     read_to: i64,
     /// There may be more to read than was told.
     is_behind: bool,
-    page: VecDeque<Event>,
+    page: VecDeque<StreamEvent>,
     /// The snapshot found at the beginning, until it is shown, and the version shown last.
     newest: Option<Arc<Live>>,
     shown: i64,
@@ -103,12 +103,12 @@ impl EventStream {
             (None, Some(live)) => (SNAPSHOT, live.data.clone()),
             (None, None) => (READY, "{}".to_owned()),
         };
-        self.page.push_back(Event { id: Some(reach.last_position), kind: kind.to_owned(), data });
+        self.page.push_back(StreamEvent { id: Some(reach.last_position), kind: kind.to_owned(), data });
     }
 
     /// The next event. `None`: the stream has ended because the service stops, the session was erased, or it has been
     /// open for an hour.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             if let Some(event) = self.page.pop_front() {
                 return Some(event);
@@ -151,7 +151,7 @@ impl EventStream {
             None => Ok(Filled::Nothing),
             Some(live) => {
                 self.shown = live.version;
-                self.page.push_back(Event { id: None, kind: SNAPSHOT.to_owned(), data: live.data.clone() });
+                self.page.push_back(StreamEvent { id: None, kind: SNAPSHOT.to_owned(), data: live.data.clone() });
                 Ok(Filled::Some)
             }
         }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::domain::hook::answer::{self, BadAnswer};
 use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
-use crate::hooks::{Call, CallError, Reply};
+use crate::hooks::{CallError, HookCall, Reply};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
@@ -37,9 +37,9 @@ pub(crate) struct About {
 
 /// A tenant's enabled hooks, in the order of their creation.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hooks(Vec<HookRow>);
+pub(crate) struct EnabledHooks(Vec<HookRow>);
 
-impl Hooks {
+impl EnabledHooks {
     pub(crate) fn of(&self, event: Event) -> impl Iterator<Item = &HookRow> {
         self.0.iter().filter(move |hook| hook.events.iter().any(|word| word == event.as_str()))
     }
@@ -50,7 +50,7 @@ impl Hooks {
 }
 
 /// An answer, and where the log has it.
-pub(super) struct Asked<T> {
+pub(super) struct HookAnswered<T> {
     pub delivery_id: Uuid,
     /// What of a good answer nobody reads.
     pub unread: Option<String>,
@@ -97,8 +97,8 @@ pub(super) fn cancels(hook: &HookRow) -> bool {
 }
 
 impl Service {
-    pub(crate) async fn enabled_hooks(&self, executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<Hooks> {
-        Ok(Hooks(store::enabled(executor, tenant.0).await?))
+    pub(crate) async fn enabled_hooks(&self, executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<EnabledHooks> {
+        Ok(EnabledHooks(store::enabled(executor, tenant.0).await?))
     }
 
     /// Notes in the log what became of an answer. A log that can't be written holds nothing up.
@@ -134,11 +134,11 @@ impl Service {
         event: Event,
         data: &impl Serialize,
         read: impl FnOnce(&[u8]) -> std::result::Result<T, BadAnswer>,
-    ) -> Result<Asked<T>> {
+    ) -> Result<HookAnswered<T>> {
         let id = clock::new_id();
         let body = envelope(about, event, id, data)?;
         let text = id.to_string();
-        let call = Call {
+        let call = HookCall {
             url: &hook.url,
             secret: &hook.secret,
             id: &text,
@@ -161,7 +161,7 @@ impl Service {
         if let Err(error) = deliveries::log(self.pool(), about.tenant.0, &new, attempts, &attempted).await {
             tracing::warn!(%error, hook = %hook.id, "a call of a hook was not logged");
         }
-        Ok(Asked { delivery_id: id, unread, answer })
+        Ok(HookAnswered { delivery_id: id, unread, answer })
     }
 }
 
@@ -202,7 +202,7 @@ pub(super) fn count(event: &str, attempted: &Attempted) {
 }
 
 #[derive(Serialize)]
-struct Head {
+struct HookEnvelope {
     id: Uuid,
     event: Event,
     timestamp: chrono::DateTime<chrono::Utc>,
@@ -214,7 +214,7 @@ struct Head {
 /// The body of a message: what every one has, then the fields of `data`, which is an object.
 pub(super) fn envelope(about: About, event: Event, id: Uuid, data: &impl Serialize) -> Result<String> {
     let About { session_id, compaction_id, .. } = about;
-    let head = Head { id, event, timestamp: clock::now(), session_id, compaction_id };
+    let head = HookEnvelope { id, event, timestamp: clock::now(), session_id, compaction_id };
     let mut text = serde_json::to_string(&head).context("a hook's message as JSON")?;
     let data = serde_json::to_string(data).context("a hook's message as JSON")?;
     let fields = data.strip_prefix('{').filter(|fields| *fields != "}");

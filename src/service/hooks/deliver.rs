@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::ask::{About, attempted, count, envelope, new_delivery, timeout};
 use crate::domain::hook::{Event, HookOutcome, answer};
-use crate::hooks::Call;
+use crate::hooks::HookCall;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
@@ -105,7 +105,7 @@ impl Service {
     pub async fn deliver(&self, due: DueDelivery, pause: Duration) -> sqlx::Result<()> {
         let DueDelivery(due) = due;
         let id = due.id.to_string();
-        let call = Call {
+        let call = HookCall {
             url: &due.url,
             secret: &due.secret,
             id: &id,

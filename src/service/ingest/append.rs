@@ -26,16 +26,16 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::group_commit::{Failed, OneWrite};
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::idempotency::{self, Outcome, seal};
-use crate::service::core::locks::Work;
+use crate::service::core::locks::SessionTransaction;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Read};
-use crate::store::entries::{self, Write, Written};
+use crate::service::path::view::{self, ReadMode};
+use crate::store::entries::{self, GuardedWrite, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
 use crate::store::sessions::HeadRow;
 use items::ReadItem;
-use rows::{Planned, Planner};
+use rows::{PlannedRows, Planner};
 
 pub use overflow::{Overflow, OverflowReason};
 pub use request::{Append, Appended, AppendedEntry, Warning};
@@ -82,7 +82,13 @@ impl Service {
     }
 
     /// One guarded statement, shared with other sessions' appends; with a compaction to start, one transaction.
-    async fn write_linear(&self, tenant: Tenant, mut head: Head, append: &Append, planned: Planned) -> Result<Tried> {
+    async fn write_linear(
+        &self,
+        tenant: Tenant,
+        mut head: Head,
+        append: &Append,
+        planned: PlannedRows,
+    ) -> Result<Tried> {
         let behind = self.put_behind(tenant, &mut head, append, planned)?;
         let _lane = match behind.write.is_large() {
             true => Some(self.inner.bulk_lanes.enter(tenant).await?),
@@ -93,9 +99,9 @@ impl Service {
         }
         let mut work = self.pool().begin().await?;
         match entries::try_write(&mut *work, tenant.0, &behind.write.as_write()).await? {
-            Written::Landed => {}
-            Written::Stale => return Ok(Tried::Stale),
-            Written::Locked => return Ok(Tried::Locked),
+            GuardedWrite::Landed => {}
+            GuardedWrite::Stale => return Ok(Tried::Stale),
+            GuardedWrite::Locked => return Ok(Tried::Locked),
         }
         let appended = self.finish_behind(&mut work, tenant, &mut head, append, behind).await?;
         self.seal_and_commit(work, tenant, &head, &appended).await?;
@@ -112,9 +118,9 @@ impl Service {
             false => self.inner.group_commit.write(self.pool(), write).await,
         };
         match outcome {
-            Ok(Written::Landed) => Ok(Tried::Landed(appended, Some(head))),
-            Ok(Written::Stale) => Ok(Tried::Stale),
-            Ok(Written::Locked) => Ok(Tried::Locked),
+            Ok(GuardedWrite::Landed) => Ok(Tried::Landed(appended, Some(head))),
+            Ok(GuardedWrite::Stale) => Ok(Tried::Stale),
+            Ok(GuardedWrite::Locked) => Ok(Tried::Locked),
             Err(Failed::RolledBack(error)) => Err(error),
             Err(Failed::InDoubt) => match proof {
                 Some(proof) if self.has_landed(tenant, head.session_id, proof).await? => {
@@ -148,7 +154,13 @@ impl Service {
         Ok(appended)
     }
 
-    async fn seal_and_commit(&self, mut work: Work, tenant: Tenant, head: &Head, appended: &Appended) -> Result<()> {
+    async fn seal_and_commit(
+        &self,
+        mut work: SessionTransaction,
+        tenant: Tenant,
+        head: &Head,
+        appended: &Appended,
+    ) -> Result<()> {
         seal(&mut work, Outcome::Created, appended).await?;
         self.commit(work, tenant, head.session_id, proof_of(appended)).await
     }
@@ -210,7 +222,7 @@ impl Service {
             entries::set_label(&mut *connection, tenant.0, new.session_id, new.seq, new.label.as_deref()).await?;
         }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
-        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), ReadMode::Heads).await?;
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
         let unrelieved_at = before.unrelieved_at;
         let leaf_is_tip = planned.state.leaf_is_tip;
@@ -274,7 +286,7 @@ impl Behind {
 
 impl Service {
     /// Puts planned items behind the leaf.
-    fn put_behind(&self, tenant: Tenant, head: &mut Head, append: &Append, planned: Planned) -> Result<Behind> {
+    fn put_behind(&self, tenant: Tenant, head: &mut Head, append: &Append, planned: PlannedRows) -> Result<Behind> {
         let (version, before) = (head.row.version, head.snapshot());
         head.row = planned.row;
         head.state = planned.state;

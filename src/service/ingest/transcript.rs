@@ -27,7 +27,7 @@ use crate::service::path::entries::{load_entry, state_at};
 use crate::service::sessions::count_fixed;
 use crate::store::sessions::{self, SessionRow};
 use basis::Posted;
-use news::{Found, News};
+use news::{DiffOutcome, NewItems};
 
 pub use request::{Put, PutTranscript};
 
@@ -88,7 +88,7 @@ impl Service {
         mut row: SessionRow,
         mut head: Head,
         put: &PutTranscript,
-        news: News,
+        news: NewItems,
     ) -> Result<Put> {
         let forked = news.departs_at.is_some();
         if let Some(parent) = news.departs_at {
@@ -143,10 +143,10 @@ impl Service {
         row: &SessionRow,
         put: &Arc<PutTranscript>,
         posted: Arc<Posted>,
-    ) -> Result<News> {
+    ) -> Result<NewItems> {
         let looks_like_ours = posted.may_hold_summary || posted.may_hold_chapter();
         if head.row.leaf_id.is_none() && (head.row.entry_count == 0 || !looks_like_ours) {
-            return Ok(News::all(put));
+            return Ok(NewItems::all(put));
         }
         let basis = self.basis(&mut *connection, tenant, head, &posted).await?;
         let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
@@ -155,8 +155,8 @@ impl Service {
         let (said, items, system) = input();
         let found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
         let (place, error) = match found {
-            Found::News(news) => return Ok(news),
-            Found::DepartsBefore(place, error) => (place, error),
+            DiffOutcome::News(news) => return Ok(news),
+            DiffOutcome::DepartsBefore(place, error) => (place, error),
         };
         // Somebody may have said the summary's words, too: then the raw history stands before them.
         let basis = self.raw_basis(connection, tenant, head, &posted).await?;

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{BranchSummaryWork, Draft, Left, Navigate, PendingBranchSummary, json_text};
+use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranchSummary, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
@@ -18,7 +18,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::navigation::hooks_asked::Offered;
 use crate::store::branch_summaries;
-use crate::store::queue::{self, Kind, NewJob};
+use crate::store::queue::{self, JobKind, NewJob};
 
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ impl Service {
         session_id: Uuid,
         pending: &PendingBranchSummary,
         offered: &Offered,
-    ) -> Result<Option<Draft>> {
+    ) -> Result<Option<BranchSummaryDraft>> {
         let Some(work) = self.plan_branch_summary(tenant, session_id, clock::new_id(), pending.clone()).await? else {
             return Ok(None);
         };
@@ -90,7 +90,7 @@ impl Service {
         let job = NewJob {
             id: clock::new_id(),
             session_id,
-            kind: Kind::Depart,
+            kind: JobKind::Depart,
             compaction_id: None,
             delay: Duration::ZERO,
             max_attempts: self.options().max_attempts,
@@ -107,7 +107,7 @@ impl Service {
         session_id: Uuid,
         id: Uuid,
         deadline: Instant,
-    ) -> Result<Option<Draft>> {
+    ) -> Result<Option<BranchSummaryDraft>> {
         let mut pause = POLL_FROM;
         loop {
             let row = branch_summaries::get(self.pool(), tenant.0, session_id).await?;
@@ -138,7 +138,7 @@ impl Service {
         session_id: Uuid,
         id: Uuid,
         pending: PendingBranchSummary,
-    ) -> Result<Draft> {
+    ) -> Result<BranchSummaryDraft> {
         let Some(work) = self.plan_branch_summary(tenant, session_id, id, pending).await? else {
             return Err(ServiceError::NotFound("session"));
         };
@@ -149,7 +149,7 @@ impl Service {
     }
 }
 
-fn by_rules(work: &BranchSummaryWork) -> Draft {
+fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };

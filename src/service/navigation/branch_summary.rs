@@ -29,7 +29,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::passed_on;
-use crate::service::path::view::{self, PathSlice, Read};
+use crate::service::path::view::{self, PathSlice, ReadMode};
 use crate::store::branch_summaries;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
@@ -81,7 +81,7 @@ pub struct BranchSummaryWork {
 
 /// A branch summary as it will stand at the target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Draft {
+pub struct BranchSummaryDraft {
     pub text: String,
     pub details: FileLists,
     /// The summary came from a hook, so its file lists are not passed on.
@@ -92,7 +92,7 @@ pub struct Draft {
 }
 
 /// A departure on the heads of both paths.
-struct Planned {
+struct PlannedSummary {
     old: PathSlice,
     ancestor: Option<usize>,
     /// The first entry that is left, an index into `old`.
@@ -119,7 +119,7 @@ impl Service {
     pub async fn end_branch_summary(
         &self,
         work: &BranchSummaryWork,
-        draft: std::result::Result<&Draft, String>,
+        draft: std::result::Result<&BranchSummaryDraft, String>,
         lease: LeaseProof,
     ) -> Result<Committed> {
         let mut transaction = self.pool().begin().await?;
@@ -162,11 +162,11 @@ impl Service {
         if planned.plan.messages.is_empty() {
             return Ok(None);
         }
-        let reading = Reading::new(&planned, head.settings.clone());
+        let reading = BranchReading::new(&planned, head.settings.clone());
         let leaf = leaf_of(&mut connection, tenant, session_id, pending.leaf_id).await?;
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
-        let reading = batches::fold(&mut connection, tenant, &left, reading, Reading::take).await?;
+        let reading = batches::fold(&mut connection, tenant, &left, reading, BranchReading::take).await?;
         drop(connection);
         Ok(Some(work(tenant, session_id, id, pending, &planned, reading)))
     }
@@ -178,13 +178,13 @@ async fn planned(
     session_id: Uuid,
     pending: &PendingBranchSummary,
     settings: &Settings,
-) -> Result<Planned> {
+) -> Result<PlannedSummary> {
     let old = path_to(connection, tenant, session_id, pending.leaf_id).await?;
     let target = path_to(connection, tenant, session_id, pending.target_id).await?;
     let parting = branch::left_branch(&old.heads, &target.heads);
     let first = old.heads.len() - parting.entries.len();
     let plan = branch::plan_summary(old.heads.get(first..).unwrap_or_default(), u64::from(settings.usable()));
-    Ok(Planned { ancestor: parting.ancestor, first, plan, old })
+    Ok(PlannedSummary { ancestor: parting.ancestor, first, plan, old })
 }
 
 async fn path_to(
@@ -194,7 +194,7 @@ async fn path_to(
     id: Option<Uuid>,
 ) -> Result<PathSlice> {
     let leaf = leaf_of(connection, tenant, session_id, id).await?;
-    view::load_path(connection, tenant, leaf, false, Read::Heads).await
+    view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await
 }
 
 async fn leaf_of(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Option<Uuid>) -> Result<Leaf> {
@@ -204,7 +204,7 @@ async fn leaf_of(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid
 }
 
 /// The entries of the branch on their way past.
-struct Reading {
+struct BranchReading {
     first_depth: i64,
     told: HashSet<usize>,
     visited: HashSet<usize>,
@@ -214,15 +214,15 @@ struct Reading {
     /// Ids of the calls that are told.
     called: HashSet<String>,
     calls: Recorder,
-    identifiers: identifiers::Span,
+    identifiers: identifiers::IdentifierSpan,
     files: FileOps,
     open_file: OpenFile,
 }
 
-impl Reading {
-    fn new(planned: &Planned, settings: Arc<Settings>) -> Reading {
+impl BranchReading {
+    fn new(planned: &PlannedSummary, settings: Arc<Settings>) -> BranchReading {
         let BranchPlan { messages, visited, summaries, .. } = &planned.plan;
-        Reading {
+        BranchReading {
             first_depth: planned.old.heads.get(planned.first).map_or(0, |head| head.depth),
             told: messages.iter().copied().collect(),
             visited: visited.iter().copied().collect(),
@@ -231,7 +231,7 @@ impl Reading {
             messages: Vec::new(),
             called: HashSet::new(),
             calls: Recorder::default(),
-            identifiers: identifiers::Span::default(),
+            identifiers: identifiers::IdentifierSpan::default(),
             files: FileOps::default(),
             open_file: OpenFile::default(),
         }
@@ -288,8 +288,8 @@ fn work(
     session_id: Uuid,
     id: Uuid,
     pending: PendingBranchSummary,
-    planned: &Planned,
-    reading: Reading,
+    planned: &PlannedSummary,
+    reading: BranchReading,
 ) -> BranchSummaryWork {
     let settings = reading.settings;
     let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
@@ -336,7 +336,7 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
 
 impl BranchSummaryWork {
     /// The summary with all that code adds: lost identifiers, file lists, the ledger of calls, framing.
-    pub fn draft(&self, outcome: SummaryOutcome) -> Draft {
+    pub fn draft(&self, outcome: SummaryOutcome) -> BranchSummaryDraft {
         let body = outcome.history.as_deref().unwrap_or_default();
         let allowance = Allowance::new(self.replaced_tokens, self.settings.reserve_tokens);
         let ledger = self.ledger.render(allowance.appendix);
@@ -345,7 +345,7 @@ impl BranchSummaryWork {
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, &self.identifiers);
         let restored = identifiers::restore(&missing, allowance.identifiers);
-        Draft {
+        BranchSummaryDraft {
             text: restored.map_or(bare, |restored| frame(Some(&restored.block))),
             details: self.files.clone(),
             from_hook: false,

@@ -47,7 +47,7 @@ impl Service {
 
     /// Every key of every tenant, without the secrets.
     pub async fn keys(&self) -> Result<Vec<KeyRow>> {
-        let shown = |row: keys::KeyRow| KeyRow {
+        let shown = |row: keys::StoredKey| KeyRow {
             tenant: row.tenant,
             id: row.id,
             name: row.name,

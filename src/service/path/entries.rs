@@ -21,7 +21,7 @@ use crate::service::core::offload::offload;
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Read};
+use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, Size, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::sessions;
@@ -168,7 +168,7 @@ pub(crate) async fn state_at(
     leaf: Leaf,
     before: SessionState,
 ) -> Result<SessionState> {
-    let loaded = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let loaded = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
     let fixed = (before.account.system, before.account.tools);
     let tip = entries::tip_depth(&mut *connection, tenant.0, leaf.session_id, leaf.branch).await?;
     let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::chapter::{Shown, Slot, Span, arrange, spans, starts_task};
+use crate::domain::chapter::{FoldedView, Slot, TaskSpan, arrange, spans, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision};
 use crate::domain::model::entry::EntryMeta;
@@ -18,7 +18,7 @@ use crate::domain::tokens::accounting::{Account, UsageMark};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Newest, SessionState};
 use crate::service::core::tenant::Tenant;
-use crate::store::entries::{self, Place, StoredEntry};
+use crate::store::entries::{self, EntryPlace, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 
 /// A stretch of a path in path order, and the newest compaction on it.
@@ -33,7 +33,7 @@ pub struct PathSlice {
 
 /// Whether the items are read too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadMode {
     Heads,
     Items,
 }
@@ -138,9 +138,9 @@ impl PathSlice {
     }
 
     /// The numbered tasks of a folded path. `state` is that of its leaf.
-    pub fn tasks(&self, state: &SessionState) -> Vec<Span> {
+    pub fn tasks(&self, state: &SessionState) -> Vec<TaskSpan> {
         let compaction = self.compaction();
-        let shown = Shown {
+        let shown = FoldedView {
             heads: &self.heads,
             from: compaction.map_or(0, |compaction| compaction.first_kept.unwrap_or(compaction.index + 1)),
             is_cut: self.newest.as_ref().is_some_and(|newest| newest.first_kept_depth != Some(0)),
@@ -192,7 +192,7 @@ pub(crate) async fn view_origin(
     };
     let place = place(connection, tenant, head.session_id, id).await?;
     let leaf = Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth };
-    let loaded = load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let loaded = load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
     let fixed = (head.state.account.system, head.state.account.tools);
     let state = state_of_path(&loaded, fixed, head.state.clone());
     Ok((ViewOrigin { leaf, plain: false, newest: loaded.newest }, state))
@@ -203,7 +203,7 @@ pub async fn load_view(
     connection: &mut PgConnection,
     tenant: Tenant,
     from: &ViewOrigin,
-    read: Read,
+    read: ReadMode,
 ) -> Result<PathSlice> {
     let segments = visible_segments(connection, tenant, from).await?;
     let stored = load(connection, tenant, &segments, read).await?;
@@ -229,7 +229,7 @@ pub async fn load_path(
     tenant: Tenant,
     leaf: Leaf,
     plain: bool,
-    read: Read,
+    read: ReadMode,
 ) -> Result<PathSlice> {
     let segments = path::segments(connection, tenant.0, leaf, plain).await?;
     let stored = load(connection, tenant, &segments, read).await?;
@@ -241,11 +241,11 @@ async fn load(
     connection: &mut PgConnection,
     tenant: Tenant,
     segments: &[Segment],
-    read: Read,
+    read: ReadMode,
 ) -> Result<Vec<Arc<StoredEntry>>> {
     let stored = match read {
-        Read::Heads => entries::heads(connection, tenant.0, segments).await?,
-        Read::Items => entries::whole(connection, tenant.0, segments).await?,
+        ReadMode::Heads => entries::heads(connection, tenant.0, segments).await?,
+        ReadMode::Items => entries::whole(connection, tenant.0, segments).await?,
     };
     Ok(stored.into_iter().map(Arc::new).collect())
 }
@@ -335,7 +335,7 @@ fn measured(fold: &Fold, before: &[Arc<StoredEntry>]) -> Option<ShownFold> {
 
 /// Where an entry of this session's tree (shared history included) sits. What the session that it was forked from
 /// holds besides is no part of it.
-pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Uuid) -> Result<Place> {
+pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, id: Uuid) -> Result<EntryPlace> {
     let sessions = path::sessions(connection, tenant.0, session_id).await?;
     let place = entries::place(&mut *connection, tenant.0, &sessions, crate::service::core::clock::seq_of(id), id)
         .await?

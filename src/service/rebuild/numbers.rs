@@ -14,14 +14,14 @@ use crate::service::path::view::PathSlice;
 /// Which entries carry which number. They count up along the path, so that a context only ever gets longer at its end
 /// between two compactions.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct TaskNumbers {
     by_index: HashMap<usize, usize>,
     /// Items with their number in front.
     items: HashMap<usize, String>,
 }
 
-impl Numbers {
-    pub fn of(loaded: &PathSlice) -> Numbers {
+impl TaskNumbers {
+    pub fn of(loaded: &PathSlice) -> TaskNumbers {
         // Whether a task may be closed has no part in its number.
         let tasks = loaded.tasks(&SessionState::default());
         let marks = tasks.iter().enumerate().filter_map(|(place, task)| Some((task.mark?, place + 1)));
@@ -31,7 +31,7 @@ impl Numbers {
             Some((*index, chapter::number(entry.source_format, &entry.item, *number)?))
         };
         let items = by_index.iter().filter_map(item).collect();
-        Numbers { by_index, items }
+        TaskNumbers { by_index, items }
     }
 
     pub fn item(&self, index: usize) -> Option<&str> {

@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::service::compaction::work::stages::Work;
+use crate::service::compaction::work::stages::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::offload::offload;
 use crate::service::path::entries::message_of;
-use crate::service::path::view::{self, Read};
+use crate::service::path::view::{self, ReadMode};
 use crate::service::rebuild::{RenderOptions, Service, ViewOrigin, write};
 
 impl Service {
@@ -20,7 +20,7 @@ impl Service {
     /// with these messages; or a new summary must not rest on the one before it.
     pub(crate) async fn session_prefix(
         &self,
-        work: &Work,
+        work: &CompactionWork,
         format: Format,
         model: &str,
     ) -> Result<Option<SessionPrefix>> {
@@ -35,7 +35,7 @@ impl Service {
             return Ok(None);
         }
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Items).await?;
+        let loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Items).await?;
         drop(connection);
         if !row.system.as_deref().is_none_or(|system| holds_system(format, system))
             || !row.tools.as_deref().is_none_or(|tools| holds_tools(format, tools))

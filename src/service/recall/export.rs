@@ -7,9 +7,9 @@ use uuid::Uuid;
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::transcript::pi_export::{Exported, Exporter, Known, Origin, as_items};
+use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items};
 use crate::service::core::error::Result;
-use crate::service::core::pieces::{Pieces, Writer, pieces};
+use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
@@ -66,9 +66,9 @@ impl Service {
         let exporter = Exporter::new(leaf_id.or(head.row.leaf_id), origin);
         // Entries are never changed, and those that come after these are left out: all readings see one state.
         let last = head.row.next_seq - 1;
-        let scope = Scope { service: self.clone(), tenant, session_id, last };
+        let scope = ExportScope { service: self.clone(), tenant, session_id, last };
         let exporter = scope.know(&shared, exporter).await?;
-        Ok(pieces(Tree { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
+        Ok(pieces(PiFile { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
     }
 }
 
@@ -80,7 +80,7 @@ struct Lines {
     rest: Vec<Segment>,
 }
 
-impl Writer for Lines {
+impl PieceWriter for Lines {
     async fn next(&mut self) -> Result<Option<String>> {
         let mut reader = self.service.reader(self.tenant, length(&self.rest)).await?;
         let chunk = entries::chunk(reader.on()?, self.tenant.0, &self.rest, PIECE_BYTES).await?;
@@ -112,7 +112,7 @@ fn behind(path: &[Segment], last: &StoredEntry) -> Vec<Segment> {
 }
 
 /// A session up to one of its entries.
-struct Scope {
+struct ExportScope {
     service: Service,
     tenant: Tenant,
     session_id: Uuid,
@@ -120,7 +120,7 @@ struct Scope {
     last: i64,
 }
 
-impl Scope {
+impl ExportScope {
     /// Makes every entry known to an exporter, and finds the file's header.
     async fn know(&self, shared: &[Segment], exporter: Exporter) -> Result<Exporter> {
         let mut reader = self.service.reader(self.tenant, self.last + length(shared)).await?;
@@ -181,8 +181,8 @@ impl Heads {
 }
 
 /// A pi file.
-struct Tree {
-    scope: Scope,
+struct PiFile {
+    scope: ExportScope,
     /// What is left of the history that is shared with others.
     shared: Vec<Segment>,
     /// The last entry of its own that was written.
@@ -192,7 +192,7 @@ struct Tree {
     has_begun: bool,
 }
 
-impl Writer for Tree {
+impl PieceWriter for PiFile {
     async fn next(&mut self) -> Result<Option<String>> {
         let Some(mut exporter) = self.exporter.take() else { return Ok(None) };
         if !self.has_begun {
@@ -229,8 +229,8 @@ fn push(exporter: &mut Exporter, stored: &StoredEntry) {
     exporter.push(&Exported { entry: &stored.entry, record, label });
 }
 
-fn known(stored: &StoredEntry) -> Known<'_> {
-    Known {
+fn known(stored: &StoredEntry) -> ExportedEntry<'_> {
+    ExportedEntry {
         head: &stored.entry.head,
         parent_id: stored.entry.parent_id,
         source_format: stored.entry.source_format,

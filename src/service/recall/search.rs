@@ -18,14 +18,14 @@ use uuid::Uuid;
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
-use crate::domain::search::{Query, text_of};
+use crate::domain::search::{SearchQuery, text_of};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::PageRequest;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries;
 use crate::store::path::{self, Segment, join};
-use crate::store::search::{self, Candidate, Sieve};
+use crate::store::search::{self, SearchCandidate, Sieve};
 
 /// Candidates are scored, away from the async threads, in stretches of about this many bytes.
 const STRETCH_BYTES: usize = 1 << 20;
@@ -62,14 +62,14 @@ pub struct SearchHit {
 
 /// An entry that matches, as long as there may be many.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct FoundEntry {
     place: Segment,
     seq: i64,
     rank: u32,
 }
 
 /// Where a page ended.
-struct Cursor {
+struct SearchCursor {
     matched: Matched,
     rank: u32,
     seq: i64,
@@ -82,9 +82,9 @@ impl Service {
     /// # Errors
     /// `Invalid` at `/query/q` for a query without words or over the limits.
     pub async fn search(&self, tenant: Tenant, session_id: Uuid, q: &str, page: PageRequest) -> Result<SearchPage> {
-        let query = Query::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
+        let query = SearchQuery::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
         let query = Arc::new(query);
-        let cursor = page.after.as_deref().map(Cursor::read).transpose()?;
+        let cursor = page.after.as_deref().map(SearchCursor::read).transpose()?;
         let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
         let entries = head.row.next_seq;
         let mut reader = self.reader(tenant, i64::MAX).await?;
@@ -100,7 +100,7 @@ impl Service {
         let more = found.len() as i64 > page.limit;
         found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
         let last = found.last().filter(|_| more);
-        let next_cursor = last.map(|last| Cursor { matched, rank: last.rank, seq: last.seq }.write());
+        let next_cursor = last.map(|last| SearchCursor { matched, rank: last.rank, seq: last.seq }.write());
         let items = show(connection, tenant, query, &found).await?;
         reader.done();
         Ok(SearchPage { items, next_cursor, matched })
@@ -112,9 +112,9 @@ async fn scan(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
     (session_id, entries): (Uuid, i64),
-    query: &Arc<Query>,
+    query: &Arc<SearchQuery>,
     matched: Matched,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<FoundEntry>> {
     let sieve = sieve(query, matched);
     let shared = path::shared_history(connection, tenant.0, session_id).await?;
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ async fn scan(
     Ok(found)
 }
 
-fn sieve(query: &Query, matched: Matched) -> Sieve {
+fn sieve(query: &SearchQuery, matched: Matched) -> Sieve {
     let probes = query.probes();
     match matched {
         Matched::All => Sieve { probes: probes.into_iter().flatten().collect(), every: true },
@@ -141,12 +141,12 @@ fn sieve(query: &Query, matched: Matched) -> Sieve {
 
 /// Scores candidates while the next ones are read.
 async fn score_each(
-    mut candidates: BoxStream<'_, sqlx::Result<Candidate>>,
-    query: &Arc<Query>,
+    mut candidates: BoxStream<'_, sqlx::Result<SearchCandidate>>,
+    query: &Arc<SearchQuery>,
     matched: Matched,
-    found: &mut Vec<Found>,
+    found: &mut Vec<FoundEntry>,
 ) -> Result<()> {
-    let mut scoring: Option<JoinHandle<Vec<Found>>> = None;
+    let mut scoring: Option<JoinHandle<Vec<FoundEntry>>> = None;
     loop {
         let stretch = next_stretch(&mut candidates).await?;
         if let Some(scoring) = scoring.take() {
@@ -162,7 +162,7 @@ async fn score_each(
     }
 }
 
-async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<Candidate>>) -> Result<Vec<Candidate>> {
+async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<SearchCandidate>>) -> Result<Vec<SearchCandidate>> {
     let mut stretch = Vec::new();
     let mut bytes = 0;
     while bytes < STRETCH_BYTES {
@@ -173,20 +173,20 @@ async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<Candidate>>) -
     Ok(stretch)
 }
 
-fn score(query: &Query, matched: Matched, candidate: &Candidate) -> Option<Found> {
+fn score(query: &SearchQuery, matched: Matched, candidate: &SearchCandidate) -> Option<FoundEntry> {
     let kind = EntryType::parse(&candidate.kind)?;
     let score = query.score(&text_of(kind, &candidate.item))?;
-    let Candidate { session_id, branch, depth, seq, .. } = *candidate;
+    let SearchCandidate { session_id, branch, depth, seq, .. } = *candidate;
     let place = Segment { session_id, branch, from: depth, to: depth };
-    (score.all || matched == Matched::Any).then_some(Found { place, seq, rank: score.rank })
+    (score.all || matched == Matched::Any).then_some(FoundEntry { place, seq, rank: score.rank })
 }
 
 /// The entries of a page, read once more: most of what matches is on no page that anybody asks for.
 async fn show(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
-    query: Arc<Query>,
-    found: &[Found],
+    query: Arc<SearchQuery>,
+    found: &[FoundEntry],
 ) -> Result<Vec<SearchHit>> {
     let mut places: Vec<Segment> = found.iter().map(|one| one.place).collect();
     places.sort_unstable_by_key(|place| (place.session_id, place.branch, place.from));
@@ -209,13 +209,13 @@ async fn show(
     Ok(background::spawn(write).await.context("writing what was found")?)
 }
 
-impl Cursor {
+impl SearchCursor {
     fn write(&self) -> String {
         let matched = if self.matched == Matched::All { "all" } else { "any" };
         format!("{matched}-{}-{}", self.rank, self.seq)
     }
 
-    fn read(text: &str) -> Result<Cursor> {
+    fn read(text: &str) -> Result<SearchCursor> {
         let parse = || {
             let (matched, rest) = text.split_once('-')?;
             let matched = match matched {
@@ -224,7 +224,7 @@ impl Cursor {
                 _ => return None,
             };
             let (rank, seq) = rest.split_once('-')?;
-            Some(Cursor { matched, rank: rank.parse().ok()?, seq: seq.parse().ok()? })
+            Some(SearchCursor { matched, rank: rank.parse().ok()?, seq: seq.parse().ok()? })
         };
         parse().ok_or_else(|| ServiceError::invalid("/query/after", "is no cursor that a list handed out"))
     }

@@ -29,8 +29,8 @@ use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
-use crate::store::tool_calls::{self, Found};
-use answers::CallPlace;
+use crate::store::tool_calls::{self, FoundCall};
+use answers::CallPosition;
 use visible::Visible;
 
 /// A page ends where the entries on it have this many bytes.
@@ -83,7 +83,8 @@ impl Service {
         let head = self.head_on(&mut connection, tenant, session_id).await?;
         let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
         let (entries, next) = next_calls(&mut connection, tenant, &path, from, page.limit).await?;
-        let calls: Vec<(&str, CallPlace)> = calls_of(&entries).map(|(place, call)| (call.id.as_str(), place)).collect();
+        let calls: Vec<(&str, CallPosition)> =
+            calls_of(&entries).map(|(place, call)| (call.id.as_str(), place)).collect();
         let answers = answers::of(&mut connection, tenant, &path, &calls).await?;
         let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
         drop(connection);
@@ -176,9 +177,9 @@ async fn next_calls(
     connection: &mut PgConnection,
     tenant: Tenant,
     path: &[Segment],
-    (depth, call): CallPlace,
+    (depth, call): CallPosition,
     limit: i64,
-) -> Result<(Vec<CallEntry>, Option<CallPlace>)> {
+) -> Result<(Vec<CallEntry>, Option<CallPosition>)> {
     let mut room = usize::try_from(limit).unwrap_or(usize::MAX);
     let (mut entries, mut bytes) = (Vec::new(), 0);
     for portion in path::portions(&path::clip(path, &[(depth, i64::MAX)])) {
@@ -207,13 +208,13 @@ async fn next_calls(
     Ok((entries, None))
 }
 
-fn read_cursor(text: &str) -> Result<CallPlace> {
+fn read_cursor(text: &str) -> Result<CallPosition> {
     let place = text.split_once('.').and_then(|(depth, call)| Some((depth.parse().ok()?, call.parse().ok()?)));
     let place = place.filter(|(depth, _)| *depth >= 0);
     place.ok_or_else(|| ServiceError::invalid("/after", "is no cursor that a list handed out"))
 }
 
-fn calls_of(entries: &[CallEntry]) -> impl Iterator<Item = (CallPlace, &CallRef)> {
+fn calls_of(entries: &[CallEntry]) -> impl Iterator<Item = (CallPosition, &CallRef)> {
     entries.iter().flat_map(|entry| {
         let head = &entry.stored.entry.head;
         entry.calls.clone().filter_map(|call| Some(((head.depth, call), head.shape.calls.get(call)?)))
@@ -251,8 +252,8 @@ async fn original_of(
     tenant: Tenant,
     session_id: Uuid,
     call_id: &str,
-    answer: Option<&Found>,
-) -> Result<Option<original::Original>> {
+    answer: Option<&FoundCall>,
+) -> Result<Option<original::OriginalResult>> {
     let Some(answer) = answer else { return Ok(None) };
     let stored = entries::whole(&mut *connection, tenant.0, &[answer.segment()]).await?;
     let message = stored.first().map_or(Ok(None), message_of)?;
@@ -264,7 +265,11 @@ async fn original_of(
     }
 }
 
-fn rows(entries: &[CallEntry], answers: &HashMap<CallPlace, Found>, visible: &Visible) -> Result<Vec<ToolCallRow>> {
+fn rows(
+    entries: &[CallEntry],
+    answers: &HashMap<CallPosition, FoundCall>,
+    visible: &Visible,
+) -> Result<Vec<ToolCallRow>> {
     let mut rows = Vec::new();
     for entry in entries {
         let Some(message) = message_of(&entry.stored)? else { continue };
@@ -277,9 +282,9 @@ fn rows(entries: &[CallEntry], answers: &HashMap<CallPlace, Found>, visible: &Vi
 
 fn row(
     stored: &StoredEntry,
-    (place, call): (CallPlace, &CallRef),
+    (place, call): (CallPosition, &CallRef),
     message: &Message,
-    answer: Option<&Found>,
+    answer: Option<&FoundCall>,
     visible: &Visible,
 ) -> ToolCallRow {
     let head = &stored.entry.head;
@@ -289,7 +294,7 @@ fn row(
         None if call.kind == ShapeKind::Server => "server",
         None => "open",
     };
-    let is_hidden = |answer: &Found| {
+    let is_hidden = |answer: &FoundCall| {
         !(answer.is_visible() && visible.shows(answer.depth))
             || visible.shortens(answer.entry_id, &call.id, ElidedPart::Result)
     };

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::domain::model::message::Role;
 use crate::service::core::error::Result;
-use crate::service::core::pieces::{Pieces, Writer, pieces};
+use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, NodeRow};
@@ -84,7 +84,7 @@ struct Nodes {
     has_ended: bool,
 }
 
-impl Writer for Nodes {
+impl PieceWriter for Nodes {
     async fn next(&mut self) -> Result<Option<String>> {
         if self.has_ended {
             return Ok(None);

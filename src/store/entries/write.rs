@@ -13,7 +13,7 @@ use records::{EntryRecord, HeadRecord};
 
 /// What became of a guarded write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum GuardedWrite {
     Landed,
     /// The version has moved: nothing was written.
     Stale,
@@ -41,13 +41,13 @@ pub fn is_lock_timeout(error: &sqlx::Error) -> bool {
 /// For whoever holds the session's row.
 pub async fn write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<bool> {
     let written = write_all(executor, tenant, std::slice::from_ref(write), Patience::Full).await?;
-    Ok(written == [Written::Landed])
+    Ok(written == [GuardedWrite::Landed])
 }
 
 /// As [`write`], where others may hold the row; it is not waited for.
-pub async fn try_write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<Written> {
+pub async fn try_write(executor: impl PgExecutor<'_>, tenant: Uuid, write: &Write<'_>) -> sqlx::Result<GuardedWrite> {
     let written = write_all(executor, tenant, std::slice::from_ref(write), Patience::None).await?;
-    Ok(written.first().copied().unwrap_or(Written::Locked))
+    Ok(written.first().copied().unwrap_or(GuardedWrite::Locked))
 }
 
 /// Writes to several sessions of one tenant, each guarded on its own, in one statement: one durable commit for all.
@@ -57,7 +57,7 @@ pub async fn write_all(
     tenant: Uuid,
     writes: &[Write<'_>],
     patience: Patience,
-) -> sqlx::Result<Vec<Written>> {
+) -> sqlx::Result<Vec<GuardedWrite>> {
     let entries = || writes.iter().flat_map(|w| w.entries.iter().map(|entry| (w.session_id, entry)));
     let calls: Vec<(Uuid, CallPlace)> =
         entries().flat_map(|(id, e)| CallPlace::of(&e.head).into_iter().map(move |call| (id, call))).collect();
@@ -85,10 +85,10 @@ pub async fn write_all(
             .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
     };
     let told: HashMap<Uuid, bool> = query.fetch_all(executor).await?.into_iter().collect();
-    let silent = if patience == Patience::None { Written::Locked } else { Written::Stale };
+    let silent = if patience == Patience::None { GuardedWrite::Locked } else { GuardedWrite::Stale };
     let fate = |write: &Write<'_>| match told.get(&write.session_id) {
-        Some(true) => Written::Landed,
-        Some(false) => Written::Stale,
+        Some(true) => GuardedWrite::Landed,
+        Some(false) => GuardedWrite::Stale,
         None => silent,
     };
     Ok(writes.iter().map(fate).collect())

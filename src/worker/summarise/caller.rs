@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::failure::Failure;
 use super::request::{Request, outcome};
 use crate::domain::settings::Estimator;
-use crate::domain::summary::chunk::{self, Limits};
+use crate::domain::summary::chunk::{self, ChunkLimits};
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::verify::{RejectReason, check_summary, clean};
 use crate::domain::summary::{SummaryPart, SummaryTask};
@@ -31,7 +31,7 @@ pub(super) struct Caller<'a> {
 }
 
 /// Where a task stands after a round.
-enum Step {
+enum TaskStep {
     Done(String),
     /// What is left to summarise, and of how many parts it is the notes.
     Folded(SummaryTask, usize),
@@ -122,9 +122,9 @@ impl<'a> Caller<'a> {
         while halvings <= MAX_HALVINGS && folds <= MAX_FOLDS {
             task = chunk::with_room(task, limits, self.estimator);
             match self.round(&task, limits).await {
-                Ok(Step::Done(text)) => return Ok(text),
-                Ok(Step::Folded(_, parts)) if parts >= parts_before => break,
-                Ok(Step::Folded(folded, parts)) => {
+                Ok(TaskStep::Done(text)) => return Ok(text),
+                Ok(TaskStep::Folded(_, parts)) if parts >= parts_before => break,
+                Ok(TaskStep::Folded(folded, parts)) => {
                     (task, parts_before) = (folded, parts);
                     folds += 1;
                 }
@@ -139,16 +139,16 @@ impl<'a> Caller<'a> {
         Err(Failure::DoesNotFit)
     }
 
-    async fn round(&self, task: &SummaryTask, limits: Limits) -> Result<Step, Failure> {
+    async fn round(&self, task: &SummaryTask, limits: ChunkLimits) -> Result<TaskStep, Failure> {
         let (whole, estimator) = (task.clone(), self.estimator);
         let parts = tokio::task::spawn_blocking(move || chunk::split(&whole, limits, estimator)).await?;
         let parts = parts.ok_or(Failure::DoesNotFit)?;
         if let [whole] = parts.as_slice() {
-            return self.answer(whole, self.request.replaced_tokens).await.map(Step::Done);
+            return self.answer(whole, self.request.replaced_tokens).await.map(TaskStep::Done);
         }
         // What a part stands for is not known here; the fold's answer is measured.
         let notes = self.concurrently(&parts, |part| self.answer(part, u64::MAX)).await?;
-        Ok(Step::Folded(chunk::fold(task, notes), parts.len()))
+        Ok(TaskStep::Folded(chunk::fold(task, notes), parts.len()))
     }
 
     /// One answer that stands up to its check.
@@ -167,16 +167,16 @@ impl<'a> Caller<'a> {
 }
 
 /// Our count of tokens is not the upstream's: a tenth of the window is left free.
-fn limits(config: &UpstreamConfig, max_output_tokens: u32) -> Limits {
+fn limits(config: &UpstreamConfig, max_output_tokens: u32) -> ChunkLimits {
     let room = |output: u32| {
         let output = config.output_budget(output).total();
         u32::try_from(u64::from(config.context_window.saturating_sub(output)) * 9 / 10).unwrap_or(u32::MAX)
     };
     let part_output = (config.context_window / PART_OUTPUT_SHARE).clamp(1, max_output_tokens.max(1));
-    Limits { whole: room(max_output_tokens), part: room(part_output), part_output }
+    ChunkLimits { whole: room(max_output_tokens), part: room(part_output), part_output }
 }
 
-fn halved(limits: Limits) -> Limits {
-    let Limits { whole, part, part_output } = limits;
-    Limits { whole: whole / 2, part: part / 2, part_output: part_output.div_ceil(2) }
+fn halved(limits: ChunkLimits) -> ChunkLimits {
+    let ChunkLimits { whole, part, part_output } = limits;
+    ChunkLimits { whole: whole / 2, part: part / 2, part_output: part_output.div_ceil(2) }
 }

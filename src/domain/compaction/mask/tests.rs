@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::context::elision::{apply, merge};
 use crate::domain::context::placeholder::{
-    Handle, Original, duplicate, handle, is_marker, is_placeholder, replaced, stands_for, truncated,
+    Handle, ReplacedResult, duplicate, handle, is_marker, is_placeholder, replaced, stands_for, truncated,
 };
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Role, ToolResult};
@@ -206,7 +206,7 @@ fn a_handle_says_what_it_points_to() {
 #[test]
 fn a_text_stands_for_a_result_whose_call_size_and_words_it_has() {
     let whole = format!("{}\n\n{}  \nend", "first words ".repeat(40), "last words ".repeat(40));
-    let original = Original { call_id: "c1", text: &whole, sizes: &[12, 40] };
+    let original = ReplacedResult { call_id: "c1", text: &whole, sizes: &[12, 40] };
     let cut = truncated("c1", &whole, 100, 100).unwrap();
     let trimmed: Vec<&str> = cut.lines().map(str::trim_end).collect();
     for text in

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::clues::Clues;
-use super::room::Room;
+use super::room::RoomForKept;
 use crate::domain::context::view::NewestCompaction;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::settings::Settings;
 
 /// A message of the present view: its place on the path and the tokens it is shown with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
+pub struct ShownMessage {
     pub index: usize,
     pub tokens: u64,
 }
@@ -21,9 +21,9 @@ pub struct Choice<'a> {
     pub path: &'a [EntryMeta],
     pub newest: Option<NewestCompaction<'a>>,
     /// The messages that the model sees, in order.
-    pub items: &'a [Item],
+    pub items: &'a [ShownMessage],
     pub settings: &'a Settings,
-    pub room: Room,
+    pub room: RoomForKept,
     /// By place on the path; only `smart` asks for them.
     pub clues: &'a HashMap<usize, Clues>,
 }

@@ -61,8 +61,8 @@ impl Pass {
         Settings { estimator: Estimator::Praison, preserve_recent: self.preserve_recent, ..settings(0) }
     }
 
-    fn items(&self) -> Vec<Item> {
-        let item = |(index, head): (usize, &EntryMeta)| Item { index, tokens: u64::from(head.tokens) };
+    fn items(&self) -> Vec<ShownMessage> {
+        let item = |(index, head): (usize, &EntryMeta)| ShownMessage { index, tokens: u64::from(head.tokens) };
         self.heads.iter().enumerate().map(item).collect()
     }
 
@@ -74,14 +74,14 @@ impl Pass {
             newest: None,
             items: &self.items(),
             settings: &self.settings(),
-            room: Room { target: self.target, limit: u64::MAX },
+            room: RoomForKept { target: self.target, limit: u64::MAX },
             clues: &clues,
         };
         select(strategy, &choice)
     }
 
     /// The messages at these places as the original writes them: instructions first.
-    fn shown(&self, places: impl Iterator<Item = usize>) -> Vec<Value> {
+    fn shown(&self, places: impl Iterator<ShownMessage = usize>) -> Vec<Value> {
         let (system, others): (Vec<usize>, Vec<usize>) = places.partition(|at| instructs(&self.heads[*at]));
         system.iter().chain(&others).map(|at| self.before[*at].clone()).collect()
     }

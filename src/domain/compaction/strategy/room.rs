@@ -10,27 +10,27 @@ const FRAME_TOKENS: u64 = 100;
 
 /// How large the messages that stay may be, in tokens as counted on arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct RoomForKept {
     /// What is aimed at.
     pub target: u64,
     /// What rounding up to whole units may reach; at least the target.
     pub limit: u64,
 }
 
-impl Room {
+impl RoomForKept {
     /// What the target leaves beside system prompt, tools and the summary message, whose body is `carried` over. It is kept
     /// strictly. An `automatic` compaction aims low enough for the next one to be far away.
-    pub fn of(account: &Account, settings: &Settings, carried: &str, automatic: bool) -> Room {
+    pub fn of(account: &Account, settings: &Settings, carried: &str, automatic: bool) -> RoomForKept {
         let reserved = reserved(settings, carried, automatic).unwrap_or(0);
-        Room::beside(account, settings, reserved, automatic)
+        RoomForKept::beside(account, settings, reserved, automatic)
     }
 
     /// What the target leaves beside system prompt, tools and a summary message of this size.
-    pub fn beside(account: &Account, settings: &Settings, summary: u64, automatic: bool) -> Room {
+    pub fn beside(account: &Account, settings: &Settings, summary: u64, automatic: bool) -> RoomForKept {
         let estimate = account.estimate_of(aim(settings, automatic), settings.estimator);
         let fixed = u64::from(account.system) + u64::from(account.tools) + summary;
         let target = estimate.saturating_sub(fixed);
-        Room { target, limit: target }
+        RoomForKept { target, limit: target }
     }
 }
 

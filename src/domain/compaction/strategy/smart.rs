@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::choice::Choice;
 use super::clues::REQUEST;
-use super::room::Room;
+use super::room::RoomForKept;
 use super::sliding::extend_back;
 use super::units::{Unit, Units};
 
@@ -31,7 +31,7 @@ pub fn select(units: &Units, choice: &Choice<'_>) -> Vec<bool> {
             tokens += unit.tokens;
         }
     }
-    extend_back(units, Room { limit: room.target, ..room }, &mut stays, &mut tokens);
+    extend_back(units, RoomForKept { limit: room.target, ..room }, &mut stays, &mut tokens);
     stays
 }
 

@@ -16,10 +16,10 @@ use crate::domain::summary::testing::{call, failed, result, user};
 
 const COUNTING: [Strategy; 3] = [Strategy::Truncate, Strategy::Sliding, Strategy::Smart];
 
-fn items(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>) -> Vec<Item> {
+fn items(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>) -> Vec<ShownMessage> {
     let view = plan_view(path, newest);
     let item = |item: &ViewItem| match item {
-        ViewItem::Entry { index, .. } => Some(Item { index: *index, tokens: item_tokens(path, item) }),
+        ViewItem::Entry { index, .. } => Some(ShownMessage { index: *index, tokens: item_tokens(path, item) }),
         ViewItem::Summary { .. } => None,
     };
     view.iter().filter_map(item).collect()
@@ -32,7 +32,7 @@ fn choose(strategy: Strategy, spec: &str, settings: &Settings, target: u64) -> R
         newest: None,
         items: &items(&path, None),
         settings,
-        room: Room { target, limit: target },
+        room: RoomForKept { target, limit: target },
         clues: &HashMap::new(),
     };
     select(strategy, &choice)
@@ -102,7 +102,7 @@ fn smart_keeps_what_the_work_rests_on() {
             newest: None,
             items: &items(&path, None),
             settings: &anchored(1),
-            room: Room { target, limit: target },
+            room: RoomForKept { target, limit: target },
             clues: &clues,
         };
         let plan = select(Strategy::Smart, &choice).unwrap();
@@ -164,7 +164,7 @@ proptest! {
         };
         let shown = items(&path, None);
         let whole: u64 = shown.iter().map(|item| item.tokens).sum();
-        let room = Room { target: whole * share / 100, limit: whole * share / 100 };
+        let room = RoomForKept { target: whole * share / 100, limit: whole * share / 100 };
         for strategy in COUNTING {
             let clues = HashMap::new();
             let choice = Choice { path: &path, newest: None, items: &shown, settings: &settings, room, clues: &clues };

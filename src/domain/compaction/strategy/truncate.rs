@@ -1,9 +1,9 @@
 //! `truncate`: the newest `preserve_recent` messages stay; while they are too much, the oldest of them goes.
 
-use super::room::Room;
+use super::room::RoomForKept;
 use super::units::Units;
 
-pub fn select(units: &Units, room: Room, preserve_recent: u32) -> Vec<bool> {
+pub fn select(units: &Units, room: RoomForKept, preserve_recent: u32) -> Vec<bool> {
     let start = units.tail_start(preserve_recent);
     let mut stays: Vec<bool> = units.all.iter().map(|unit| unit.fixed || unit.items.start >= start).collect();
     let kept = units.all.iter().zip(&stays).filter(|(_, stays)| **stays);

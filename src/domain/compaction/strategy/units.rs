@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::choice::Item;
+use super::choice::ShownMessage;
 use crate::domain::compaction::prepare::instructs;
 use crate::domain::context::pairs::pairs;
 use crate::domain::model::entry::EntryMeta;
@@ -33,7 +33,7 @@ pub struct Units {
 
 impl Units {
     /// `required` holds places on the path; the unit of each of them is fixed, as is the newest unit.
-    pub fn of(path: &[EntryMeta], items: &[Item], required: &BTreeSet<usize>) -> Units {
+    pub fn of(path: &[EntryMeta], items: &[ShownMessage], required: &BTreeSet<usize>) -> Units {
         let shown: Vec<&EntryMeta> = items.iter().filter_map(|item| path.get(item.index)).collect();
         let starts = starts(&shown);
         let ends = starts.iter().copied().skip(1).chain([shown.len()]);

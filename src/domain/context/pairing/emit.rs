@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::matching::{Matching, Outcome, Place};
-use super::source::Source;
-use super::step::Step;
+use super::matching::{MatchOutcome, Matching, ResultPlace};
+use super::source::StoredSource;
+use super::step::ViewStep;
 use super::synthetic;
 use crate::domain::context::elision;
 use crate::domain::format;
-use crate::domain::format::write::{Fault, Note, Piece};
+use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::shape::{Shape, ShapeKind, apply_shape, is_generated_id};
@@ -22,7 +22,7 @@ struct Opened {
 }
 
 pub struct Emitter<'v, 'a, F, S> {
-    steps: &'v [Step<'v>],
+    steps: &'v [ViewStep<'v>],
     matching: Matching,
     sources: &'v F,
     summary_text: &'v S,
@@ -46,11 +46,11 @@ struct Answers {
 
 impl<'v, 'a, F, S> Emitter<'v, 'a, F, S>
 where
-    F: Fn(usize) -> Source<'a>,
+    F: Fn(usize) -> StoredSource<'a>,
     S: Fn(usize) -> String,
 {
     pub fn new(
-        steps: &'v [Step<'v>],
+        steps: &'v [ViewStep<'v>],
         matching: Matching,
         sources: &'v F,
         summary_text: &'v S,
@@ -87,9 +87,9 @@ where
         for (at, step) in self.steps.iter().enumerate() {
             for (outcome, result) in self.matching.outcomes_of(at).iter().zip(&step.shape.results) {
                 let (code, why) = match outcome {
-                    Outcome::Orphan => ("orphan_result_dropped", "no call before it"),
-                    Outcome::Duplicate => ("duplicate_result_dropped", "its call is already answered"),
-                    Outcome::Answers(_) | Outcome::Server => continue,
+                    MatchOutcome::Orphan => ("orphan_result_dropped", "no call before it"),
+                    MatchOutcome::Duplicate => ("duplicate_result_dropped", "its call is already answered"),
+                    MatchOutcome::Answers(_) | MatchOutcome::Server => continue,
                 };
                 let detail = format!("result of {:?} left out: {why}", result.call_id);
                 self.notes.push(Note::new(code, Some(step.index), detail));
@@ -117,7 +117,7 @@ where
         end
     }
 
-    fn next_step(&self, from: usize, found: impl Fn(&Step<'_>) -> bool) -> usize {
+    fn next_step(&self, from: usize, found: impl Fn(&ViewStep<'_>) -> bool) -> usize {
         self.steps[from..].iter().position(found).map_or(self.steps.len(), |offset| from + offset)
     }
 
@@ -146,18 +146,18 @@ where
         let mut whole = Vec::new();
         for step in block.clone() {
             let outcomes = self.matching.outcomes_of(step);
-            let ours = |outcome: &Outcome| match outcome {
-                Outcome::Answers(call) => calls.contains(call),
-                Outcome::Server => true,
+            let ours = |outcome: &MatchOutcome| match outcome {
+                MatchOutcome::Answers(call) => calls.contains(call),
+                MatchOutcome::Server => true,
                 _ => false,
             };
-            let answered = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Answers(_))).count();
+            let answered = outcomes.iter().filter(|outcome| matches!(outcome, MatchOutcome::Answers(_))).count();
             // What else the entry says may not come between the results.
             let last = answered == open.len();
             if outcomes.iter().all(ours) && (last || !self.steps[step].shape.mixed) {
                 whole.push(step);
                 for outcome in outcomes {
-                    if let Outcome::Answers(call) = outcome {
+                    if let MatchOutcome::Answers(call) = outcome {
                         open.remove(call);
                     }
                 }
@@ -246,9 +246,9 @@ where
         if self.sent[at] {
             for slot in 0..step.shape.results.len() {
                 let outcome = self.matching.outcomes_of(at)[slot];
-                match (self.take_result(Place { step: at, slot }), outcome) {
+                match (self.take_result(ResultPlace { step: at, slot }), outcome) {
                     (Some(result), _) => self.push_result(Some(step.index), result),
-                    (None, Outcome::Answers(call)) => self.synthetic(call),
+                    (None, MatchOutcome::Answers(call)) => self.synthetic(call),
                     (None, _) => {}
                 }
             }
@@ -298,7 +298,7 @@ where
         step.shape.calls.get(call.slot).is_some_and(|known| is_generated_id(&known.id, step.seq))
     }
 
-    fn take_result(&mut self, place: Place) -> Option<ToolResult> {
+    fn take_result(&mut self, place: ResultPlace) -> Option<ToolResult> {
         self.open(place.step).results.get_mut(place.slot)?.take()
     }
 
@@ -321,7 +321,7 @@ where
         let source = (self.sources)(step.index);
         if self.matching.renames(at) {
             let detail = "an earlier call of the context has the same id";
-            self.notes.push(Note::new("call_id_renamed", Some(step.index), detail).of(Fault::IdTaken));
+            self.notes.push(Note::new("call_id_renamed", Some(step.index), detail).of(ItemFault::IdTaken));
         }
         let Ok(Some(mut message)) = format::read(source.format, source.item).map(|item| item.message) else {
             self.note("item_unreadable", at, "the stored item can't be read any more");

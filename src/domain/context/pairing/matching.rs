@@ -2,36 +2,36 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::step::Step;
+use super::step::ViewStep;
 use crate::domain::model::shape::ShapeKind;
 
 /// Every `Function` call of the view with its result, and every result with its call.
 pub struct Matching {
-    pub calls: Vec<Call>,
+    pub calls: Vec<MatchedCall>,
     /// What became of each result, step by step, slot by slot.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<MatchOutcome>,
     /// Per step: where its calls and outcomes begin. One more than there are steps.
     starts: Vec<(usize, usize)>,
 }
 
-pub struct Call {
+pub struct MatchedCall {
     pub step: usize,
     /// Place among the calls of its message.
     pub slot: usize,
-    pub answer: Option<Place>,
+    pub answer: Option<ResultPlace>,
     /// A fresh id, where the view uses the call's id twice and may not.
     pub new_id: Option<String>,
 }
 
 /// A result: its step and its place among the results of that message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ResultPlace {
     pub step: usize,
     pub slot: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum MatchOutcome {
     /// Answers the call at this index of [`Matching::calls`].
     Answers(usize),
     Duplicate,
@@ -43,7 +43,7 @@ pub enum Outcome {
 impl Matching {
     /// Matches in one pass. A result answers the newest call of its id that still waits; a call that takes over an
     /// id in a later turn ends the wait of the earlier one. `unique_ids`: no two calls of the context may share one.
-    pub fn of(steps: &[Step<'_>], unique_ids: bool) -> Matching {
+    pub fn of(steps: &[ViewStep<'_>], unique_ids: bool) -> Matching {
         let ids = steps.iter().flat_map(|step| &step.shape.calls).map(|call| call.id.as_str()).collect();
         let mut matcher = Matcher { unique_ids, ids, ..Matcher::default() };
         let mut starts = Vec::with_capacity(steps.len() + 1);
@@ -64,14 +64,14 @@ impl Matching {
         self.starts[steps.start].0..self.starts[steps.end].0
     }
 
-    pub fn outcomes_of(&self, step: usize) -> &[Outcome] {
+    pub fn outcomes_of(&self, step: usize) -> &[MatchOutcome] {
         &self.outcomes[self.starts[step].1..self.starts[step + 1].1]
     }
 
     /// The fresh id that a result goes out with, where its call has one.
-    pub fn new_id_of(&self, outcome: Outcome) -> Option<&str> {
+    pub fn new_id_of(&self, outcome: MatchOutcome) -> Option<&str> {
         match outcome {
-            Outcome::Answers(call) => self.calls[call].new_id.as_deref(),
+            MatchOutcome::Answers(call) => self.calls[call].new_id.as_deref(),
             _ => None,
         }
     }
@@ -87,11 +87,11 @@ impl Matching {
 #[derive(Default)]
 struct Matcher<'v> {
     unique_ids: bool,
-    calls: Vec<Call>,
-    outcomes: Vec<Outcome>,
+    calls: Vec<MatchedCall>,
+    outcomes: Vec<MatchOutcome>,
     /// Counts up with every step that is not the assistant's: calls of one run stand together.
     run: usize,
-    waiting: HashMap<&'v str, Waiting>,
+    waiting: HashMap<&'v str, WaitingCalls>,
     /// Every id that the view uses.
     ids: HashSet<&'v str>,
     /// Every id made here.
@@ -100,7 +100,7 @@ struct Matcher<'v> {
 
 /// The calls of one id that wait, all of one run, oldest first.
 #[derive(Default)]
-struct Waiting {
+struct WaitingCalls {
     run: usize,
     calls: VecDeque<usize>,
     /// How many fresh ids were tried for this one.
@@ -108,7 +108,7 @@ struct Waiting {
 }
 
 impl<'v> Matcher<'v> {
-    fn take_calls(&mut self, step_index: usize, step: &Step<'v>) {
+    fn take_calls(&mut self, step_index: usize, step: &ViewStep<'v>) {
         for (slot, call) in step.shape.calls.iter().enumerate() {
             if call.kind != ShapeKind::Function {
                 continue;
@@ -132,19 +132,19 @@ impl<'v> Matcher<'v> {
                     }
                 }
             });
-            self.calls.push(Call { step: step_index, slot, answer: None, new_id });
+            self.calls.push(MatchedCall { step: step_index, slot, answer: None, new_id });
         }
     }
 
-    fn take_results(&mut self, step: usize, shape_of: &Step<'v>) {
+    fn take_results(&mut self, step: usize, shape_of: &ViewStep<'v>) {
         for (slot, result) in shape_of.shape.results.iter().enumerate() {
             let outcome = match self.waiting.get_mut(result.call_id.as_str()) {
-                _ if result.kind != ShapeKind::Function => Outcome::Server,
-                None => Outcome::Orphan,
-                Some(waiting) => waiting.calls.pop_front().map_or(Outcome::Duplicate, Outcome::Answers),
+                _ if result.kind != ShapeKind::Function => MatchOutcome::Server,
+                None => MatchOutcome::Orphan,
+                Some(waiting) => waiting.calls.pop_front().map_or(MatchOutcome::Duplicate, MatchOutcome::Answers),
             };
-            if let Outcome::Answers(call) = outcome {
-                self.calls[call].answer = Some(Place { step, slot });
+            if let MatchOutcome::Answers(call) = outcome {
+                self.calls[call].answer = Some(ResultPlace { step, slot });
             }
             self.outcomes.push(outcome);
         }

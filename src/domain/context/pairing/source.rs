@@ -4,7 +4,7 @@ use crate::domain::model::format::Format;
 
 /// A stored item as it came.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct StoredSource<'a> {
     pub format: Format,
     pub item: &'a str,
 }

@@ -8,7 +8,7 @@ use crate::domain::model::message::Role;
 use crate::domain::model::shape::{Shape, ShapeKind};
 
 /// One step of the view, with what pairing needs of its entry.
-pub(super) struct Step<'v> {
+pub(super) struct ViewStep<'v> {
     /// Place in the path.
     pub(super) index: usize,
     pub(super) seq: i64,
@@ -31,10 +31,10 @@ static NO_SHAPE: Shape = Shape {
     in_chapter: false,
 };
 
-impl<'v> Step<'v> {
-    pub(super) fn of(item: &'v ViewItem, path: &'v [EntryMeta]) -> Option<Step<'v>> {
+impl<'v> ViewStep<'v> {
+    pub(super) fn of(item: &'v ViewItem, path: &'v [EntryMeta]) -> Option<ViewStep<'v>> {
         match item {
-            ViewItem::Summary { compaction } => Some(Step {
+            ViewItem::Summary { compaction } => Some(ViewStep {
                 index: *compaction,
                 seq: path.get(*compaction)?.seq,
                 role: Role::CompactionSummary,
@@ -47,7 +47,7 @@ impl<'v> Step<'v> {
                 // An entry without a role is metadata that a format of its own carries along.
                 let role = head.role.unwrap_or(Role::Custom);
                 let is_summary = head.kind == EntryType::Chapter;
-                Some(Step { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary })
+                Some(ViewStep { index: *index, seq: head.seq, role, shape: &head.shape, elisions, is_summary })
             }
         }
     }

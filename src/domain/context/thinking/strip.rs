@@ -12,7 +12,7 @@ use crate::domain::model::shape::ShapeKind;
 
 /// What a message is to the turn around it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-enum Step {
+enum TurnStep {
     /// Somebody other than the model and its tools speaks: a turn begins.
     Start,
     /// The model's; with calls, or the last word.
@@ -42,7 +42,7 @@ pub fn announce(pieces: &[Piece<'_>], path: &[EntryMeta], target: Format, notes:
     let kept_from = running_turn(pieces.iter().rev().map(|piece| piece_step(piece, path)), pieces.len());
     let mut at = 0;
     while let Some(piece) = pieces.get(at).filter(|_| at < kept_from) {
-        let is_answer = |piece: &Piece<'_>| matches!(piece_step(piece, path), Step::Answer { .. });
+        let is_answer = |piece: &Piece<'_>| matches!(piece_step(piece, path), TurnStep::Answer { .. });
         let length =
             if is_answer(piece) { pieces[at..kept_from].iter().take_while(|one| is_answer(one)).count() } else { 1 };
         let answer = &pieces[at..at + length];
@@ -86,7 +86,7 @@ fn runs_server_tool(piece: &Piece<'_>, path: &[EntryMeta]) -> bool {
     }
 }
 
-fn piece_step(piece: &Piece<'_>, path: &[EntryMeta]) -> Step {
+fn piece_step(piece: &Piece<'_>, path: &[EntryMeta]) -> TurnStep {
     let (role, calls, results) = match piece {
         Piece::Message { message, .. } => {
             (Some(message.role), message.tool_calls().next().is_some(), message.role == Role::Tool)
@@ -97,65 +97,65 @@ fn piece_step(piece: &Piece<'_>, path: &[EntryMeta]) -> Step {
         },
     };
     match role {
-        Some(Role::Assistant) => Step::Answer { calls },
-        Some(Role::System | Role::Developer) | None => Step::Aside,
-        Some(_) if results => Step::Result,
-        Some(_) => Step::Start,
+        Some(Role::Assistant) => TurnStep::Answer { calls },
+        Some(Role::System | Role::Developer) | None => TurnStep::Aside,
+        Some(_) if results => TurnStep::Result,
+        Some(_) => TurnStep::Start,
     }
 }
 
 /// Where the turn begins whose calls were just answered; the end, where no such turn is running. Takes the steps from
 /// the last to the first.
-fn running_turn(steps: impl Iterator<Item = Step>, count: usize) -> usize {
+fn running_turn(steps: impl Iterator<Item = TurnStep>, count: usize) -> usize {
     let mut running = false;
     for (from_end, step) in steps.enumerate() {
         match step {
-            Step::Start if running => return count - from_end,
-            Step::Start => return count,
-            Step::Answer { calls: false } if !running => return count,
-            Step::Answer { .. } | Step::Result => running = true,
-            Step::Aside => {}
+            TurnStep::Start if running => return count - from_end,
+            TurnStep::Start => return count,
+            TurnStep::Answer { calls: false } if !running => return count,
+            TurnStep::Answer { .. } | TurnStep::Result => running = true,
+            TurnStep::Aside => {}
         }
     }
     if running { 0 } else { count }
 }
 
-fn step(message: &Value, target: Format) -> Step {
+fn step(message: &Value, target: Format) -> TurnStep {
     match target {
         Format::OpenaiResponses => item_step(message),
         Format::Pi => match message.get("message") {
             Some(inner) => role_step(inner),
-            None => Step::Aside,
+            None => TurnStep::Aside,
         },
         _ => role_step(message),
     }
 }
 
-fn role_step(message: &Value) -> Step {
+fn role_step(message: &Value) -> TurnStep {
     let blocks = || message["content"].as_array().into_iter().flatten().filter_map(|block| block["type"].as_str());
     let listed = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
     match message["role"].as_str() {
         Some("assistant") => {
             let is_call =
                 |kind| matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall");
-            Step::Answer { calls: listed || message["function_call"].is_object() || blocks().any(is_call) }
+            TurnStep::Answer { calls: listed || message["function_call"].is_object() || blocks().any(is_call) }
         }
-        Some("tool" | "function" | "toolResult") => Step::Result,
-        Some("user") if blocks().any(|kind| kind == "tool_result") => Step::Result,
-        Some("system" | "developer") | None => Step::Aside,
-        Some(_) => Step::Start,
+        Some("tool" | "function" | "toolResult") => TurnStep::Result,
+        Some("user") if blocks().any(|kind| kind == "tool_result") => TurnStep::Result,
+        Some("system" | "developer") | None => TurnStep::Aside,
+        Some(_) => TurnStep::Start,
     }
 }
 
-fn item_step(item: &Value) -> Step {
+fn item_step(item: &Value) -> TurnStep {
     match (item["type"].as_str(), item["role"].as_str()) {
-        (_, Some("user")) => Step::Start,
-        (_, Some("assistant")) => Step::Answer { calls: false },
-        (_, Some(_)) | (None | Some("additional_tools"), _) => Step::Aside,
-        _ if is_compaction(item) => Step::Aside,
-        (Some("mcp_approval_response"), _) => Step::Result,
-        (Some(kind), _) if kind.ends_with("_output") => Step::Result,
-        (Some(_), _) => Step::Answer { calls: true },
+        (_, Some("user")) => TurnStep::Start,
+        (_, Some("assistant")) => TurnStep::Answer { calls: false },
+        (_, Some(_)) | (None | Some("additional_tools"), _) => TurnStep::Aside,
+        _ if is_compaction(item) => TurnStep::Aside,
+        (Some("mcp_approval_response"), _) => TurnStep::Result,
+        (Some(kind), _) if kind.ends_with("_output") => TurnStep::Result,
+        (Some(_), _) => TurnStep::Answer { calls: true },
     }
 }
 
@@ -208,7 +208,7 @@ fn strip_items(items: Vec<String>) -> Vec<String> {
     let mut answer: Vec<(String, Value)> = Vec::new();
     for item in items {
         let value = json::parse_lenient(&item).unwrap_or_default();
-        if is_compaction(&value) || matches!(item_step(&value), Step::Answer { .. }) {
+        if is_compaction(&value) || matches!(item_step(&value), TurnStep::Answer { .. }) {
             answer.push((item, value));
         } else {
             out.extend(strip_answer(std::mem::take(&mut answer)));

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::write_block::{self, Place};
+use super::write_block::{self, BlockContext};
 use super::{OPENING, server};
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{Notes, own};
-use crate::domain::format::write::{Fault, Note, Piece};
+use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::message::{Block, Message, Role};
@@ -19,10 +19,10 @@ use crate::domain::model::message::{Block, Message, Role};
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let sendable = server::sendable(pieces);
     let mut notes = Notes::new(notes);
-    let mut sent: Vec<Outgoing<'_>> = Vec::with_capacity(pieces.len());
+    let mut sent: Vec<OutgoingMessage<'_>> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match piece {
-            Piece::Verbatim { entry, item } => sent.push(Outgoing::Verbatim { entry: *entry, item }),
+            Piece::Verbatim { entry, item } => sent.push(OutgoingMessage::Verbatim { entry: *entry, item }),
             Piece::Message { entry, message } => {
                 notes.entry = *entry;
                 write_message(message, &sendable, &mut sent, &mut notes);
@@ -34,20 +34,20 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     if sent.first().is_some_and(|first| !first.is_from("user")) {
         notes.entry = None;
         notes.add("user_message_inserted", "the first message has to be the user's");
-        sent.insert(0, Outgoing::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
+        sent.insert(0, OutgoingMessage::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
     }
-    sent.into_iter().map(Outgoing::into_text).collect()
+    sent.into_iter().map(OutgoingMessage::into_text).collect()
 }
 
 /// The API refuses a turn of the assistant whose last block is thinking, as an interrupted answer leaves it.
-fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
+fn drop_last_thoughts(sent: &mut Vec<OutgoingMessage<'_>>, notes: &mut Notes<'_>) {
     let mut next: Option<usize> = None;
     let mut emptied = HashSet::new();
     for at in (0..sent.len()).rev() {
         let thought = sent[at].content_ending_in_thought();
         if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_from("assistant"))) {
             notes.entry = sent[at].entry();
-            notes.add_fault("thinking_dropped", Fault::EndsWithThinking, "an answer can't end with thinking");
+            notes.add_fault("thinking_dropped", ItemFault::EndsWithThinking, "an answer can't end with thinking");
             while content.last().is_some_and(is_thought) {
                 content.pop();
             }
@@ -55,7 +55,7 @@ fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
                 emptied.insert(at);
                 continue;
             }
-            sent[at] = Outgoing::Built(Built::new("assistant", content));
+            sent[at] = OutgoingMessage::Built(Built::new("assistant", content));
         }
         next = Some(at);
     }
@@ -64,12 +64,12 @@ fn drop_last_thoughts(sent: &mut Vec<Outgoing<'_>>, notes: &mut Notes<'_>) {
 }
 
 /// A context that ends with the assistant is gone on with from there, and the API refuses one that ends in white space.
-fn trim_prefill(sent: &mut [Outgoing<'_>], notes: &mut Notes<'_>) {
+fn trim_prefill(sent: &mut [OutgoingMessage<'_>], notes: &mut Notes<'_>) {
     let Some(last) = sent.last_mut().filter(|last| last.is_from("assistant")) else { return };
     let entry = last.entry();
     let trimmed = match last {
-        Outgoing::Built(built) => built.content.last_mut().is_some_and(trim_end),
-        Outgoing::Verbatim { item, .. } => {
+        OutgoingMessage::Built(built) => built.content.last_mut().is_some_and(trim_end),
+        OutgoingMessage::Verbatim { item, .. } => {
             let Some(mut message) = domain_json::parse_lenient(item).ok() else { return };
             let trimmed = match message.get_mut("content") {
                 Some(Value::Array(blocks)) => blocks.last_mut().is_some_and(trim_end),
@@ -77,11 +77,11 @@ fn trim_prefill(sent: &mut [Outgoing<'_>], notes: &mut Notes<'_>) {
                 _ => false,
             };
             if trimmed {
-                *last = Outgoing::Rewritten { entry, text: message.to_string() };
+                *last = OutgoingMessage::Rewritten { entry, text: message.to_string() };
             }
             trimmed
         }
-        Outgoing::Rewritten { .. } => false,
+        OutgoingMessage::Rewritten { .. } => false,
     };
     if trimmed {
         notes.entry = entry;
@@ -105,7 +105,7 @@ fn is_thought(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-enum Outgoing<'a> {
+enum OutgoingMessage<'a> {
     Verbatim {
         entry: usize,
         item: &'a str,
@@ -134,37 +134,41 @@ impl Built {
     }
 }
 
-impl Outgoing<'_> {
+impl OutgoingMessage<'_> {
     fn is_from(&self, role: &str) -> bool {
         #[derive(Deserialize)]
-        struct Head<'h> {
+        struct MessageHeader<'h> {
             #[serde(borrow)]
             role: Cow<'h, str>,
         }
         match self {
-            Outgoing::Built(built) => built.role == role,
-            Outgoing::Verbatim { item, .. } => serde_json::from_str(item).is_ok_and(|head: Head<'_>| head.role == role),
-            Outgoing::Rewritten { text, .. } => {
-                serde_json::from_str(text).is_ok_and(|head: Head<'_>| head.role == role)
+            OutgoingMessage::Built(built) => built.role == role,
+            OutgoingMessage::Verbatim { item, .. } => {
+                serde_json::from_str(item).is_ok_and(|head: MessageHeader<'_>| head.role == role)
+            }
+            OutgoingMessage::Rewritten { text, .. } => {
+                serde_json::from_str(text).is_ok_and(|head: MessageHeader<'_>| head.role == role)
             }
         }
     }
 
     fn entry(&self) -> Option<usize> {
         match self {
-            Outgoing::Built(built) => built.entry,
-            Outgoing::Verbatim { entry, .. } => Some(*entry),
-            Outgoing::Rewritten { entry, .. } => *entry,
+            OutgoingMessage::Built(built) => built.entry,
+            OutgoingMessage::Verbatim { entry, .. } => Some(*entry),
+            OutgoingMessage::Rewritten { entry, .. } => *entry,
         }
     }
 
     /// The blocks of an assistant's message whose last one is thinking.
     fn content_ending_in_thought(&self) -> Option<Vec<Value>> {
         let content = match self {
-            Outgoing::Built(built) if built.role == "assistant" && built.content.last().is_some_and(is_thought) => {
+            OutgoingMessage::Built(built)
+                if built.role == "assistant" && built.content.last().is_some_and(is_thought) =>
+            {
                 built.content.clone()
             }
-            Outgoing::Verbatim { item, .. } if item.contains("thinking") && self.is_from("assistant") => {
+            OutgoingMessage::Verbatim { item, .. } if item.contains("thinking") && self.is_from("assistant") => {
                 domain_json::parse_lenient(item).ok()?.get("content")?.as_array()?.clone()
             }
             _ => return None,
@@ -174,9 +178,9 @@ impl Outgoing<'_> {
 
     fn into_text(self) -> String {
         match self {
-            Outgoing::Verbatim { item, .. } => item.to_owned(),
-            Outgoing::Rewritten { text, .. } => text,
-            Outgoing::Built(Built { role, content, as_string, .. }) => {
+            OutgoingMessage::Verbatim { item, .. } => item.to_owned(),
+            OutgoingMessage::Rewritten { text, .. } => text,
+            OutgoingMessage::Built(Built { role, content, as_string, .. }) => {
                 let text = write_block::string_form(&content).filter(|_| as_string);
                 let content = text.map_or(Value::Array(content), Value::String);
                 json!({"role": role, "content": content}).to_string()
@@ -188,13 +192,13 @@ impl Outgoing<'_> {
 fn write_message<'p>(
     message: &Message,
     sendable: &'p HashSet<&'p str>,
-    sent: &mut Vec<Outgoing<'_>>,
+    sent: &mut Vec<OutgoingMessage<'_>>,
     notes: &mut Notes<'_>,
 ) {
     let around = own(message.opaque.as_ref(), Format::Anthropic).and_then(Value::as_object);
     note_removed_fields(around, notes);
     let role = role_name(message.role, around.is_some());
-    let place = Place { assistant: role == "assistant", sendable };
+    let place = BlockContext { assistant: role == "assistant", sendable };
     let mut empty = 0;
     let mut content: Vec<Value> = Vec::with_capacity(message.content.len());
     for block in told_to_user(message, role, notes).iter() {
@@ -208,7 +212,7 @@ fn write_message<'p>(
         notes.add("empty_text_dropped", format!("{empty} text blocks without text"));
     }
     let is_tool = message.role == Role::Tool;
-    if let Some(Outgoing::Built(last)) = sent.last_mut().filter(|_| is_tool)
+    if let Some(OutgoingMessage::Built(last)) = sent.last_mut().filter(|_| is_tool)
         && last.results_only
     {
         last.content.append(&mut content);
@@ -216,7 +220,7 @@ fn write_message<'p>(
     }
     content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
     let as_string = around.is_some_and(|around| around.get("content").is_some());
-    sent.push(Outgoing::Built(Built {
+    sent.push(OutgoingMessage::Built(Built {
         entry: notes.entry,
         as_string,
         results_only: is_tool,

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{MAX_ID, MAX_NAME, media};
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
-use crate::domain::format::write::Fault;
+use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Opaque, ToolCall, ToolResult};
 
 /// Where a block is written to.
 #[derive(Clone, Copy)]
-pub struct Place<'p> {
+pub struct BlockContext<'p> {
     /// Assistant messages hold no images and no documents.
     pub assistant: bool,
     /// The server calls that may be sent, results included.
@@ -21,7 +21,7 @@ pub struct Place<'p> {
 }
 
 /// `None` where the block can't be said; then a note tells why, empty text aside: that is counted in `empty`.
-pub fn write(block: &Block, place: Place<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Option<Value> {
+pub fn write(block: &Block, place: BlockContext<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Option<Value> {
     match block {
         Block::Text { text, .. } if text.trim().is_empty() => {
             *empty += 1;
@@ -68,7 +68,7 @@ fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
     }
 }
 
-fn write_media(kind: &str, source: &Media, place: Place<'_>, notes: &mut Notes<'_>) -> Value {
+fn write_media(kind: &str, source: &Media, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Value {
     let written = if place.assistant { None } else { media::write(kind, source) };
     written.unwrap_or_else(|| {
         notes.add("media_dropped", format!("this {kind} can't be given to Anthropic here"));
@@ -80,7 +80,7 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = outgoing::word(&call.id, MAX_ID);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add_fault("call_id_renamed", Fault::IdRefused, format!("{} is sent as {id}", call.id));
+        notes.add_fault("call_id_renamed", ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
         notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
@@ -101,8 +101,8 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     Value::Object(block)
 }
 
-fn write_result(result: &ToolResult, place: Place<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Value {
-    let place = Place { assistant: false, ..place };
+fn write_result(result: &ToolResult, place: BlockContext<'_>, empty: &mut usize, notes: &mut Notes<'_>) -> Value {
+    let place = BlockContext { assistant: false, ..place };
     let mut content: Vec<Value> = Vec::with_capacity(result.content.len());
     content.extend(result.content.iter().filter_map(|block| write(block, place, empty, notes)));
     let mut block = around(result.opaque.as_ref(), "tool_result");
@@ -131,7 +131,7 @@ pub fn string_form(content: &[Value]) -> Option<String> {
     }
 }
 
-fn write_server_call(call: &ToolCall, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+fn write_server_call(call: &ToolCall, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Option<Value> {
     let Some(whole) = own(call.opaque.as_ref(), Format::Anthropic) else {
         notes.add("server_tool_as_text", format!("{} was run by another provider", call.name));
         return Some(text(outgoing::server_call_text(call)));
@@ -139,14 +139,14 @@ fn write_server_call(call: &ToolCall, place: Place<'_>, notes: &mut Notes<'_>) -
     sendable(whole, &call.id, place, notes)
 }
 
-fn write_server_result(result: &ToolResult, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+fn write_server_result(result: &ToolResult, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Option<Value> {
     match own(result.opaque.as_ref(), Format::Anthropic) {
         Some(whole) => sendable(whole, &result.tool_call_id, place, notes),
         None => outgoing::server_result_text(result).map(text),
     }
 }
 
-fn sendable(whole: &Value, id: &str, place: Place<'_>, notes: &mut Notes<'_>) -> Option<Value> {
+fn sendable(whole: &Value, id: &str, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Option<Value> {
     if place.sendable.contains(id) {
         return Some(whole.clone());
     }

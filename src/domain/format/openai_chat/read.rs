@@ -16,7 +16,7 @@ type Fields = Map<String, Value>;
 /// Not an object, no role, or a known field of the wrong type.
 pub fn read(value: &Value) -> Result<Item, ItemError> {
     let fields = field::object(value, "")?;
-    let mut reader = Reader::default();
+    let mut reader = MessageReader::default();
     let role = match field::required_string(fields, "role", "")? {
         "system" => Role::System,
         "developer" => Role::Developer,
@@ -47,12 +47,12 @@ fn has_text_field(fields: &Fields) -> bool {
 }
 
 #[derive(Default)]
-struct Reader {
+struct MessageReader {
     needs_repair: bool,
     stop: Option<Stop>,
 }
 
-impl Reader {
+impl MessageReader {
     fn assistant(&mut self, fields: &Fields) -> Result<Vec<Block>, ItemError> {
         let mut blocks: Vec<Block> = thinking(fields).into_iter().collect();
         blocks.extend(self.content(fields)?);

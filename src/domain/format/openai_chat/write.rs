@@ -14,7 +14,7 @@ const MAX_NAME: usize = 64;
 ///
 /// Images and files of tool results, which tool messages can't hold, follow the batch of results in a user message.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
-    let mut writer = Writer { written: Vec::with_capacity(pieces.len()), attachments: Vec::new(), notes };
+    let mut writer = ChatWriter { written: Vec::with_capacity(pieces.len()), attachments: Vec::new(), notes };
     for piece in pieces {
         match piece {
             Piece::Verbatim { item, .. } => writer.verbatim(item),
@@ -25,14 +25,14 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     writer.written
 }
 
-struct Writer<'n> {
+struct ChatWriter<'n> {
     written: Vec<String>,
     /// Content parts that wait for the end of a batch of results.
     attachments: Vec<Value>,
     notes: &'n mut Vec<Note>,
 }
 
-impl Writer<'_> {
+impl ChatWriter<'_> {
     fn verbatim(&mut self, item: &str) {
         if !self.attachments.is_empty() && !is_result(item) {
             self.attach();
@@ -54,7 +54,7 @@ impl Writer<'_> {
     }
 
     fn speech(&mut self, role: &str, entry: Option<usize>, message: &Message) {
-        let mut said = Said::default();
+        let mut said = WrittenBlocks::default();
         message.content.iter().for_each(|block| said.add(block));
         said.report(entry, self.notes);
         if said.parts.is_empty() {
@@ -65,10 +65,10 @@ impl Writer<'_> {
     }
 
     fn assistant(&mut self, entry: Option<usize>, message: &Message) {
-        let mut said = Said { for_assistant: true, ..Said::default() };
+        let mut said = WrittenBlocks { for_assistant: true, ..WrittenBlocks::default() };
         message.content.iter().for_each(|block| said.add(block));
         said.report(entry, self.notes);
-        let Said { parts, calls, fields, .. } = said;
+        let WrittenBlocks { parts, calls, fields, .. } = said;
         if parts.is_empty() && calls.is_empty() && fields.is_empty() {
             return self.drop_empty(entry);
         }
@@ -88,7 +88,7 @@ impl Writer<'_> {
     }
 
     fn result(&mut self, entry: Option<usize>, result: &ToolResult) {
-        let mut said = Said::default();
+        let mut said = WrittenBlocks::default();
         result.content.iter().for_each(|block| said.add(block));
         said.report(entry, self.notes);
         if result.is_error && entry.is_some() {
@@ -134,7 +134,7 @@ impl Writer<'_> {
 
 /// What the blocks of one message come to in Chat Completions, and what of them got lost.
 #[derive(Default)]
-struct Said {
+struct WrittenBlocks {
     for_assistant: bool,
     parts: Vec<Value>,
     calls: Vec<Value>,
@@ -143,7 +143,7 @@ struct Said {
     lost: Vec<(&'static str, &'static str)>,
 }
 
-impl Said {
+impl WrittenBlocks {
     fn add(&mut self, block: &Block) {
         match block {
             Block::Text { text, .. } if text.is_empty() => {}
@@ -271,8 +271,8 @@ fn is_own(block: &Block) -> bool {
 
 fn is_result(item: &str) -> bool {
     #[derive(Deserialize)]
-    struct Speaker {
+    struct MessageRole {
         role: String,
     }
-    serde_json::from_str::<Speaker>(item).is_ok_and(|speaker| matches!(speaker.role.as_str(), "tool" | "function"))
+    serde_json::from_str::<MessageRole>(item).is_ok_and(|speaker| matches!(speaker.role.as_str(), "tool" | "function"))
 }

@@ -16,20 +16,25 @@ use crate::domain::model::message::CallKind;
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let mut types = OutputTypes::new();
     let mut noted = Notes::new(notes);
-    let mut sent: Vec<Outgoing> = Vec::with_capacity(pieces.len());
+    let mut sent: Vec<OutgoingItem> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         learn_calls(piece, &mut types);
         match piece {
             Piece::Verbatim { entry, item } => {
                 let head = head(item);
-                let (kind, id) = (Kind::of(&head), head.id.map(Cow::into_owned));
-                sent.push(Outgoing { entry: Some(*entry), id, kind, text: (*item).to_owned() });
+                let (kind, id) = (ItemRole::of(&head), head.id.map(Cow::into_owned));
+                sent.push(OutgoingItem { entry: Some(*entry), id, kind, text: (*item).to_owned() });
             }
             Piece::Message { entry, message } => {
                 noted.entry = *entry;
                 for item in write_item::write(message, &types, &mut noted) {
                     let id = item["id"].as_str().map(str::to_owned);
-                    sent.push(Outgoing { entry: *entry, id, kind: Kind::of_value(&item), text: item.to_string() });
+                    sent.push(OutgoingItem {
+                        entry: *entry,
+                        id,
+                        kind: ItemRole::of_value(&item),
+                        text: item.to_string(),
+                    });
                 }
             }
         }
@@ -40,7 +45,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
 
 /// The API refuses two items of one id. The later one goes without it where it can, under another where it needs one and
 /// is answered by its `call_id` (invariant 2: no result may lose its call), else not at all.
-fn tell_apart(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<Outgoing> {
+fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut kept = Vec::with_capacity(sent.len());
     for mut item in sent {
@@ -75,17 +80,17 @@ fn tell_apart(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<Outgoing> {
     kept
 }
 
-struct Outgoing {
+struct OutgoingItem {
     entry: Option<usize>,
     /// The item's own id.
     id: Option<String>,
-    kind: Kind,
+    kind: ItemRole,
     text: String,
 }
 
 /// What an item is to the reasoning before it.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ItemRole {
     Reasoning,
     /// The model's own: what reasoning leads to.
     Output,
@@ -95,7 +100,7 @@ enum Kind {
 }
 
 #[derive(Deserialize, Default)]
-struct Head<'h> {
+struct ItemHeader<'h> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'h, str>>,
     #[serde(borrow)]
@@ -106,42 +111,42 @@ struct Head<'h> {
     call_id: Option<Cow<'h, str>>,
 }
 
-fn head(item: &str) -> Head<'_> {
+fn head(item: &str) -> ItemHeader<'_> {
     serde_json::from_str(item).unwrap_or_default()
 }
 
-impl Kind {
-    fn of(head: &Head<'_>) -> Kind {
-        Kind::classify(head.kind.as_deref(), head.role.as_deref())
+impl ItemRole {
+    fn of(head: &ItemHeader<'_>) -> ItemRole {
+        ItemRole::classify(head.kind.as_deref(), head.role.as_deref())
     }
 
-    fn of_value(item: &Value) -> Kind {
-        Kind::classify(item["type"].as_str(), item["role"].as_str())
+    fn of_value(item: &Value) -> ItemRole {
+        ItemRole::classify(item["type"].as_str(), item["role"].as_str())
     }
 
-    fn classify(kind: Option<&str>, role: Option<&str>) -> Kind {
+    fn classify(kind: Option<&str>, role: Option<&str>) -> ItemRole {
         match (kind, role) {
-            (Some("reasoning"), _) => Kind::Reasoning,
-            (Some("compaction" | "compaction_summary"), _) => Kind::Compaction,
-            (_, Some(role)) if role != "assistant" => Kind::Input,
-            (Some("mcp_approval_response"), _) => Kind::Input,
-            (Some(kind), _) if kind.ends_with("_output") => Kind::Input,
-            _ => Kind::Output,
+            (Some("reasoning"), _) => ItemRole::Reasoning,
+            (Some("compaction" | "compaction_summary"), _) => ItemRole::Compaction,
+            (_, Some(role)) if role != "assistant" => ItemRole::Input,
+            (Some("mcp_approval_response"), _) => ItemRole::Input,
+            (Some(kind), _) if kind.ends_with("_output") => ItemRole::Input,
+            _ => ItemRole::Output,
         }
     }
 }
 
 /// The API refuses reasoning that is not followed by what it led to.
-fn drop_lone_reasoning(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<String> {
-    let mut next = Kind::Input;
+fn drop_lone_reasoning(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<String> {
+    let mut next = ItemRole::Input;
     let mut kept: Vec<String> = Vec::with_capacity(sent.len());
     let mut dropped: Vec<Option<usize>> = Vec::new();
     for item in sent.into_iter().rev() {
-        if item.kind == Kind::Reasoning && next == Kind::Input {
+        if item.kind == ItemRole::Reasoning && next == ItemRole::Input {
             dropped.push(item.entry);
             continue;
         }
-        if item.kind != Kind::Compaction {
+        if item.kind != ItemRole::Compaction {
             next = item.kind;
         }
         kept.push(item.text);
@@ -158,7 +163,7 @@ fn drop_lone_reasoning(sent: Vec<Outgoing>, notes: &mut Notes<'_>) -> Vec<String
 fn learn_calls(piece: &Piece<'_>, types: &mut OutputTypes) {
     match piece {
         Piece::Verbatim { item, .. } => {
-            if let Head { kind: Some(kind), call_id: Some(id), .. } = head(item) {
+            if let ItemHeader { kind: Some(kind), call_id: Some(id), .. } = head(item) {
                 types.extend(output_type(&kind).map(|output| (id.into_owned(), output)));
             }
         }

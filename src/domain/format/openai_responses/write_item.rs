@@ -8,7 +8,7 @@ use super::tools::AgentTool;
 use super::{MAX_ID, MAX_NAME, parts};
 use crate::domain::format::keys::Object;
 use crate::domain::format::outgoing::{self, Notes, own};
-use crate::domain::format::write::Fault;
+use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 
@@ -34,7 +34,7 @@ pub fn call_type(call: &ToolCall) -> &str {
 
 /// Writes the items of one message, in the order of its blocks; neighbouring parts share a message item.
 pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> Vec<Value> {
-    let mut writer = Writer { message, items: Vec::new(), parts: Vec::new(), hosted: None };
+    let mut writer = ItemWriter { message, items: Vec::new(), parts: Vec::new(), hosted: None };
     for block in &message.content {
         writer.block(block, types, notes);
     }
@@ -45,7 +45,7 @@ pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> V
     writer.items
 }
 
-struct Writer<'m> {
+struct ItemWriter<'m> {
     message: &'m Message,
     items: Vec<Value>,
     /// Parts of the message item that is being filled.
@@ -54,7 +54,7 @@ struct Writer<'m> {
     hosted: Option<&'m str>,
 }
 
-impl<'m> Writer<'m> {
+impl<'m> ItemWriter<'m> {
     fn block(&mut self, block: &'m Block, types: &OutputTypes, notes: &mut Notes<'_>) {
         match block {
             Block::Text { text, .. } if text.is_empty() => {}
@@ -191,7 +191,7 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = call_id(&call.id);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add_fault("call_id_renamed", Fault::IdRefused, format!("{} is sent as {id}", call.id));
+        notes.add_fault("call_id_renamed", ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
         notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));

@@ -19,7 +19,7 @@ const EPOCH: &str = "1970-01-01T00:00:00.000Z";
 /// Writes a context as JSON texts of pi entries, in order. Made-up entries have made-up ids (8 hex digits, the
 /// same for the same context) and the time of the entry before them. What pi can't hold is left out with a note.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
-    let mut writer = Writer {
+    let mut writer = PiWriter {
         notes,
         out: Vec::new(),
         used: HashSet::new(),
@@ -36,7 +36,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     writer.out
 }
 
-struct Writer<'a, 'n> {
+struct PiWriter<'a, 'n> {
     notes: &'n mut Vec<Note>,
     out: Vec<String>,
     used: HashSet<String>,
@@ -119,7 +119,7 @@ impl Tools<'_> {
     }
 }
 
-impl<'a> Writer<'a, '_> {
+impl<'a> PiWriter<'a, '_> {
     fn verbatim(&mut self, entry: usize, item: &'a str) {
         let link = Link::of(item);
         let is_first = entry == 0 && self.out.is_empty();

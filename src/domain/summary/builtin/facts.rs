@@ -13,7 +13,7 @@ mod todos;
 
 pub use items::{Facts, ITEM_CHARS};
 pub use steps::{NO_RESULT, failed, signature};
-use todos::State;
+use todos::TodoState;
 
 const REQUEST_CHARS: usize = 600;
 /// Newest items kept of what grows with the span.
@@ -102,7 +102,7 @@ impl Facts {
         let calls = ledger::calls(messages);
         let steps = steps::of(messages, told, &calls);
         let progress = steps::progress(&steps);
-        let ok = steps.iter().filter(|step| step.outcome == steps::Outcome::Ok);
+        let ok = steps.iter().filter(|step| step.outcome == steps::StepOutcome::Ok);
         self.worked = ok.map(|step| step.attempt.clone()).collect();
         self.lookups = progress.lookups;
         // Conclusions first: they are few and say more than single calls.
@@ -115,9 +115,9 @@ impl Facts {
         for todo in todos::of(&calls) {
             self.planned = true;
             match todo.state {
-                State::Done => self.done.push(todo.text),
-                State::Open => self.in_progress.push(todo.text),
-                State::Pending => self.next.push(todo.text),
+                TodoState::Done => self.done.push(todo.text),
+                TodoState::Open => self.in_progress.push(todo.text),
+                TodoState::Pending => self.next.push(todo.text),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::focus::MARK;
 use super::super::framing::without_split;
-use super::super::sections::{Slot, slot_of_heading, slot_of_paragraph};
+use super::super::sections::{SectionTopic, slot_of_heading, slot_of_paragraph};
 use super::super::text::{clip, words};
 use super::facts::{ANSWER, AWAIT, Facts, ITEM_CHARS, NO_RESULT, RESOLVE, UNANSWERED, signature};
 use super::labels::{GAP, LOOKUPS, Label, SAME};
@@ -20,7 +20,7 @@ const MAX_ITEMS: usize = 120;
 pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
     let Some(previous) = previous.filter(|text| !text.trim().is_empty()) else { return distinct(new) };
     let mut old = read(previous);
-    let news = News::of(&new);
+    let news = NewFacts::of(&new);
     old.blocked.retain(|item| !news.mended(item));
     let mut finished = Vec::new();
     for list in [&mut old.in_progress, &mut old.next] {
@@ -59,16 +59,16 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
 }
 
 /// What the new facts say about older ones.
-struct News {
+struct NewFacts {
     done: HashSet<String>,
     stems: Vec<HashSet<String>>,
     worked: HashSet<String>,
     went_on: bool,
 }
 
-impl News {
-    fn of(new: &Facts) -> News {
-        News {
+impl NewFacts {
+    fn of(new: &Facts) -> NewFacts {
+        NewFacts {
             done: new.done.iter().map(|item| key(item)).collect(),
             stems: new.done.iter().map(|item| stems(item).collect()).collect(),
             worked: new.worked.iter().cloned().collect(),
@@ -121,7 +121,7 @@ fn read(summary: &str) -> Facts {
                 let items = rest.trim_end_matches('.').split("; ");
                 items.for_each(|item| take(&mut facts, Some(prose), item));
             } else if line.starts_with('#') {
-                slot = Some(slot_of_heading(line).unwrap_or(Slot::Group));
+                slot = Some(slot_of_heading(line).unwrap_or(SectionTopic::Group));
             } else {
                 take(&mut facts, slot, line);
             }
@@ -130,7 +130,7 @@ fn read(summary: &str) -> Facts {
     facts
 }
 
-fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
+fn take(facts: &mut Facts, slot: Option<SectionTopic>, line: &str) {
     let item = strip_bullet(line);
     if item.starts_with(GAP) || item == SAME || item.eq_ignore_ascii_case("(none)") || item.eq_ignore_ascii_case("none")
     {
@@ -153,25 +153,25 @@ fn take(facts: &mut Facts, slot: Option<Slot>, line: &str) {
     }
 }
 
-fn take_plain(facts: &mut Facts, slot: Option<Slot>, item: &str) {
-    if slot == Some(Slot::Next) && [ANSWER, AWAIT, RESOLVE].iter().any(|derived| item.starts_with(derived)) {
+fn take_plain(facts: &mut Facts, slot: Option<SectionTopic>, item: &str) {
+    if slot == Some(SectionTopic::Next) && [ANSWER, AWAIT, RESOLVE].iter().any(|derived| item.starts_with(derived)) {
         return;
     }
     let list = match slot {
-        Some(Slot::Topic | Slot::Goal) => &mut facts.goal,
-        Some(Slot::Rules | Slot::Preferences) => &mut facts.rules,
-        Some(Slot::Done) => &mut facts.done,
-        Some(Slot::InProgress) => &mut facts.in_progress,
-        Some(Slot::Blocked) => &mut facts.blocked,
-        Some(Slot::Decisions) => &mut facts.decisions,
-        Some(Slot::Questions) => &mut facts.questions,
-        Some(Slot::Next) => &mut facts.next,
-        Some(Slot::Files) => &mut facts.files,
-        Some(Slot::Results) => &mut facts.results,
+        Some(SectionTopic::Topic | SectionTopic::Goal) => &mut facts.goal,
+        Some(SectionTopic::Rules | SectionTopic::Preferences) => &mut facts.rules,
+        Some(SectionTopic::Done) => &mut facts.done,
+        Some(SectionTopic::InProgress) => &mut facts.in_progress,
+        Some(SectionTopic::Blocked) => &mut facts.blocked,
+        Some(SectionTopic::Decisions) => &mut facts.decisions,
+        Some(SectionTopic::Questions) => &mut facts.questions,
+        Some(SectionTopic::Next) => &mut facts.next,
+        Some(SectionTopic::Files) => &mut facts.files,
+        Some(SectionTopic::Results) => &mut facts.results,
         // The focus block is carried by its own code.
-        Some(Slot::Group) if item.starts_with(MARK) => return,
-        Some(Slot::Context | Slot::Group) | None if facts.context.len() >= KEEP_LOOSE => return,
-        Some(Slot::Context | Slot::Group) | None => &mut facts.context,
+        Some(SectionTopic::Group) if item.starts_with(MARK) => return,
+        Some(SectionTopic::Context | SectionTopic::Group) | None if facts.context.len() >= KEEP_LOOSE => return,
+        Some(SectionTopic::Context | SectionTopic::Group) | None => &mut facts.context,
     };
     add(list, item);
 }

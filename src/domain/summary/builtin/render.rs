@@ -1,7 +1,7 @@
 //! Writing facts under the headings of a template.
 
 use super::super::super::settings::Template;
-use super::super::sections::{self, Section, Slot};
+use super::super::sections::{self, Section, SectionTopic};
 use super::super::text::clip;
 use super::super::{SummaryPart, SummaryTask};
 use super::facts::Facts;
@@ -28,52 +28,55 @@ pub fn render(task: &SummaryTask, facts: &Facts, items: usize, width: usize) -> 
 
 /// A section's items in groups that are shortened each by itself. What a template has no section for goes where a
 /// reader would look for it, labelled, so that it can be read back.
-fn fill(slot: Slot, facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
-    let ruled = has(Slot::Rules) || has(Slot::Preferences);
+fn fill(slot: SectionTopic, facts: &Facts, has: &dyn Fn(SectionTopic) -> bool) -> Vec<Vec<String>> {
+    let ruled = has(SectionTopic::Rules) || has(SectionTopic::Preferences);
     match slot {
-        Slot::Topic => vec![facts.goal.iter().take(1).cloned().collect()],
+        SectionTopic::Topic => vec![facts.goal.iter().take(1).cloned().collect()],
         // The topic has said the first request already; the goal is what came after.
-        Slot::Goal if has(Slot::Topic) && facts.goal.len() == 1 => vec![vec![SAME.to_owned()]],
-        Slot::Goal if has(Slot::Topic) => vec![facts.goal.iter().skip(1).cloned().collect()],
-        Slot::Goal => vec![facts.goal.clone()],
-        Slot::Rules | Slot::Preferences => vec![facts.rules.clone()],
-        Slot::Done if has(Slot::Decisions) => vec![facts.done.clone(), lookups(facts)],
-        Slot::Done => vec![facts.done.clone(), lookups(facts), labelled(Label::Decided, &facts.decisions)],
-        Slot::InProgress if has(Slot::Blocked) => vec![facts.in_progress.clone()],
-        Slot::InProgress => vec![facts.in_progress.clone(), labelled(Label::Obstacle, &facts.blocked)],
-        Slot::Blocked => vec![facts.blocked.clone()],
-        Slot::Decisions => vec![facts.decisions.clone()],
-        Slot::Questions => vec![facts.questions.clone()],
-        Slot::Next => {
+        SectionTopic::Goal if has(SectionTopic::Topic) && facts.goal.len() == 1 => vec![vec![SAME.to_owned()]],
+        SectionTopic::Goal if has(SectionTopic::Topic) => vec![facts.goal.iter().skip(1).cloned().collect()],
+        SectionTopic::Goal => vec![facts.goal.clone()],
+        SectionTopic::Rules | SectionTopic::Preferences => vec![facts.rules.clone()],
+        SectionTopic::Done if has(SectionTopic::Decisions) => vec![facts.done.clone(), lookups(facts)],
+        SectionTopic::Done => vec![facts.done.clone(), lookups(facts), labelled(Label::Decided, &facts.decisions)],
+        SectionTopic::InProgress if has(SectionTopic::Blocked) => vec![facts.in_progress.clone()],
+        SectionTopic::InProgress => vec![facts.in_progress.clone(), labelled(Label::Obstacle, &facts.blocked)],
+        SectionTopic::Blocked => vec![facts.blocked.clone()],
+        SectionTopic::Decisions => vec![facts.decisions.clone()],
+        SectionTopic::Questions => vec![facts.questions.clone()],
+        SectionTopic::Next => {
             let rules = if ruled { Vec::new() } else { labelled(Label::Rule, &facts.rules) };
-            let open = if has(Slot::InProgress) { Vec::new() } else { labelled(Label::UnderWay, &facts.in_progress) };
+            let open =
+                if has(SectionTopic::InProgress) { Vec::new() } else { labelled(Label::UnderWay, &facts.in_progress) };
             vec![rules, open, facts.next.clone()]
         }
-        Slot::Files => vec![facts.context.clone(), files(facts), mentions(facts)],
-        Slot::Context => context(facts, has),
-        Slot::Results => vec![facts.results.iter().filter(|result| !facts.done.contains(result)).cloned().collect()],
-        Slot::Group => Vec::new(),
+        SectionTopic::Files => vec![facts.context.clone(), files(facts), mentions(facts)],
+        SectionTopic::Context => context(facts, has),
+        SectionTopic::Results => {
+            vec![facts.results.iter().filter(|result| !facts.done.contains(result)).cloned().collect()]
+        }
+        SectionTopic::Group => Vec::new(),
     }
 }
 
-fn context(facts: &Facts, has: &dyn Fn(Slot) -> bool) -> Vec<Vec<String>> {
+fn context(facts: &Facts, has: &dyn Fn(SectionTopic) -> bool) -> Vec<Vec<String>> {
     let mut groups = Vec::new();
-    let missing = |slots: &[Slot]| !slots.iter().any(|&slot| has(slot));
-    if missing(&[Slot::Rules, Slot::Preferences, Slot::Next]) {
+    let missing = |slots: &[SectionTopic]| !slots.iter().any(|&slot| has(slot));
+    if missing(&[SectionTopic::Rules, SectionTopic::Preferences, SectionTopic::Next]) {
         groups.push(labelled(Label::Rule, &facts.rules));
     }
-    if missing(&[Slot::Blocked, Slot::InProgress]) {
+    if missing(&[SectionTopic::Blocked, SectionTopic::InProgress]) {
         groups.push(labelled(Label::Obstacle, &facts.blocked));
     }
-    if missing(&[Slot::InProgress, Slot::Next]) {
+    if missing(&[SectionTopic::InProgress, SectionTopic::Next]) {
         groups.push(labelled(Label::UnderWay, &facts.in_progress));
     }
-    if missing(&[Slot::Questions]) {
+    if missing(&[SectionTopic::Questions]) {
         groups.push(labelled(Label::Question, &facts.questions));
     }
     groups.push(facts.context.clone());
     groups.push(mentions(facts));
-    if missing(&[Slot::Files]) {
+    if missing(&[SectionTopic::Files]) {
         groups.push(files(facts));
     }
     groups
@@ -102,9 +105,10 @@ fn labelled(label: Label, list: &[String]) -> Vec<String> {
 
 /// The first item and the newest ones, with a line for what lies between. Rules keep their words, and are dropped
 /// last; references come as they are.
-fn shorten(lines: &[String], slot: Slot, items: usize, width: usize) -> Vec<String> {
-    let rule =
-        |line: &String| matches!(slot, Slot::Rules | Slot::Preferences) || line.starts_with(Label::Rule.as_str());
+fn shorten(lines: &[String], slot: SectionTopic, items: usize, width: usize) -> Vec<String> {
+    let rule = |line: &String| {
+        matches!(slot, SectionTopic::Rules | SectionTopic::Preferences) || line.starts_with(Label::Rule.as_str())
+    };
     if lines.iter().any(|line| [Label::Files, Label::Mentioned].iter().any(|label| line.starts_with(label.as_str()))) {
         return lines.to_vec();
     }
@@ -112,7 +116,7 @@ fn shorten(lines: &[String], slot: Slot, items: usize, width: usize) -> Vec<Stri
     let items = if rules { items * 3 } else { items };
     let width = match slot {
         _ if rules && items > 20 => RULE_WIDTH,
-        Slot::Goal | Slot::Topic => width * 2,
+        SectionTopic::Goal | SectionTopic::Topic => width * 2,
         _ if rules => width * 2,
         _ => width,
     };
@@ -127,7 +131,7 @@ fn shorten(lines: &[String], slot: Slot, items: usize, width: usize) -> Vec<Stri
 }
 
 fn list(section: &Section, lines: &[String]) -> String {
-    if section.slot == Slot::Group {
+    if section.slot == SectionTopic::Group {
         return section.heading.to_owned();
     }
     if lines.is_empty() {

@@ -6,8 +6,8 @@ use super::*;
 
 const PI: Estimator = Estimator::Pi;
 
-fn limits(limit: u32) -> Limits {
-    Limits { whole: limit, part: limit, part_output: 200 }
+fn limits(limit: u32) -> ChunkLimits {
+    ChunkLimits { whole: limit, part: limit, part_output: 200 }
 }
 
 fn split(task: &SummaryTask, limit: u32, estimator: Estimator) -> Vec<SummaryTask> {
@@ -73,7 +73,7 @@ fn a_window_that_the_prompt_fills_is_refused() {
 #[test]
 fn parts_are_answered_shorter_and_may_read_more() {
     let task = task(vec![user(&"word ".repeat(5_000))]);
-    let limits = Limits { whole: 1_500, part: 2_500, part_output: 300 };
+    let limits = ChunkLimits { whole: 1_500, part: 2_500, part_output: 300 };
     let parts = super::split(&task, limits, PI).expect("room enough");
     assert!(parts.iter().all(|part| part.max_output_tokens == 300 && input_tokens(part, PI) <= 2_500));
     assert!(parts.iter().any(|part| input_tokens(part, PI) > 1_500));

@@ -1,7 +1,7 @@
 //! Writing a ledger down within a bound.
 
 use super::OTHER;
-use crate::domain::model::ledger::{Ledger, LedgerLine, Outcome, Total};
+use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
 use crate::domain::summary::text::{clip, quarters};
 
 /// How much of a line is shown; each level is shorter than the one before.
@@ -85,7 +85,7 @@ impl Ledger {
             if detail == Detail::Name {
                 let run = run.get_or_insert_with(|| Total { name: line.name.clone(), calls: 0, errors: 0 });
                 run.calls += 1;
-                run.errors += u64::from(line.outcome == Outcome::Error);
+                run.errors += u64::from(line.outcome == CallOutcome::Error);
             } else {
                 out.push(show(line, detail));
             }
@@ -114,9 +114,9 @@ fn show(line: &LedgerLine, detail: Detail) -> String {
         says => format!(": {says}"),
     };
     let outcome = match line.outcome {
-        Outcome::Ok => "ok",
-        Outcome::Error => "error",
-        Outcome::NoResult => "no result",
+        CallOutcome::Ok => "ok",
+        CallOutcome::Error => "error",
+        CallOutcome::NoResult => "no result",
     };
     let target = clip(&line.target, if line.read_only && detail == Detail::Target { 60 } else { 200 });
     format!("- {}({target}{rest}) → {outcome}{says}", line.name)

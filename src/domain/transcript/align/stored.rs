@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use crate::domain::transcript::fragments::{Digest, Fragment, Placed, Speaker, stored_fragments};
-use crate::domain::transcript::{Shown, Step};
+use crate::domain::transcript::{ExpectedEntry, ShownBesides};
 
 pub struct StoredFragment<'a> {
     pub step: usize,
@@ -19,7 +19,7 @@ pub struct StoredFragment<'a> {
     pub sizes: &'a [u32],
 }
 
-pub struct Stored<'a> {
+pub struct StoredSide<'a> {
     pub fragments: Vec<StoredFragment<'a>>,
     /// Where each step's fragments end.
     pub ends: Vec<usize>,
@@ -35,9 +35,9 @@ pub struct Stored<'a> {
     calls: HashSet<&'a str>,
 }
 
-impl<'a> Stored<'a> {
-    pub fn new(steps: &'a [Step], nothing: &'a Shown) -> Stored<'a> {
-        let mut stored = Stored {
+impl<'a> StoredSide<'a> {
+    pub fn new(steps: &'a [ExpectedEntry], nothing: &'a ShownBesides) -> StoredSide<'a> {
+        let mut stored = StoredSide {
             fragments: Vec::new(),
             ends: Vec::with_capacity(steps.len()),
             next: 0,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::ids::Ids;
+use super::ids::PiIds;
 
 /// The file's header, where no header was imported.
 pub struct Origin {
@@ -16,7 +16,7 @@ pub struct Origin {
 
 /// What is known of a file while it is written.
 pub(super) struct PiFile {
-    pub(super) ids: Ids,
+    pub(super) ids: PiIds,
     pub(super) origin: Origin,
     pub(super) header: Option<String>,
     /// The entry that was found to be the header before anything was written.
@@ -48,7 +48,7 @@ pub(super) struct Labels {
 impl PiFile {
     pub(super) fn new(origin: Origin) -> PiFile {
         PiFile {
-            ids: Ids::default(),
+            ids: PiIds::default(),
             origin,
             header: None,
             header_entry: None,

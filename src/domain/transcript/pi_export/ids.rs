@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 #[derive(Default)]
-pub struct Ids {
+pub struct PiIds {
     used: HashSet<String>,
     own: HashMap<Uuid, String>,
     /// The first and the last line of each entry; `None`: it has none, and what hangs under it hangs under `parent`.
@@ -13,7 +13,7 @@ pub struct Ids {
     parents: HashMap<Uuid, Option<Uuid>>,
 }
 
-impl Ids {
+impl PiIds {
     /// Keeps an entry's own id for it, unless an earlier one has it.
     pub fn reserve(&mut self, entry_id: Uuid, source_id: Option<&str>) {
         if let Some(id) = source_id.filter(|id| !id.is_empty() && self.used.insert((*id).to_owned())) {

@@ -51,7 +51,7 @@ impl Session {
     }
 
     fn write(&self, leaf: Option<usize>) -> Vec<Value> {
-        let known = self.0.iter().map(|(entry, record, _)| Known {
+        let known = self.0.iter().map(|(entry, record, _)| ExportedEntry {
             head: &entry.head,
             parent_id: entry.parent_id,
             source_format: entry.source_format,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use crate::domain::chapter::{Asked, Chapter, Closing, Form, Refusal, Slugs, check, close};
+use crate::domain::chapter::{Chapter, Closing, Form, Refusal, Slugs, TaskRange, check, close};
 use crate::domain::compaction::prepare::verbatim;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
@@ -19,7 +19,7 @@ use crate::service::path::view::PathSlice;
 const FEW_TOKENS: u64 = 80;
 
 /// A chapter that will be written. Where its own entry will be is not known yet.
-pub(super) struct Draft {
+pub(super) struct ChapterDraft {
     pub chapter: Chapter,
     /// Places of the path that it hides.
     pub hidden: Vec<usize>,
@@ -31,9 +31,9 @@ pub(super) fn drafts(
     head: &Head,
     asked: &[NewChapter],
     mut slugs: Slugs,
-) -> Result<(Vec<Draft>, Vec<ChapterRefused>)> {
+) -> Result<(Vec<ChapterDraft>, Vec<ChapterRefused>)> {
     let tasks = folded.tasks(&head.state);
-    let ranges: Vec<Asked> = asked.iter().map(|asked| Asked { start: asked.start, end: asked.end }).collect();
+    let ranges: Vec<TaskRange> = asked.iter().map(|asked| TaskRange { start: asked.start, end: asked.end }).collect();
     let answers = check(&ranges, &tasks, &folded.heads).map_err(|overlap| {
         let detail = format!("shares a task with /chapters/{}; nothing was closed", overlap.0);
         ServiceError::invalid(format!("/chapters/{}", overlap.1), detail)
@@ -71,7 +71,7 @@ fn draft(
     slugs: &mut Slugs,
     sizes: &Sizes<'_>,
     head: &Head,
-) -> std::result::Result<Draft, Refusal> {
+) -> std::result::Result<ChapterDraft, Refusal> {
     let tokens_before = closing.hidden.iter().map(|index| sizes.of_entry(*index)).sum();
     let number = |number: i64| u32::try_from(number).unwrap_or(0);
     let Closing { hidden, from, to, place, verbatim, chapters } = closing;
@@ -92,7 +92,7 @@ fn draft(
         chapter.form = form;
         chapter.tokens_after = u64::from(tokens::count_message(head.settings.estimator, &chapter.shown()).total);
         if chapter.tokens_after <= tokens_before {
-            return Ok(Draft { chapter, hidden });
+            return Ok(ChapterDraft { chapter, hidden });
         }
         // What the agent wanted to remember is not dropped for the sake of small tasks.
         if chapter.tokens_after > FEW_TOKENS {

@@ -17,16 +17,16 @@ use crate::service::compaction::begin::{Asking, work};
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
 use crate::service::compaction::entry::{draft, rebase};
 use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::{Basis, Decision, Material, SummaryOutcome, Work};
+use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
 use crate::service::compaction::work::{Force, KeptTruncation};
 use crate::service::compaction::{CompactRequest, Status, Trigger};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::{About, Hooks};
+use crate::service::hooks::{About, EnabledHooks};
 use crate::service::path::batches;
-use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions;
 
 /// `fallback.reason` of such a compaction.
@@ -53,7 +53,7 @@ const TIGHTNESSES: [Tightness; 3] = [Tightness::Roomy, Tightness::Newest, Tightn
 
 /// A compaction that is ready to be committed.
 pub(super) struct Fitted {
-    pub work: Box<Work>,
+    pub work: Box<CompactionWork>,
     pub outcome: SummaryOutcome,
     /// Of the context behind it.
     tokens: u64,
@@ -119,7 +119,7 @@ impl Service {
             self.skip_unplanned(tenant, &row, &settings, Reason::FixedOverhead, Vec::new()).await?;
             return Ok(None);
         }
-        let loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        let loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
         Ok(Some(Ground { tenant, head, from, loaded, row, request, settings, trigger }))
     }
 
@@ -128,7 +128,7 @@ impl Service {
         let material = Arc::new(ground.material(tightness));
         let about = About { tenant: ground.tenant, session_id: ground.row.session_id, compaction_id: None };
         // What must fit now waits for nobody.
-        let hooks = Hooks::default();
+        let hooks = EnabledHooks::default();
         let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
         let decision = match material.plan {
             Err(reason @ Reason::EmptySession) => return Ok(Err(reason)),
@@ -155,7 +155,7 @@ impl Service {
     pub(super) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        let mut loaded = view::load_view(&mut connection, tenant, &from, Read::Heads).await?;
+        let mut loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
         for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
@@ -227,7 +227,7 @@ impl Ground {
         decision.tasks = with_previous(decision.tasks, decision.outline.previous.as_ref());
         let requested = self.request.strategy.unwrap_or(self.settings.strategy);
         let newest = self.head.state.newest.as_ref().map(|newest| newest.id);
-        let basis = Basis { leaf_id: self.head.row.leaf_id, newest };
+        let basis = PlanBasis { leaf_id: self.head.row.leaf_id, newest };
         let work = Box::new(work(self.tenant, &self.row, material, requested, basis, decision));
         let (work, outcome) = tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
         let weighed = evaluate(&self.head, &work, &draft(&work, &outcome), CommitThreshold::NoGrowth);
@@ -269,7 +269,7 @@ fn with_previous(mut tasks: Vec<SummaryTask>, record: Option<&CompactionRecord>)
 }
 
 /// The summary, by rules alone.
-pub(super) fn write(work: Box<Work>) -> (Box<Work>, SummaryOutcome) {
+pub(super) fn write(work: Box<CompactionWork>) -> (Box<CompactionWork>, SummaryOutcome) {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
     let builtin = !work.summary_tasks.is_empty();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };

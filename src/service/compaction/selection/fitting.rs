@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::smart::Clues;
-use crate::domain::compaction::strategy::{self, Room, notice};
+use crate::domain::compaction::strategy::{self, RoomForKept, notice};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::FileTable;
@@ -26,7 +26,7 @@ use crate::store::path::{Segment, join};
 const ROUNDS: usize = 3;
 
 /// A plan on its way to as much as there is room for.
-pub(crate) struct Fitting<'p> {
+pub(crate) struct PlanFitting<'p> {
     planning: &'p Planning<'p>,
     clues: HashMap<usize, Clues>,
     plan: std::result::Result<Plan, Reason>,
@@ -36,12 +36,12 @@ pub(crate) struct Fitting<'p> {
 }
 
 /// What a summary message tells of a span, gathered as the messages pass.
-pub(crate) struct Span {
+pub(crate) struct SpanRecords {
     file_tools: BTreeMap<String, FileTool>,
     records: Records,
 }
 
-impl Span {
+impl SpanRecords {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
         self.records.add(&message, FileTable::new(&self.file_tools));
@@ -50,30 +50,30 @@ impl Span {
     }
 }
 
-impl<'p> Fitting<'p> {
+impl<'p> PlanFitting<'p> {
     pub fn new(
         planning: &'p Planning<'p>,
         clues: HashMap<usize, Clues>,
         plan: std::result::Result<Plan, Reason>,
         reserved: Option<u64>,
-    ) -> Fitting<'p> {
+    ) -> PlanFitting<'p> {
         let next = plan.as_ref().ok().cloned().zip(reserved);
         // What chapters hide is told of as well, and is not in the view.
         let next = next.filter(|_| planning.loaded.folds().is_empty());
-        Fitting { planning, clues, plan, next, rounds: 0 }
+        PlanFitting { planning, clues, plan, next, rounds: 0 }
     }
 
     /// What has to be read to measure the next message, and with what.
-    pub fn wants(&self) -> Option<(Vec<Segment>, Span)> {
+    pub fn wants(&self) -> Option<(Vec<Segment>, SpanRecords)> {
         let (plan, _) = self.next.as_ref()?;
         let loaded = self.planning.loaded;
         let segments = join(plan.history.iter().map(|index| loaded.segment(*index)));
         let file_tools = self.planning.settings.file_tools.clone();
-        Some((segments, Span { file_tools, records: Records::on(loaded) }))
+        Some((segments, SpanRecords { file_tools, records: Records::on(loaded) }))
     }
 
     /// Takes in what the next message has to tell.
-    pub fn measure(&mut self, span: Span) {
+    pub fn measure(&mut self, span: SpanRecords) {
         let Some((plan, reserved)) = self.next.take() else { return };
         let size = self.size(&plan, span.records);
         if size > reserved {
@@ -84,7 +84,7 @@ impl<'p> Fitting<'p> {
         self.rounds += 1;
         if self.rounds <= ROUNDS {
             let Planning { state, settings, automatic, .. } = self.planning;
-            let room = Room::beside(&state.account, settings, size, *automatic);
+            let room = RoomForKept::beside(&state.account, settings, size, *automatic);
             let more = self.planning.choose(room, &self.clues).ok();
             self.next = more.filter(|more| more.tokens_kept > kept).map(|more| (more, size));
         }

@@ -12,7 +12,7 @@ use crate::service::compaction::Trigger;
 use crate::service::compaction::work::stages::Material;
 
 /// The elisions that pruning and masking propose for a view.
-pub(super) struct Elided {
+pub(super) struct ProposedElisions {
     pub merged: Vec<Elision>,
     /// How many results by pruning.
     pub pruned: u32,
@@ -22,7 +22,7 @@ pub(super) struct Elided {
 }
 
 /// Adds what masking proposes to what pruning does.
-pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> Elided {
+pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> ProposedElisions {
     let previous = material.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
     let masks = matches!(material.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {
@@ -37,11 +37,11 @@ pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> Elided {
     let freed = size(&merged).saturating_sub(size(previous));
     let pruned = pruned.iter().filter(|elision| elision.part == ElidedPart::Result).count();
     let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
-    Elided { freed, pruned, masked_results: mask.results, mask_freed: mask.tokens_freed, merged }
+    ProposedElisions { freed, pruned, masked_results: mask.results, mask_freed: mask.tokens_freed, merged }
 }
 
 /// Gives the result that alone overfills the context the room that the others leave, in place of the least.
-pub(super) fn widen(material: &Material, mut elided: Elided, largest: Option<Largest>) -> Elided {
+pub(super) fn widen(material: &Material, mut elided: ProposedElisions, largest: Option<Largest>) -> ProposedElisions {
     let Some(largest) = largest else { return elided };
     let (settings, account) = (&material.settings, &material.state.account);
     let estimated = u64::try_from(account.estimated()).unwrap_or(0);
@@ -67,7 +67,7 @@ pub(super) fn widen(material: &Material, mut elided: Elided, largest: Option<Lar
 }
 
 /// Whether eliding alone is what this compaction does.
-pub(super) fn elides_only(material: &Material, elided: &Elided) -> bool {
+pub(super) fn elides_only(material: &Material, elided: &ProposedElisions) -> bool {
     match material.strategy {
         Strategy::Mask | Strategy::Prune => true,
         Strategy::Auto if material.request.summary.is_some() => false,

@@ -13,17 +13,17 @@ use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, El
 use crate::domain::model::message::Message;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::{Allowance, identifiers};
-use crate::service::compaction::work::elide::Elided;
+use crate::service::compaction::work::elide::ProposedElisions;
 use crate::service::compaction::work::reading::Kept;
 use crate::service::compaction::work::stages::{Decision, KeptFrom, Material, Outline};
 use crate::service::compaction::work::tasks::tasks;
-use crate::service::compaction::work::{Originals, Reading};
+use crate::service::compaction::work::{ReplacedOriginals, ViewReading};
 use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::error::Result;
 use crate::service::path::view::PathSlice;
 
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
-pub(super) fn elision_outline(material: &Material, elided: Elided) -> std::result::Result<Decision, Reason> {
+pub(super) fn elision_outline(material: &Material, elided: ProposedElisions) -> std::result::Result<Decision, Reason> {
     if elided.freed == 0 {
         return Err(Reason::NothingToCompact);
     }
@@ -110,14 +110,14 @@ fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
 pub(super) fn summary_outline(
     material: &Material,
     plan: &Plan,
-    reading: Reading,
-    originals: Option<Originals>,
-    elided: Elided,
+    reading: ViewReading,
+    originals: Option<ReplacedOriginals>,
+    elided: ProposedElisions,
 ) -> Result<Decision> {
     let loaded = &material.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
-    let Reading { records, history, turn_prefix, .. } = reading;
+    let ViewReading { records, history, turn_prefix, .. } = reading;
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();

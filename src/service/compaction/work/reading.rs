@@ -28,7 +28,7 @@ use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
 
 /// The entries of a view, on their way past.
-pub(crate) struct Reading {
+pub(crate) struct ViewReading {
     material: Arc<Material>,
     /// Places of the view's tool results and of the calls before its tail, with what of them is shown shorter already.
     /// Only where pruning is asked for.
@@ -51,7 +51,7 @@ pub(crate) struct Reading {
 #[derive(Default)]
 pub(crate) struct Records {
     pub calls: Recorder,
-    pub identifiers: identifiers::Span,
+    pub identifiers: identifiers::IdentifierSpan,
     pub files: FileOps,
     open_file: OpenFile,
 }
@@ -62,8 +62,8 @@ pub(super) struct Kept {
     pub message: Message,
 }
 
-impl Reading {
-    pub(crate) fn new(material: Arc<Material>) -> Reading {
+impl ViewReading {
+    pub(crate) fn new(material: Arc<Material>) -> ViewReading {
         let (mut traffic, mut names) = (HashMap::new(), HashMap::new());
         let mut unanswered = HashSet::new();
         if material.prunes() {
@@ -81,7 +81,7 @@ impl Reading {
             let calls = heads.iter().flat_map(|head| &head.shape.calls);
             names.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
         }
-        Reading {
+        ViewReading {
             traffic,
             unanswered,
             names,
@@ -102,8 +102,8 @@ impl Reading {
         !self.material.loaded.folds().is_empty() && self.material.replaces().is_some_and(replaced)
     }
 
-    pub(crate) fn on(self, path: Vec<Segment>) -> Reading {
-        Reading { path, ..self }
+    pub(crate) fn on(self, path: Vec<Segment>) -> ViewReading {
+        ViewReading { path, ..self }
     }
 
     /// What the chapter at this place hides.
@@ -112,7 +112,7 @@ impl Reading {
     }
 
     /// Keeps the results that may be shortened, for hooks.
-    pub(crate) fn offering(mut self) -> Reading {
+    pub(crate) fn offering(mut self) -> ViewReading {
         self.offers = Some(PruneCandidates::default());
         self
     }
@@ -284,19 +284,19 @@ fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elisi
 }
 
 /// Everything before the cut from the root on, anchors aside: what is summarised where no summary is updated.
-pub(crate) struct Originals {
+pub(crate) struct ReplacedOriginals {
     end: i64,
     anchors: HashSet<Uuid>,
     pub(super) messages: Vec<Message>,
 }
 
-impl Originals {
+impl ReplacedOriginals {
     /// `None`: they are not asked for.
-    pub(crate) fn of(material: &Material) -> Option<Originals> {
+    pub(crate) fn of(material: &Material) -> Option<ReplacedOriginals> {
         let plan = material.replaces().filter(|_| material.asks() && material.afresh())?;
         let heads = &material.loaded.heads;
         let end = plan.turn_prefix.first().copied().unwrap_or(plan.first_kept);
-        Some(Originals {
+        Some(ReplacedOriginals {
             end: heads.get(end).map_or(i64::MAX, |head| head.depth),
             anchors: plan.anchors.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
             messages: Vec::new(),

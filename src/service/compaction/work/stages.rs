@@ -23,12 +23,12 @@ use crate::service::path::view::PathSlice;
 pub enum Begin {
     /// It has ended already, or was skipped just now: there is nothing to do.
     Ended,
-    Work(Box<Work>),
+    Work(Box<CompactionWork>),
 }
 
 /// Everything that a worker needs to carry a compaction out without the database.
 #[derive(Serialize, Deserialize)]
-pub struct Work {
+pub struct CompactionWork {
     pub tenant: Tenant,
     pub session_id: Uuid,
     pub compaction_id: Uuid,
@@ -49,7 +49,7 @@ pub struct Work {
     /// What hooks said so far.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
-    pub(crate) basis: Basis,
+    pub(crate) basis: PlanBasis,
     pub(crate) outline: Outline,
 }
 
@@ -78,7 +78,7 @@ impl SummaryOutcome {
 
 /// What the plan rests on; a commit checks that it still holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Basis {
+pub(crate) struct PlanBasis {
     pub leaf_id: Option<Uuid>,
     pub newest: Option<Uuid>,
 }

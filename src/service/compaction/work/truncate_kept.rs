@@ -17,7 +17,7 @@ use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::Allowance;
-use crate::service::compaction::work::elide::Elided;
+use crate::service::compaction::work::elide::ProposedElisions;
 use crate::service::compaction::work::outline::elision_outline;
 use crate::service::compaction::work::stages::{Decision, Material};
 use crate::service::core::error::Result;
@@ -35,7 +35,7 @@ const FRAME_TOKENS: u64 = 200;
 const ARGUMENT_CHARS: [usize; 6] = [16_000, 8_000, 4_000, 2_000, 800, ALWAYS_WHOLE];
 
 /// A tool result that is shown, or the calls of an answer, and to how many tokens it is cut.
-struct Shown {
+struct KeptResult {
     part: ElidedPart,
     /// Empty for calls: all of the answer.
     call_id: String,
@@ -57,7 +57,7 @@ pub(crate) enum Force {
 pub(crate) struct KeptTruncation {
     material: Arc<Material>,
     /// By place on the path.
-    wanted: HashMap<usize, Vec<Shown>>,
+    wanted: HashMap<usize, Vec<KeptResult>>,
     cut: Vec<Elision>,
 }
 
@@ -138,7 +138,7 @@ impl KeptTruncation {
         let previous = present(&self.material);
         let merged = elision::merge(previous, &self.cut);
         let freed = freed(&merged).saturating_sub(freed(previous));
-        let elided = Elided { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
+        let elided = ProposedElisions { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
         let decision = elision_outline(&self.material, elided)?;
         Ok(Decision { strategy: Strategy::Truncate, ..decision })
     }
@@ -162,7 +162,7 @@ fn freed(elisions: &[Elision]) -> u64 {
 
 /// What to cut so that what is present comes down to the target: the largest results first, then the arguments of
 /// calls, each only as far as needed.
-fn to_cut(material: &Material, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<Shown>> {
+fn to_cut(material: &Material, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
     let heads = &material.loaded.heads;
     let Present { kept, elisions, summary } = present;
     let ids: HashSet<Uuid> = kept.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect();
@@ -172,7 +172,7 @@ fn to_cut(material: &Material, present: &Present<'_>, force: Force) -> HashMap<u
     let fixed = u64::from(account.system) + u64::from(account.tools);
     let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(material));
     let smallest = SMALLEST[force as usize];
-    let mut wanted: HashMap<usize, Vec<Shown>> = HashMap::new();
+    let mut wanted: HashMap<usize, Vec<KeptResult>> = HashMap::new();
     let results = shown_results(material, kept, elisions);
     for (index, mut shown) in results.into_iter().chain(shown_calls(material, kept, elisions)) {
         if over == 0 || shown.tokens <= 2 * smallest {
@@ -216,7 +216,7 @@ impl<'a> Spared<'a> {
 }
 
 /// The results that may be shortened, largest first.
-fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, Shown)> {
+fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
     let heads = &material.loaded.heads;
     let spared = Spared::of(material);
     let of_result = present.iter().filter(|elision| elision.part == ElidedPart::Result);
@@ -234,8 +234,10 @@ fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Ve
             }
             let tokens = elided.get(&(head.id, call_id)).map_or(result.tokens, |elision| elision.tokens_after);
             let part = ElidedPart::Result;
-            results
-                .push((*index, Shown { part, call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 }));
+            results.push((
+                *index,
+                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 },
+            ));
         }
     }
     results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
@@ -243,7 +245,7 @@ fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Ve
 }
 
 /// Answers with calls whose arguments may be shortened, largest first. Their size is known with the words beside them.
-fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, Shown)> {
+fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
     let heads = &material.loaded.heads;
     let spared = Spared::of(material);
     let mut elided: HashMap<Uuid, i64> = HashMap::new();
@@ -257,7 +259,7 @@ fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<
             let freed = elided.get(&head.id).copied().unwrap_or(0);
             let tokens = u32::try_from(i64::from(head.tokens) - freed).unwrap_or(0);
             let (part, call_id) = (ElidedPart::Arguments, String::new());
-            answers.push((*index, Shown { part, call_id, original: head.tokens, tokens, goal: 0 }));
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
         }
     }
     answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
@@ -265,7 +267,7 @@ fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<
 }
 
 /// The calls of an answer with less and less of their long strings, until they are small enough together.
-fn cut_arguments(material: &Material, entry_id: Uuid, message: &Message, shown: &Shown) -> Vec<Elision> {
+fn cut_arguments(material: &Material, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
     let estimator = material.settings.estimator;
     let ids = elision::occurrences(message.tool_calls().map(|call| call.id.as_str()));
     let may = |call: &&ToolCall| {
@@ -310,7 +312,7 @@ fn cut_call(
 }
 
 /// Head and tail of a result, of about as many tokens as wanted; a marker where there is more to it than text.
-fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Shown) -> Option<Elision> {
+fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &KeptResult) -> Option<Elision> {
     let cuts = shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
     let (text, keep_chars) = if cuts && result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
         let text = result.plain_text();

@@ -11,7 +11,7 @@ fn live(version: i64) -> Option<Arc<Live>> {
 /// Looks after the tenant and finds this.
 fn look(feed: &Feed, last_position: i64, changed: &[(Uuid, i64)], sessions: &[(Uuid, Option<Arc<Live>>)]) {
     for (tenant, watched) in feed.take_due() {
-        let found = Found {
+        let found = TenantNews {
             last_position,
             changed: changed.iter().copied().collect(),
             sessions: sessions.iter().cloned().collect(),
@@ -63,7 +63,7 @@ fn a_session_that_was_not_asked_for_is_not_taken_for_erased() {
     let _first = feed.subscribe(TENANT, None, 9).unwrap();
     let (tenant, watched) = feed.take_due().remove(0);
     let mut late = feed.subscribe(TENANT, Some(MINE), 9).unwrap();
-    feed.tell(tenant, &watched, &Found { last_position: 5, ..Found::default() });
+    feed.tell(tenant, &watched, &TenantNews { last_position: 5, ..TenantNews::default() });
     assert!(!late.news().gone);
 }
 

@@ -4,7 +4,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::shape::Shape;
 use crate::service::core::group_commit::*;
 
-fn write(tenant: u128, session: u128, entries: usize) -> Waiting {
+fn write(tenant: u128, session: u128, entries: usize) -> WaitingWrite {
     let entry = NewEntry {
         head: EntryMeta {
             id: Uuid::nil(),
@@ -47,7 +47,7 @@ fn write(tenant: u128, session: u128, entries: usize) -> Waiting {
         branches: Vec::new(),
         now: DateTime::UNIX_EPOCH,
     };
-    Waiting { write, done: oneshot::channel().0 }
+    WaitingWrite { write, done: oneshot::channel().0 }
 }
 
 fn take(queue: &mut Queue) -> Vec<(u128, u128)> {

@@ -19,13 +19,13 @@ use crate::service::core::head::{Head, SessionState};
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::items::{Parent, ReadItem};
 use crate::service::ingest::append::{Append, Warning};
-use crate::service::path::view::{self, Read};
+use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, NewBranch, NewEntry};
 use crate::store::path::{self, Leaf};
 use crate::store::sessions::HeadRow;
 
 /// Rows to write and the head as it is afterwards.
-pub struct Planned {
+pub struct PlannedRows {
     pub entries: Vec<NewEntry>,
     pub branches: Vec<NewBranch>,
     pub row: HeadRow,
@@ -44,7 +44,7 @@ pub struct NewLabel {
 
 /// A place to append behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cursor {
+struct AppendPosition {
     session_id: Uuid,
     branch: i32,
     depth: i64,
@@ -57,11 +57,11 @@ pub struct Planner<'a> {
     head: &'a Head,
     append: &'a Append,
     settings: &'a Settings,
-    planned: Planned,
+    planned: PlannedRows,
     /// Tips of the branches touched so far: a child of any other entry opens a branch.
     tips: HashMap<i32, i64>,
     /// Where the items planned so far sit, by source id.
-    here: HashMap<String, Cursor>,
+    here: HashMap<String, AppendPosition>,
     /// The entry that the first item goes under where it names no other.
     origin: Option<Uuid>,
     /// An item went under another entry than the one before it: the calls open there are not known here.
@@ -78,7 +78,7 @@ impl<'a> Planner<'a> {
             head,
             append,
             settings: &head.settings,
-            planned: Planned {
+            planned: PlannedRows {
                 entries: Vec::with_capacity(items.len()),
                 branches: Vec::new(),
                 row: head.row.clone(),
@@ -95,7 +95,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items that follow the leaf one by one; `None` where they need the general case.
-    pub fn linear(self, items: &[ReadItem]) -> Option<Planned> {
+    pub fn linear(self, items: &[ReadItem]) -> Option<PlannedRows> {
         let at_leaf = self.append.parent_id.is_none_or(|parent| Some(parent) == self.head.row.leaf_id);
         let plain = |item: &ReadItem| {
             let stands_alone = !matches!(item.item.kind, EntryType::Compaction | EntryType::Label);
@@ -108,7 +108,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items one behind the other from the leaf on, whatever parents they name.
-    pub fn chain(mut self, items: &[ReadItem]) -> Planned {
+    pub fn chain(mut self, items: &[ReadItem]) -> PlannedRows {
         let mut cursor = self.leaf();
         for (n, item) in items.iter().enumerate() {
             cursor = self.push(n, item, cursor);
@@ -118,14 +118,19 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans items with parents of their own. The state is left to be worked out from the path.
-    pub async fn tree(mut self, connection: &mut PgConnection, tenant: Tenant, items: &[ReadItem]) -> Result<Planned> {
+    pub async fn tree(
+        mut self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        items: &[ReadItem],
+    ) -> Result<PlannedRows> {
         let known = self.known_sources(connection, tenant, items).await?;
         let mut cursor = self.start(connection, tenant).await?;
         if cursor.id != self.origin {
             self.origin = cursor.id;
             self.planned.state.open_calls = open_calls(connection, tenant, cursor).await?;
         }
-        let mut file_root: Option<Cursor> = None;
+        let mut file_root: Option<AppendPosition> = None;
         for (n, item) in items.iter().enumerate() {
             let parent = match &item.parent {
                 Parent::Previous => cursor,
@@ -152,7 +157,7 @@ impl<'a> Planner<'a> {
         Ok(self.planned)
     }
 
-    fn note_label(&mut self, item: &ReadItem, known: &HashMap<String, Cursor>) {
+    fn note_label(&mut self, item: &ReadItem, known: &HashMap<String, AppendPosition>) {
         let Some((target, label)) = &item.label else { return };
         let place = self.here.get(target).or_else(|| known.get(target));
         if let Some((place, id)) = place.and_then(|place| Some((place, place.id?))) {
@@ -167,7 +172,7 @@ impl<'a> Planner<'a> {
         connection: &mut PgConnection,
         tenant: Tenant,
         items: &[ReadItem],
-    ) -> Result<HashMap<String, Cursor>> {
+    ) -> Result<HashMap<String, AppendPosition>> {
         let mut wanted: Vec<String> = items.iter().filter_map(|item| item.source_id.clone()).collect();
         wanted.extend(items.iter().filter_map(|item| match &item.parent {
             Parent::Source(id) => Some(id.clone()),
@@ -187,7 +192,7 @@ impl<'a> Planner<'a> {
             if !own && !path::holds(&shared, place.session_id, place.branch, place.depth) {
                 continue;
             }
-            known.entry(source_id).or_insert(Cursor {
+            known.entry(source_id).or_insert(AppendPosition {
                 session_id: place.session_id,
                 branch: place.branch,
                 depth: place.depth,
@@ -205,9 +210,9 @@ impl<'a> Planner<'a> {
         if errors.is_empty() { Ok(known) } else { Err(ServiceError::Invalid(errors)) }
     }
 
-    fn leaf(&self) -> Cursor {
+    fn leaf(&self) -> AppendPosition {
         let row = &self.head.row;
-        Cursor {
+        AppendPosition {
             session_id: self.head.session_id,
             branch: row.leaf_branch,
             depth: row.leaf_depth,
@@ -217,8 +222,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn root(&self) -> Cursor {
-        Cursor {
+    fn root(&self) -> AppendPosition {
+        AppendPosition {
             session_id: self.head.session_id,
             branch: 0,
             depth: -1,
@@ -228,7 +233,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    async fn start(&self, connection: &mut PgConnection, tenant: Tenant) -> Result<Cursor> {
+    async fn start(&self, connection: &mut PgConnection, tenant: Tenant) -> Result<AppendPosition> {
         let Some(parent) = self.append.parent_id.filter(|parent| Some(*parent) != self.head.row.leaf_id) else {
             return Ok(self.leaf());
         };
@@ -239,7 +244,7 @@ impl<'a> Planner<'a> {
                 }
                 other => other,
             })?;
-        Ok(Cursor {
+        Ok(AppendPosition {
             session_id: place.session_id,
             branch: place.branch,
             depth: place.depth,
@@ -250,7 +255,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Learns how far the parent's branch reaches, unless this append has touched it already.
-    async fn note_tip(&mut self, connection: &mut PgConnection, tenant: Tenant, parent: Cursor) -> Result<()> {
+    async fn note_tip(&mut self, connection: &mut PgConnection, tenant: Tenant, parent: AppendPosition) -> Result<()> {
         if parent.session_id == self.head.session_id && !self.tips.contains_key(&parent.branch) {
             let tip = entries::tip_depth(connection, tenant.0, parent.session_id, parent.branch).await?;
             // A fork's branch 0 starts behind shared history, never at the root.
@@ -261,7 +266,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds one entry behind `parent`, on a new branch unless the parent is the tip of its own.
-    fn push(&mut self, n: usize, item: &ReadItem, parent: Cursor) -> Cursor {
+    fn push(&mut self, n: usize, item: &ReadItem, parent: AppendPosition) -> AppendPosition {
         let own = parent.session_id == self.head.session_id;
         let branch = if own && self.tips.get(&parent.branch) == Some(&parent.depth) {
             parent.branch
@@ -278,7 +283,7 @@ impl<'a> Planner<'a> {
         if speaks(item) {
             self.planned.state.overflow = None;
         }
-        let cursor = Cursor {
+        let cursor = AppendPosition {
             session_id: self.head.session_id,
             branch,
             depth: entry.head.depth,
@@ -294,7 +299,7 @@ impl<'a> Planner<'a> {
         cursor
     }
 
-    fn open_branch(&mut self, parent: Cursor) -> i32 {
+    fn open_branch(&mut self, parent: AppendPosition) -> i32 {
         let branch = self.planned.row.next_branch;
         self.planned.row.next_branch += 1;
         self.planned.branches.push(NewBranch {
@@ -306,7 +311,7 @@ impl<'a> Planner<'a> {
         branch
     }
 
-    fn entry(&mut self, n: usize, item: &ReadItem, parent: Cursor, branch: i32, seq: i64) -> NewEntry {
+    fn entry(&mut self, n: usize, item: &ReadItem, parent: AppendPosition, branch: i32, seq: i64) -> NewEntry {
         if self.planned.entries.last().map_or(self.origin, |last| Some(last.head.id)) != parent.id {
             self.strayed = true;
             self.planned.state.open_calls = OpenCalls::default();
@@ -370,7 +375,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Makes the last place the leaf.
-    fn settle(&mut self, leaf: Cursor) {
+    fn settle(&mut self, leaf: AppendPosition) {
         let own = leaf.session_id == self.head.session_id;
         let row = &mut self.planned.row;
         if own {
@@ -400,9 +405,9 @@ fn speaks(item: &ReadItem) -> bool {
 }
 
 /// The calls that wait for a result at a place.
-async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: Cursor) -> Result<OpenCalls> {
+async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPosition) -> Result<OpenCalls> {
     let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
-    let path = view::load_path(connection, tenant, leaf, false, Read::Heads).await?;
+    let path = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
     let mut open = OpenCalls::default();
     for head in &path.heads {
         open.apply(head.seq, &head.shape);

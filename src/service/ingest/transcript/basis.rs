@@ -17,7 +17,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::framing;
-use crate::domain::transcript::{Said, Shown, Standing, Step, TextKey, is_synthetic, text_key};
+use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, TextKey, is_synthetic, text_key};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::offload::{offload, size};
@@ -25,7 +25,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
 use crate::service::path::entries::{chapter_of, message_of};
-use crate::service::path::view::{self, PathSlice, Read, ViewOrigin};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::tool_calls;
@@ -41,7 +41,7 @@ pub struct Posted {
 }
 
 /// The stored side: what stands before the summary that the posted transcript holds, and what it is to say after it.
-pub struct Basis {
+pub struct StoredBasis {
     pub loaded: PathSlice,
     /// Places in `loaded`; all before the posted summary.
     pub before: Vec<usize>,
@@ -173,7 +173,7 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         posted: &Posted,
-    ) -> Result<Basis> {
+    ) -> Result<StoredBasis> {
         let basis = self.basis_of(&mut *connection, tenant, head, posted).await?;
         completed(connection, tenant, head, posted, basis).await
     }
@@ -185,7 +185,7 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         posted: &Posted,
-    ) -> Result<Basis> {
+    ) -> Result<StoredBasis> {
         let (loaded, _) = self.whole_path(&mut *connection, tenant, head).await?;
         completed(connection, tenant, head, posted, raw(loaded)).await
     }
@@ -208,13 +208,13 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         posted: &Posted,
-    ) -> Result<Basis> {
+    ) -> Result<StoredBasis> {
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         // What a chapter hides is on the path alone.
         let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
         if posted.may_hold_summary && from.newest.is_some() && !whole {
-            let loaded = view::load_view(connection, tenant, &from, Read::Items).await?;
-            if let Some(basis) = Basis::of_newest(loaded, posted) {
+            let loaded = view::load_view(connection, tenant, &from, ReadMode::Items).await?;
+            if let Some(basis) = StoredBasis::of_newest(loaded, posted) {
                 return Ok(basis);
             }
         }
@@ -234,10 +234,10 @@ async fn on_path(
     head: &Head,
     posted: &Posted,
     loaded: PathSlice,
-) -> Result<Basis> {
+) -> Result<StoredBasis> {
     let records: Vec<&CompactionRecord> = loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
     if let Some((record, place)) = held(records.into_iter().rev(), posted) {
-        return Ok(Basis::with(record.clone(), place, loaded));
+        return Ok(StoredBasis::with(record.clone(), place, loaded));
     }
     if !posted.may_hold_summary {
         return Ok(raw(loaded));
@@ -247,7 +247,7 @@ async fn on_path(
     let records: Vec<&CompactionRecord> = ours.iter().rev().filter_map(|stored| stored.record.as_deref()).collect();
     let is_here = |record: &&CompactionRecord| first_kept(&loaded, record).is_some();
     if let Some((record, place)) = held(records.iter().copied().filter(is_here), posted) {
-        return Ok(Basis::with(record.clone(), place, loaded));
+        return Ok(StoredBasis::with(record.clone(), place, loaded));
     }
     if let Some((_, place)) = held(records.into_iter(), posted) {
         let detail = "is a summary of what this session's history does not hold; post the raw transcript";
@@ -255,7 +255,7 @@ async fn on_path(
     }
     // Any other text that looks like one was said by somebody.
     let branch_summaries = branch_summaries(&ours, &loaded)?;
-    Ok(Basis { branch_summaries, ..raw(loaded) })
+    Ok(StoredBasis { branch_summaries, ..raw(loaded) })
 }
 
 /// The texts of the branch summaries that contexts of this session show.
@@ -277,10 +277,10 @@ async fn completed(
     tenant: Tenant,
     head: &Head,
     posted: &Posted,
-    basis: Basis,
-) -> Result<Basis> {
+    basis: StoredBasis,
+) -> Result<StoredBasis> {
     let calls_elsewhere = calls_elsewhere(connection, tenant, head, posted, &basis).await?;
-    Ok(Basis { numbered: head.settings.chaptering_trigger.is_some(), calls_elsewhere, ..basis })
+    Ok(StoredBasis { numbered: head.settings.chaptering_trigger.is_some(), calls_elsewhere, ..basis })
 }
 
 /// Calls of made-up results that are on other branches: a context outlives its branch.
@@ -289,7 +289,7 @@ async fn calls_elsewhere(
     tenant: Tenant,
     head: &Head,
     posted: &Posted,
-    basis: &Basis,
+    basis: &StoredBasis,
 ) -> Result<HashSet<String>> {
     let mut wanted: BTreeSet<&str> = posted.synthetic().collect();
     if wanted.is_empty() {
@@ -311,13 +311,13 @@ async fn calls_elsewhere(
 }
 
 /// The whole history, and the contexts of it without a summary.
-fn raw(loaded: PathSlice) -> Basis {
+fn raw(loaded: PathSlice) -> StoredBasis {
     let ours = |at: &usize| matches!(loaded.heads[*at].kind, EntryType::Compaction | EntryType::Chapter);
     let after = (0..loaded.stored.len()).filter(|at| !ours(at)).collect();
     let cuts = loaded.stored.iter().rev().filter_map(|stored| stored.record.as_deref());
     let cuts = cuts.filter(|record| record.summary.is_none()).filter_map(|record| cut(&loaded, record));
     let others = cuts.take(MOST_OTHERS).collect();
-    Basis { others, ..Basis::new(loaded, Vec::new(), after, None) }
+    StoredBasis { others, ..StoredBasis::new(loaded, Vec::new(), after, None) }
 }
 
 /// The chapters that a context of this session may show, with what they hide on this path: those of other branches too,
@@ -383,14 +383,14 @@ fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
     Some(before.into_iter().chain(after).collect())
 }
 
-impl Basis {
-    fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> Basis {
+impl StoredBasis {
+    fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> StoredBasis {
         let mut sizes: HashMap<Uuid, BTreeSet<u32>> = HashMap::new();
         let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
         for elision in records.flat_map(|record| &record.elisions) {
             sizes.entry(elision.entry_id).or_default().insert(elision.tokens_before);
         }
-        Basis {
+        StoredBasis {
             loaded,
             before,
             after,
@@ -404,13 +404,13 @@ impl Basis {
         }
     }
 
-    fn of_newest(loaded: PathSlice, posted: &Posted) -> Option<Basis> {
+    fn of_newest(loaded: PathSlice, posted: &Posted) -> Option<StoredBasis> {
         let (_, place) = held(loaded.record().into_iter(), posted)?;
         let (before, after) = halves(&loaded.view());
-        Some(Basis::new(loaded, before, after, Some(place)))
+        Some(StoredBasis::new(loaded, before, after, Some(place)))
     }
 
-    fn with(record: CompactionRecord, place: usize, loaded: PathSlice) -> Basis {
+    fn with(record: CompactionRecord, place: usize, loaded: PathSlice) -> StoredBasis {
         let by_source =
             |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
         let places = 0..loaded.heads.len();
@@ -419,15 +419,15 @@ impl Basis {
         let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
         let view = plan_view(&loaded.heads, Some(NewestCompaction { index, record: &record, first_kept }));
         let (before, after) = halves(&view);
-        Basis::new(loaded, before, after, Some(place))
+        StoredBasis::new(loaded, before, after, Some(place))
     }
 
     /// What the stored entry says.
-    pub fn step(&self, at: usize) -> Result<Step> {
+    pub fn step(&self, at: usize) -> Result<ExpectedEntry> {
         let head = &self.loaded.heads[at];
         let results = head.shape.results.iter();
         let sizes = results.map(|result| (result.call_id.clone(), self.sizes_of(at, &result.call_id))).collect();
-        Ok(Step { said: self.said(at)?, is_task: starts_task(head), sizes })
+        Ok(ExpectedEntry { said: self.said(at)?, is_task: starts_task(head), sizes })
     }
 
     /// What contexts gave for the size of a result in this entry.
@@ -458,14 +458,14 @@ impl Basis {
     }
 
     /// What else contexts show; chapters stand for steps of `after`.
-    pub fn shown(&self, after: &[usize]) -> Shown {
+    pub fn shown(&self, after: &[usize]) -> ShownBesides {
         let from = |depth: i64| after.partition_point(|at| self.loaded.heads[*at].depth < depth);
         let standing = |(chapter, is_here): &(Chapter, bool)| {
             let hidden = if *is_here { chapter.fold.hidden() } else { Vec::new() };
             let ranges = hidden.into_iter().map(|(first, last)| from(first)..from(last + 1));
             Standing { texts: chapter.texts(), hides: ranges.filter(|range| !range.is_empty()).collect() }
         };
-        Shown::new(self.chapters.iter().map(standing).collect(), self.numbered)
+        ShownBesides::new(self.chapters.iter().map(standing).collect(), self.numbered)
     }
 }
 

@@ -12,19 +12,19 @@ use crate::domain::format::write::Piece;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::{Message, Role, ToolCall};
-use crate::domain::transcript::{Alignment, Original, Originals, Said, Shown, Step, text_key};
+use crate::domain::transcript::{Alignment, ExpectedEntry, Said, ShownBesides, StoredCalls, StoredResult, text_key};
 use crate::domain::{format, transcript};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::ingest::transcript::PutTranscript;
-use crate::service::ingest::transcript::basis::{Basis, Posted};
-use crate::service::ingest::transcript::numbers::Numbers;
+use crate::service::ingest::transcript::basis::{Posted, StoredBasis};
+use crate::service::ingest::transcript::numbers::PostedNumbers;
 use crate::service::path::entries::message_of;
 
 /// How many messages a client may leave out at the head of a context.
 const MOST_LEFT_OUT: usize = 8;
 
 /// What to append, and behind which entry.
-pub struct News {
+pub struct NewItems {
     pub items: Vec<Box<RawValue>>,
     /// Where each of them was posted.
     pub places: Vec<usize>,
@@ -34,23 +34,23 @@ pub struct News {
     pub chained: bool,
 }
 
-impl News {
+impl NewItems {
     /// Everything, into an empty session. A pi file keeps its tree.
-    pub fn all(put: &PutTranscript) -> News {
-        News { items: put.items.clone(), places: (0..put.items.len()).collect(), departs_at: None, chained: false }
+    pub fn all(put: &PutTranscript) -> NewItems {
+        NewItems { items: put.items.clone(), places: (0..put.items.len()).collect(), departs_at: None, chained: false }
     }
 }
 
 /// What comparing came to.
-pub enum Found {
-    News(News),
+pub enum DiffOutcome {
+    News(NewItems),
     /// The posted transcript holds the summary at this place, but not what its context has before it.
     DepartsBefore(usize, ServiceError),
 }
 
 /// Compares the posted transcript with the stored one.
-pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<Found> {
-    let originals = Stored::of(basis);
+pub fn find(basis: &StoredBasis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<DiffOutcome> {
+    let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
     pass_over_system(&mut said, system);
     let from = basis.summary.map_or(0, |summary| summary + 1);
@@ -58,21 +58,21 @@ pub fn find(basis: &Basis, posted: &Posted, put: &PutTranscript, system: Option<
         *slot = None;
     }
     if let (Some(summary), Err(error)) = (basis.summary, check_before(basis, &said[..from])) {
-        return Ok(Found::DepartsBefore(summary, error));
+        return Ok(DiffOutcome::DepartsBefore(summary, error));
     }
     let fitting = fitting(basis, &said[from..])?;
-    added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(Found::News)
+    added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(DiffOutcome::News)
 }
 
 /// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it.
 pub fn find_quoted(
-    basis: &Basis,
+    basis: &StoredBasis,
     posted: &Posted,
     put: &PutTranscript,
     system: Option<&str>,
     place: usize,
-) -> Result<Option<News>> {
-    let originals = Stored::of(basis);
+) -> Result<Option<NewItems>> {
+    let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
     pass_over_system(&mut said, system);
     let fitting = fitting(basis, &said)?;
@@ -84,23 +84,23 @@ pub fn find_quoted(
 
 /// Both sides, and what was made of the posted one.
 struct Comparison<'b> {
-    basis: &'b Basis,
+    basis: &'b StoredBasis,
     posted: &'b Posted,
     put: &'b PutTranscript,
     /// What the posted items say themselves; `None`: what they say is ours.
     said: &'b [Option<Said>],
     /// The first of them behind the summary.
     from: usize,
-    originals: Stored<'b>,
+    originals: StoredCallIndex<'b>,
 }
 
 /// What the posted transcript says beyond what is stored.
-fn added(fitting: &Fitting<'_>, both: &Comparison<'_>) -> Result<News> {
+fn added(fitting: &Comparison<'_>, both: &Comparison<'_>) -> Result<NewItems> {
     let Comparison { basis, posted, put, said, from, originals } = both;
-    let Fitting { after, steps, shown, alignment } = fitting;
+    let Comparison { after, steps, shown, alignment } = fitting;
     let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
-    let mut numbers = Numbers::of(steps, alignment, shown);
-    let mut news = News { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
+    let mut numbers = PostedNumbers::of(steps, alignment, shown);
+    let mut news = NewItems { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
     for place in from + alignment.matched..put.items.len() {
         let (Some(said), Some(raw)) = (&said[place], put.items.get(place)) else { continue };
         if basis.is_branch_summary(posted, place, departs_at.is_some()) {
@@ -124,7 +124,7 @@ fn added(fitting: &Fitting<'_>, both: &Comparison<'_>) -> Result<News> {
 }
 
 /// The posted items without media that are only attached to what is stored.
-fn without_attachments(posted: &Posted, originals: &Stored<'_>) -> Vec<Option<Said>> {
+fn without_attachments(posted: &Posted, originals: &StoredCallIndex<'_>) -> Vec<Option<Said>> {
     let rest = |said: &Said| match said {
         Said::Message(message) if message.role == Role::User => match transcript::attachments(message, originals) {
             0 => Some(said.clone()),
@@ -141,23 +141,23 @@ fn is_shorter(rest: &Said, whole: &Said) -> bool {
 }
 
 /// What the posted transcript is compared with in the end.
-struct Fitting<'b> {
+struct Comparison<'b> {
     after: &'b [usize],
-    steps: Vec<Step>,
-    shown: Shown,
+    steps: Vec<ExpectedEntry>,
+    shown: ShownBesides,
     alignment: Alignment,
 }
 
 /// The whole history, or the context that the posted transcript says more of.
-fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
-    let fit = |after: &'b [usize]| -> Result<Fitting<'b>> {
+fn fitting<'b>(basis: &'b StoredBasis, said: &[Option<Said>]) -> Result<Comparison<'b>> {
+    let fit = |after: &'b [usize]| -> Result<Comparison<'b>> {
         let (steps, shown) = (steps(basis, after)?, basis.shown(after));
         let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
-        Ok(Fitting { after, steps, shown, alignment })
+        Ok(Comparison { after, steps, shown, alignment })
     };
     let mut best = fit(&basis.after)?;
     for after in &basis.others {
-        let ends = |fitting: &Fitting<'_>| fitting.alignment.steps == fitting.steps.len();
+        let ends = |fitting: &Comparison<'_>| fitting.alignment.steps == fitting.steps.len();
         if ends(&best) {
             break;
         }
@@ -170,7 +170,7 @@ fn fitting<'b>(basis: &'b Basis, said: &[Option<Said>]) -> Result<Fitting<'b>> {
 }
 
 /// The posted items without what a context begins with where it would begin with an answer otherwise.
-fn without_opening<'s>(said: &'s [Option<Said>], steps: &[Step]) -> Cow<'s, [Option<Said>]> {
+fn without_opening<'s>(said: &'s [Option<Said>], steps: &[ExpectedEntry]) -> Cow<'s, [Option<Said>]> {
     let spoken = |said: &Said| match said {
         Said::Message(message) if !is_system(message) => Some(message.clone()),
         _ => None,
@@ -219,7 +219,7 @@ fn is_system(message: &Message) -> bool {
 
 /// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
 /// Clients put system messages of their own there, and leave out the first of ours.
-fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
+fn check_before(basis: &StoredBasis, said: &[Option<Said>]) -> Result<()> {
     let shown = basis.shown(&[]);
     let steps = steps(basis, &basis.before)?;
     let own = |said: &Option<Said>| said.clone().filter(|said| !shown.is_chapter(said));
@@ -238,25 +238,25 @@ fn check_before(basis: &Basis, said: &[Option<Said>]) -> Result<()> {
     Err(ServiceError::invalid(format!("/items/{place}"), detail))
 }
 
-fn steps(basis: &Basis, places: &[usize]) -> Result<Vec<Step>> {
+fn steps(basis: &StoredBasis, places: &[usize]) -> Result<Vec<ExpectedEntry>> {
     places.iter().map(|at| basis.step(*at)).collect()
 }
 
 /// Where the stored calls and results are, by id.
-struct Stored<'b> {
-    basis: &'b Basis,
+struct StoredCallIndex<'b> {
+    basis: &'b StoredBasis,
     calls: HashMap<&'b str, usize>,
     results: HashMap<&'b str, usize>,
 }
 
-impl<'b> Stored<'b> {
-    fn of(basis: &'b Basis) -> Stored<'b> {
+impl<'b> StoredCallIndex<'b> {
+    fn of(basis: &'b StoredBasis) -> StoredCallIndex<'b> {
         let (mut calls, mut results) = (HashMap::new(), HashMap::new());
         for (at, head) in basis.loaded.heads.iter().enumerate() {
             calls.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), at)));
             results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
         }
-        Stored { basis, calls, results }
+        StoredCallIndex { basis, calls, results }
     }
 
     fn message(&self, place: Option<&usize>) -> Option<Message> {
@@ -264,15 +264,15 @@ impl<'b> Stored<'b> {
     }
 }
 
-impl Originals for Stored<'_> {
+impl StoredCalls for StoredCallIndex<'_> {
     fn call(&self, id: &str) -> Option<ToolCall> {
         self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
     }
 
-    fn result(&self, id: &str) -> Option<Original> {
+    fn result(&self, id: &str) -> Option<StoredResult> {
         let at = *self.results.get(id)?;
         let result = self.message(Some(&at))?.tool_results().find(|result| result.tool_call_id == id).cloned()?;
-        Some(Original { result, sizes: self.basis.sizes_of(at, id) })
+        Some(StoredResult { result, sizes: self.basis.sizes_of(at, id) })
     }
 
     fn is_known(&self, id: &str) -> bool {
@@ -282,7 +282,13 @@ impl Originals for Stored<'_> {
 }
 
 /// What is to be stored of a message, where that is not all of it as it came.
-fn mended(said: &Said, is_cut: bool, stored_blocks: usize, originals: &Stored<'_>, shown: &Shown) -> Option<Message> {
+fn mended(
+    said: &Said,
+    is_cut: bool,
+    stored_blocks: usize,
+    originals: &StoredCallIndex<'_>,
+    shown: &ShownBesides,
+) -> Option<Message> {
     let Said::Message(message) = said else { return None };
     if stored_blocks == 0 {
         let Some(rest) = shown.without_chapters(message) else {

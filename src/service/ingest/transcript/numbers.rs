@@ -7,12 +7,12 @@ use crate::domain::chapter::{numbered, unnumber};
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
-use crate::domain::transcript::{Alignment, Said, Shown, Step};
+use crate::domain::transcript::{Alignment, ExpectedEntry, Said, ShownBesides};
 use crate::service::core::error::Result;
 
 /// Which numbers were put there by this service. They ascend along a context, and no context has more of them than there
 /// are tasks; what comes behind a context has none of ours.
-pub struct Numbers {
+pub struct PostedNumbers {
     last: usize,
     /// The highest that may be ours; 0: none is.
     most: usize,
@@ -20,11 +20,11 @@ pub struct Numbers {
     departed: Option<String>,
 }
 
-impl Numbers {
-    pub fn of(steps: &[Step], alignment: &Alignment, shown: &Shown) -> Numbers {
+impl PostedNumbers {
+    pub fn of(steps: &[ExpectedEntry], alignment: &Alignment, shown: &ShownBesides) -> PostedNumbers {
         // Before the first entry a context of ours can only be one of another branch.
         let departs = alignment.steps < steps.len() || (steps.is_empty() && shown.has_chapters());
-        let tasks = |steps: &[Step]| steps.iter().filter(|step| step.is_task).count();
+        let tasks = |steps: &[ExpectedEntry]| steps.iter().filter(|step| step.is_task).count();
         let said = steps.get(..alignment.steps).unwrap_or_default();
         // The tasks before would have shown theirs.
         let is_context = alignment.number.is_some() || tasks(said) == 0;
@@ -33,7 +33,11 @@ impl Numbers {
             Said::Message(message) => Some(message.plain_text()),
             Said::Nothing(_) => None,
         });
-        Numbers { last: alignment.number.unwrap_or(0), most, departed: departed.filter(|_| alignment.number.is_none()) }
+        PostedNumbers {
+            last: alignment.number.unwrap_or(0),
+            most,
+            departed: departed.filter(|_| alignment.number.is_none()),
+        }
     }
 
     /// The item as it was said, without our number.

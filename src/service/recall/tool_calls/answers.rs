@@ -13,24 +13,24 @@ use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::text_key;
 use crate::store::path::{self, Segment};
-use crate::store::tool_calls::{self, Found, Onward};
+use crate::store::tool_calls::{self, FoundCall, Onward};
 
 /// Occurrences of one id that are read at a time: agents use ids again, and branches repeat them.
 const AT_A_TIME: i64 = 256;
 
 /// A call: the depth of its entry, and its place among the calls of that.
-pub(super) type CallPlace = (i64, usize);
+pub(super) type CallPosition = (i64, usize);
 
 /// The results of these calls of a path, where they have one.
 pub(super) async fn of(
     connection: &mut PgConnection,
     tenant: Tenant,
     path: &[Segment],
-    calls: &[(&str, CallPlace)],
-) -> Result<HashMap<CallPlace, Found>> {
+    calls: &[(&str, CallPosition)],
+) -> Result<HashMap<CallPosition, FoundCall>> {
     let Some(first) = calls.iter().map(|(_, (depth, _))| *depth).min() else { return Ok(HashMap::new()) };
     let start = beginning(connection, tenant, path, first).await?;
-    let mut search = Search::new(path, start);
+    let mut search = AnswerSearch::new(path, start);
     for (id, place) in calls {
         search.threads.entry(text_key(id)).or_default().wanted.insert(*place);
     }
@@ -39,7 +39,7 @@ pub(super) async fn of(
         found.sort_unstable_by_key(|one| (one.call_key, one.seq, one.is_result, one.ordinal));
         let mut found = found.into_iter().peekable();
         for Onward { key, .. } in wanted {
-            let rows: Vec<Found> = std::iter::from_fn(|| found.next_if(|one| one.call_key == key)).collect();
+            let rows: Vec<FoundCall> = std::iter::from_fn(|| found.next_if(|one| one.call_key == key)).collect();
             search.take(connection, tenant, key, rows).await?;
         }
     }
@@ -56,21 +56,21 @@ async fn beginning(connection: &mut PgConnection, tenant: Tenant, path: &[Segmen
     Ok(0)
 }
 
-struct Search<'p> {
+struct AnswerSearch<'p> {
     path: &'p [Segment],
     start: i64,
     /// The sessions that the path leads through from there on, in its order.
     sessions: Vec<Uuid>,
     threads: HashMap<Uuid, Thread>,
-    answers: HashMap<CallPlace, Found>,
+    answers: HashMap<CallPosition, FoundCall>,
 }
 
 /// One id along the path.
 struct Thread {
     /// The calls asked about that are not settled yet.
-    wanted: HashSet<CallPlace>,
+    wanted: HashSet<CallPosition>,
     /// Open calls, oldest first.
-    waiting: VecDeque<CallPlace>,
+    waiting: VecDeque<CallPosition>,
     session: usize,
     after: i64,
 }
@@ -81,12 +81,12 @@ impl Default for Thread {
     }
 }
 
-impl<'p> Search<'p> {
-    fn new(path: &'p [Segment], start: i64) -> Search<'p> {
+impl<'p> AnswerSearch<'p> {
+    fn new(path: &'p [Segment], start: i64) -> AnswerSearch<'p> {
         let ahead = path.iter().filter(|segment| segment.to >= start);
         let mut sessions: Vec<Uuid> = ahead.map(|segment| segment.session_id).collect();
         sessions.dedup();
-        Search { path, start, sessions, threads: HashMap::new(), answers: HashMap::new() }
+        AnswerSearch { path, start, sessions, threads: HashMap::new(), answers: HashMap::new() }
     }
 
     /// What to read next. `None`: every call is settled.
@@ -101,7 +101,13 @@ impl<'p> Search<'p> {
     }
 
     /// Takes in the next occurrences of an id, in the order of the path.
-    async fn take(&mut self, connection: &mut PgConnection, tenant: Tenant, key: Uuid, rows: Vec<Found>) -> Result<()> {
+    async fn take(
+        &mut self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        key: Uuid,
+        rows: Vec<FoundCall>,
+    ) -> Result<()> {
         let Some(thread) = self.threads.get_mut(&key) else { return Ok(()) };
         let is_full = i64::try_from(rows.len()).is_ok_and(|read| read >= AT_A_TIME);
         match rows.last().filter(|_| is_full) {
@@ -109,7 +115,7 @@ impl<'p> Search<'p> {
             None => (thread.session, thread.after) = (thread.session + 1, -1),
         }
         let on_path =
-            |one: &Found| one.depth >= self.start && path::holds(self.path, one.session_id, one.branch, one.depth);
+            |one: &FoundCall| one.depth >= self.start && path::holds(self.path, one.session_id, one.branch, one.depth);
         for row in rows.into_iter().filter(on_path) {
             let place = (row.depth, row.nth());
             if row.is_result {

@@ -24,7 +24,7 @@ use crate::store::tool_calls;
 const MAX_STEPS: usize = 16;
 
 /// `result`: none where only placeholders were ever stored. `entry_id`: where it was found, if not where it was looked for.
-pub struct Original {
+pub struct OriginalResult {
     pub result: Option<ToolResult>,
     pub entry_id: Option<Uuid>,
 }
@@ -37,17 +37,17 @@ pub async fn result(
     call_id: &str,
     entry_id: Uuid,
     stored: ToolResult,
-) -> Result<Original> {
+) -> Result<OriginalResult> {
     let text = stored.plain_text();
     let Some(handle) = placeholder::handle(&text, |id| is_id(call_id, id)) else {
-        return Ok(Original { result: Some(stored), entry_id: None });
+        return Ok(OriginalResult { result: Some(stored), entry_id: None });
     };
-    let mut search = Search::default();
+    let mut search = OriginalSearch::default();
     search.look_at(call_id);
     search.follow(&handle);
     for _ in 0..MAX_STEPS {
         let Some(id) = search.next.pop_front() else { break };
-        let mut whole: Vec<Candidate> = Vec::new();
+        let mut whole: Vec<FoundResult> = Vec::new();
         for candidate in results(connection, tenant, session_id, &id).await? {
             match placeholder::handle(&candidate.result.plain_text(), |named| is_id(&id, named)) {
                 Some(further) => search.follow(&further),
@@ -56,14 +56,14 @@ pub async fn result(
             }
         }
         // Ids are used again by some agents: the size says which one was meant, and the newest is the likeliest.
-        let meant = |one: &&Candidate| handle.original_tokens == Some(one.tokens);
+        let meant = |one: &&FoundResult| handle.original_tokens == Some(one.tokens);
         if let Some(best) = whole.iter().rev().find(meant).or(whole.last()) {
-            return Ok(Original { result: Some(best.result.clone()), entry_id: Some(best.entry_id) });
+            return Ok(OriginalResult { result: Some(best.result.clone()), entry_id: Some(best.entry_id) });
         }
     }
     // Head and tail are words of the tool, and a tool may also have read such a line in a file.
     let result = handle.original_tokens.is_none().then_some(stored);
-    Ok(Original { result, entry_id: None })
+    Ok(OriginalResult { result, entry_id: None })
 }
 
 /// The newest whole arguments of a call of that id, where one entry has them.
@@ -85,12 +85,12 @@ pub async fn arguments(
 
 /// Ids still to look under; each once.
 #[derive(Default)]
-struct Search {
+struct OriginalSearch {
     next: VecDeque<String>,
     seen: HashSet<String>,
 }
 
-impl Search {
+impl OriginalSearch {
     fn look_at(&mut self, call_id: &str) {
         if self.seen.insert(call_id.to_owned()) {
             self.next.push_back(call_id.to_owned());
@@ -105,7 +105,7 @@ impl Search {
     }
 }
 
-struct Candidate {
+struct FoundResult {
     entry_id: Uuid,
     tokens: u32,
     result: ToolResult,
@@ -117,14 +117,14 @@ async fn results(
     tenant: Tenant,
     session_id: Uuid,
     call_id: &str,
-) -> Result<Vec<Candidate>> {
+) -> Result<Vec<FoundResult>> {
     let mut found = Vec::new();
     for stored in occurrences(connection, tenant, session_id, call_id, true).await? {
         let Some(message) = message_of(&stored)? else { continue };
         let head = &stored.entry.head;
         for (result, known) in message.tool_results().zip(&head.shape.results) {
             if known.call_id == call_id {
-                found.push(Candidate { entry_id: head.id, tokens: known.tokens, result: result.clone() });
+                found.push(FoundResult { entry_id: head.id, tokens: known.tokens, result: result.clone() });
             }
         }
     }

@@ -41,7 +41,7 @@ pub async fn recount(
             let bytes = stored.iter().map(|stored| stored.entry.item.len()).sum();
             let mut elisions = std::mem::take(&mut record.elisions);
             let job = move || {
-                Elided::of(&stored, estimator).recount(&mut elisions);
+                ElisionRecount::of(&stored, estimator).recount(&mut elisions);
                 elisions
             };
             record.elisions = offload(bytes, job).await?;
@@ -50,18 +50,18 @@ pub async fn recount(
     Ok(())
 }
 
-struct Elided {
+struct ElisionRecount {
     estimator: Estimator,
     known: HashMap<Uuid, (Message, Vec<ResultRef>)>,
 }
 
-impl Elided {
-    fn of(stored: &[StoredEntry], estimator: Estimator) -> Elided {
+impl ElisionRecount {
+    fn of(stored: &[StoredEntry], estimator: Estimator) -> ElisionRecount {
         let known = stored.iter().filter_map(|stored| {
             let message = message_of(stored).ok().flatten()?;
             Some((stored.entry.head.id, (message, stored.entry.head.shape.results.clone())))
         });
-        Elided { estimator, known: known.collect() }
+        ElisionRecount { estimator, known: known.collect() }
     }
 
     /// Counts each result and call anew, as it came and as it is shown. Elisions of one entry stand in any order.

@@ -13,7 +13,7 @@ use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, Read, ViewOrigin};
+use crate::service::path::view::{self, ReadMode, ViewOrigin};
 use crate::service::sessions::recount::{How, count_stretch};
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
@@ -111,7 +111,7 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
     before.account.calibration = 1.0;
     if before.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty()) {
         // What chapters hide is measured on the path.
-        let loaded = view::load_path(connection, tenant, head.leaf(), head.is_plain(), Read::Heads).await?;
+        let loaded = view::load_path(connection, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
         return Ok(view::state_of_path(&loaded, fixed, before));
     }
     let mut account = Account { system: fixed.0, tools: fixed.1, ..Account::default() };
@@ -120,7 +120,7 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
     if let Some(newest) = &before.newest {
         let leaf = Leaf { depth: newest.depth, ..head.leaf() };
         let at = ViewOrigin { leaf, plain: head.is_plain(), newest: Some(newest.clone()) };
-        let loaded = view::load_view(connection, tenant, &at, Read::Heads).await?;
+        let loaded = view::load_view(connection, tenant, &at, ReadMode::Heads).await?;
         if let (Some(stored), Some(record)) = (loaded.stored.last().map(Arc::clone), loaded.record()) {
             let size = view::view_size(&loaded, record);
             account.path_tokens = stored.entry.head.path_tokens;

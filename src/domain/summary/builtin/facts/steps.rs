@@ -10,19 +10,19 @@ use crate::domain::summary::ledger::{self, LedgerCall};
 
 /// A call, or a command in a transcript that writes calls as text.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct CallStep {
     /// Tool and target.
     pub key: String,
     /// What counts as the same attempt; see [`signature`].
     pub attempt: String,
-    pub outcome: Outcome,
+    pub outcome: StepOutcome,
     /// What the result says, in one short line.
     pub says: String,
     pub read_only: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     Ok,
     Failed,
     /// The user did not let it run.
@@ -46,35 +46,35 @@ const SHELLS: [&str; 10] = [
 ];
 
 /// The steps in order; keeping a todo list is none.
-pub fn of(messages: &[Message], told: &[Speech], calls: &[LedgerCall<'_>]) -> Vec<Step> {
+pub fn of(messages: &[Message], told: &[Speech], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
     if calls.is_empty() {
         return typed(messages, told);
     }
     calls.iter().filter(|call| !todos::is_todo(call)).map(step).collect()
 }
 
-fn step(call: &LedgerCall<'_>) -> Step {
+fn step(call: &LedgerCall<'_>) -> CallStep {
     let key = ledger::describe(call.call, KEY_CHARS);
     let (outcome, says) = match call.result {
-        None => (Outcome::None, String::new()),
+        None => (StepOutcome::None, String::new()),
         Some(result) => {
             let text = result.plain_text();
             (outcome(result, &text), telling(&text))
         }
     };
-    Step { attempt: signature(&key), read_only: ledger::is_read_only(call.call), key, outcome, says }
+    CallStep { attempt: signature(&key), read_only: ledger::is_read_only(call.call), key, outcome, says }
 }
 
 /// Commands in code fences, each answered by output in the user's name.
-fn typed(messages: &[Message], told: &[Speech]) -> Vec<Step> {
+fn typed(messages: &[Message], told: &[Speech]) -> Vec<CallStep> {
     let pairs = messages.iter().zip(told.iter().skip(1));
     pairs
         .filter_map(|(message, answer)| {
             let Speech::Output(output) = answer else { return None };
             let command = (message.role == Role::Assistant).then(|| fenced(&message.plain_text())).flatten()?;
             let key = format!("$: {}", brief(&command, KEY_CHARS));
-            let outcome = if reads_as_error(output) { Outcome::Failed } else { Outcome::Ok };
-            Some(Step { attempt: signature(&key), read_only: false, key, outcome, says: telling(output) })
+            let outcome = if reads_as_error(output) { StepOutcome::Failed } else { StepOutcome::Ok };
+            Some(CallStep { attempt: signature(&key), read_only: false, key, outcome, says: telling(output) })
         })
         .collect()
 }
@@ -90,15 +90,15 @@ fn fenced(text: &str) -> Option<String> {
 
 /// Whether a result tells of a failure or a refusal, marked as one or not.
 pub fn failed(result: &ToolResult) -> bool {
-    outcome(result, &result.plain_text()) != Outcome::Ok
+    outcome(result, &result.plain_text()) != StepOutcome::Ok
 }
 
-fn outcome(result: &ToolResult, text: &str) -> Outcome {
+fn outcome(result: &ToolResult, text: &str) -> StepOutcome {
     let refused = ["doesn't want to proceed", "user rejected", "rejected by user", "user denied"];
     if refused.iter().any(|words| text.get(..200.min(text.len())).unwrap_or(text).contains(words)) {
-        return Outcome::Refused;
+        return StepOutcome::Refused;
     }
-    if result.is_error || reads_as_error(text) { Outcome::Failed } else { Outcome::Ok }
+    if result.is_error || reads_as_error(text) { StepOutcome::Failed } else { StepOutcome::Ok }
 }
 
 fn reads_as_error(text: &str) -> bool {
@@ -182,7 +182,7 @@ const RECENT: usize = 20;
 const LAST: usize = 3;
 
 /// Sorts the steps: of attempts at the same thing the last one counts, and says how many failed before it.
-pub fn progress(steps: &[Step]) -> Progress {
+pub fn progress(steps: &[CallStep]) -> Progress {
     let mut last: HashMap<&str, usize> = HashMap::new();
     let mut worked: HashMap<&str, usize> = HashMap::new();
     let mut tries: HashMap<&str, (u32, u32)> = HashMap::new();
@@ -190,8 +190,8 @@ pub fn progress(steps: &[Step]) -> Progress {
         last.insert(&step.key, at);
         let tries = tries.entry(&step.key).or_default();
         tries.0 += 1;
-        tries.1 += u32::from(step.outcome == Outcome::Failed);
-        if step.outcome == Outcome::Ok {
+        tries.1 += u32::from(step.outcome == StepOutcome::Failed);
+        if step.outcome == StepOutcome::Ok {
             worked.insert(&step.attempt, at);
         }
     }
@@ -207,12 +207,12 @@ pub fn progress(steps: &[Step]) -> Progress {
         let told = told(step, times, failures);
         let mended = worked.get(step.attempt.as_str()).is_some_and(|&later| later > at);
         match step.outcome {
-            Outcome::None => progress.pending.push(format!("{}{NO_RESULT}", step.key)),
-            Outcome::Refused => progress.refused.push(step.key.clone()),
-            Outcome::Ok if step.read_only => progress.results.push(told),
-            Outcome::Ok => actions.push(told),
-            Outcome::Failed if mended || at < recent || step.read_only && at + LAST < steps.len() => {}
-            Outcome::Failed => progress.blocked.push(told),
+            StepOutcome::None => progress.pending.push(format!("{}{NO_RESULT}", step.key)),
+            StepOutcome::Refused => progress.refused.push(step.key.clone()),
+            StepOutcome::Ok if step.read_only => progress.results.push(told),
+            StepOutcome::Ok => actions.push(told),
+            StepOutcome::Failed if mended || at < recent || step.read_only && at + LAST < steps.len() => {}
+            StepOutcome::Failed => progress.blocked.push(told),
         }
     }
     progress.results.extend(actions.iter().rev().take(3).rev().cloned());
@@ -220,16 +220,16 @@ pub fn progress(steps: &[Step]) -> Progress {
     progress
 }
 
-fn told(step: &Step, times: u32, failures: u32) -> String {
+fn told(step: &CallStep, times: u32, failures: u32) -> String {
     let repeats = match (times, failures) {
         (1, _) => String::new(),
         (n, 0) => format!(" (×{n})"),
-        (n, failed) if step.outcome == Outcome::Ok => format!(" (×{n}, {failed} failed before)"),
+        (n, failed) if step.outcome == StepOutcome::Ok => format!(" (×{n}, {failed} failed before)"),
         (n, _) => format!(" (×{n})"),
     };
     let key = &step.key;
     match step.outcome {
-        Outcome::Failed => format!("{key}{repeats} failed: {}", step.says),
+        StepOutcome::Failed => format!("{key}{repeats} failed: {}", step.says),
         _ if step.read_only => format!("{key}: {}", step.says),
         _ if step.says.is_empty() => format!("{key}{repeats} → ok"),
         _ => format!("{key}{repeats} → {}", step.says),

@@ -10,11 +10,11 @@ use crate::domain::summary::ledger::LedgerCall;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Todo {
     pub text: String,
-    pub state: State,
+    pub state: TodoState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum TodoState {
     Done,
     Open,
     Pending,
@@ -41,14 +41,14 @@ fn list_in<'a>(call: &LedgerCall<'a>) -> Option<&'a Vec<Value>> {
 fn todo(item: &Value) -> Option<Todo> {
     let text =
         ["content", "step", "title", "subject", "description", "task"].iter().find_map(|key| item.get(key)?.as_str());
-    Some(Todo { text: brief(text?, ITEM_CHARS), state: state(item).unwrap_or(State::Pending) })
+    Some(Todo { text: brief(text?, ITEM_CHARS), state: state(item).unwrap_or(TodoState::Pending) })
 }
 
-fn state(item: &Value) -> Option<State> {
+fn state(item: &Value) -> Option<TodoState> {
     match item.get("status").and_then(Value::as_str)? {
-        "completed" | "done" => Some(State::Done),
-        "in_progress" => Some(State::Open),
-        _ => Some(State::Pending),
+        "completed" | "done" => Some(TodoState::Done),
+        "in_progress" => Some(TodoState::Open),
+        _ => Some(TodoState::Pending),
     }
 }
 
