@@ -70,7 +70,7 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
 pub async fn export(service: &Service, export: ExportArgs) -> anyhow::Result<()> {
     let format = format(&export.format)?;
     let tenant = Tenant(service.tenant_named(&export.tenant).await?);
-    let wanted = crate::service::recall::export::ExportArgs { format, leaf_id: export.leaf };
+    let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
     let mut pieces = service.export(tenant, export.session, wanted).await?;
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;

@@ -145,7 +145,7 @@ fn named(url: &str) -> anyhow::Result<Hosts> {
     Ok(Hosts::new(hosts, wanted))
 }
 
-fn pool_options(database: &config::Database, hosts: &Hosts) -> PgPoolOptions {
+fn pool_options(database: &config::DatabaseConfig, hosts: &Hosts) -> PgPoolOptions {
     let hosts = hosts.clone();
     let timeouts = [database.statement_timeout_ms, database.lock_timeout_ms];
     PgPoolOptions::new()

@@ -7,7 +7,7 @@ use anyhow::Context;
 use crate::config::{MaxTokensFieldSetting as ConfiguredField, UpstreamKindSetting as Configured, UpstreamSection};
 use crate::domain::settings::models::context_window;
 use crate::domain::tokens::prices::{Price, Priced, Prices};
-use crate::llm::{MaxTokensFieldSetting, ModelOptions, UpstreamConfig, UpstreamKindSetting, Upstreams};
+use crate::llm::{MaxTokensField, ModelOptions, UpstreamConfig, UpstreamKind, Upstreams};
 
 /// The upstreams of a configuration. The first is the default, unless one is named `default`.
 ///
@@ -37,14 +37,14 @@ pub fn prices(sections: &[UpstreamSection]) -> Prices {
 
 fn config(section: &UpstreamSection) -> UpstreamConfig {
     let kind = match section.kind {
-        Configured::Builtin => UpstreamKindSetting::Builtin,
-        Configured::Openai => UpstreamKindSetting::Openai,
-        Configured::OpenaiResponses => UpstreamKindSetting::OpenaiResponses,
-        Configured::Anthropic => UpstreamKindSetting::Anthropic,
+        Configured::Builtin => UpstreamKind::Builtin,
+        Configured::Openai => UpstreamKind::Openai,
+        Configured::OpenaiResponses => UpstreamKind::OpenaiResponses,
+        Configured::Anthropic => UpstreamKind::Anthropic,
     };
     let defaults = UpstreamConfig::new(section.name.clone(), kind);
     let model = section.model.clone().unwrap_or_default();
-    let window = if kind == UpstreamKindSetting::Builtin { defaults.context_window } else { context_window(&model) };
+    let window = if kind == UpstreamKind::Builtin { defaults.context_window } else { context_window(&model) };
     UpstreamConfig {
         base_url: section.base_url.clone().unwrap_or(defaults.base_url),
         context_window: section.context_window.unwrap_or(window),
@@ -75,9 +75,9 @@ fn options(section: &UpstreamSection) -> ModelOptions {
         thinking_budget: section.thinking_budget_tokens,
         reasoning_tokens: section.reasoning_tokens,
         max_tokens_field: match section.max_tokens_field {
-            None => MaxTokensFieldSetting::Auto,
-            Some(ConfiguredField::MaxTokens) => MaxTokensFieldSetting::MaxTokens,
-            Some(ConfiguredField::MaxCompletionTokens) => MaxTokensFieldSetting::MaxCompletionTokens,
+            None => MaxTokensField::Auto,
+            Some(ConfiguredField::MaxTokens) => MaxTokensField::MaxTokens,
+            Some(ConfiguredField::MaxCompletionTokens) => MaxTokensField::MaxCompletionTokens,
         },
         temperature: section.temperature,
     }

@@ -3,16 +3,16 @@
 mod begin;
 mod candidate;
 mod close;
-mod commit;
-mod entry;
+pub(crate) mod commit;
+pub(crate) mod entry;
 mod force_fit;
 mod forecast;
 mod hooks_asked;
 mod job;
 pub mod prepare;
-mod report;
+pub(crate) mod report;
 mod revert;
-mod selection;
+pub(crate) mod selection;
 pub mod work;
 
 use std::time::Duration;

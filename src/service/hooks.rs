@@ -1,6 +1,6 @@
 //! Hooks: registered by a tenant, called by the worker and before a move in the tree, told of what has happened.
 
-mod ask;
+pub(crate) mod ask;
 mod deliver;
 
 use chrono::{DateTime, Utc};

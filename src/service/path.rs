@@ -2,5 +2,5 @@
 
 pub(crate) mod batches;
 pub mod entries;
-mod file_lists;
+pub(crate) mod file_lists;
 pub mod view;

@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -34,9 +33,8 @@ use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
 use crate::store::compactions;
-use crate::store::path::Leaf;
 use numbers::{TaskNumbers, chapter_texts};
 
 /// Which context.
@@ -187,8 +185,10 @@ impl Service {
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
         let how = RenderOptions::of(&head);
         let bytes = loaded.bytes();
-        let job =
-            move || write(&loaded, &view, format, how, system).map(|written| (digests::of(&written.messages), written));
+        let job = move || {
+            write(&loaded, &view, format, how, system)
+                .map(|written| (crate::service::core::digests::of(&written.messages), written))
+        };
         let (digests, written) = offload(bytes, job).await??;
         let stable_prefix_messages =
             self.inner.digests.compare(self.pool(), tenant, session_id, format, digests).await?;

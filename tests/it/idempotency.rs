@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contextd::service::core::error::ServiceError;
-use contextd::service::core::idempotency::{Answer, IN_PROGRESS, Keyed, Known, Outcome, seal, under};
+use contextd::service::core::idempotency::{IN_PROGRESS, KeptAnswer, KeyState, Keyed, Outcome, seal, under};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use sqlx::PgPool;
@@ -44,21 +44,21 @@ async fn an_answer_is_known_once_its_effect_is_committed() {
     let service = service().await;
     let request = keyed(1);
     under(request.clone(), work(service.pool(), "lost", ready(()), false)).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Nothing);
+    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Nothing);
 
     under(request.clone(), work(service.pool(), "kept", ready(()), true)).await.unwrap();
-    let kept = Answer { status: 201, body: "\"kept\"".to_owned() };
-    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(kept));
-    assert_eq!(service.known_answer(&keyed(2)).await.unwrap(), Known::Reused);
+    let kept = KeptAnswer { status: 201, body: "\"kept\"".to_owned() };
+    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(kept));
+    assert_eq!(service.known_answer(&keyed(2)).await.unwrap(), KeyState::Reused);
     let foreign = Keyed::new(Tenant(Uuid::from_u128(2)), "key".to_owned(), [1; 32], None);
-    assert_eq!(service.known_answer(&foreign).await.unwrap(), Known::Nothing);
+    assert_eq!(service.known_answer(&foreign).await.unwrap(), KeyState::Nothing);
 
-    let full = Answer { status: 200, body: "\"more\"".to_owned() };
+    let full = KeptAnswer { status: 200, body: "\"more\"".to_owned() };
     service.keep_answer(&request, &full).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(full.clone()));
+    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(full.clone()));
     // Another request never replaces it.
-    service.keep_answer(&keyed(2), &Answer { status: 200, body: "\"other\"".to_owned() }).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), Known::Answered(full));
+    service.keep_answer(&keyed(2), &KeptAnswer { status: 200, body: "\"other\"".to_owned() }).await.unwrap();
+    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(full));
 }
 
 #[tokio::test]
@@ -84,8 +84,8 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
             Err(error) => panic!("{error}"),
         }
         let body = if second_acts { "\"second\"" } else { "\"first\"" };
-        let answer = Answer { status: 201, body: body.to_owned() };
-        assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Answered(answer));
+        let answer = KeptAnswer { status: 201, body: body.to_owned() };
+        assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Answered(answer));
     }
 }
 
@@ -93,11 +93,11 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
 async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
     let service = service().await;
     work(service.pool(), "free", ready(()), true).await.unwrap();
-    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);
+    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Nothing);
     under(keyed(1), work(service.pool(), "kept", ready(()), true)).await.unwrap();
     assert_eq!(service.purge_idempotency_keys(Duration::from_secs(60)).await.unwrap(), 0);
     assert_eq!(service.purge_idempotency_keys(Duration::ZERO).await.unwrap(), 1);
-    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), Known::Nothing);
+    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Nothing);
 }
 
 #[tokio::test]

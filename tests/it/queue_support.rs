@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contextd::service::core::clock::new_id;
-use contextd::store::queue::{self, Enqueued, Job, Kind, NewJob};
+use contextd::store::queue::{self, Enqueued, Job, JobKind, NewJob};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ pub fn recount(session_id: Uuid) -> NewJob {
     NewJob {
         id: new_id(),
         session_id,
-        kind: Kind::Recount,
+        kind: JobKind::Recount,
         compaction_id: None,
         delay: Duration::ZERO,
         max_attempts: 3,
@@ -73,7 +73,7 @@ pub async fn compaction(pool: &PgPool, tenant: Uuid, max_attempts: i32) -> NewJo
     .execute(pool)
     .await
     .unwrap();
-    let job = NewJob { kind: Kind::Compact, compaction_id: Some(id), max_attempts, ..recount(session_id) };
+    let job = NewJob { kind: JobKind::Compact, compaction_id: Some(id), max_attempts, ..recount(session_id) };
     enqueue(pool, tenant, &job).await;
     job
 }

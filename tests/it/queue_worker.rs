@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use contextd::store::queue::{self, Completed, Job};
-use contextd::worker::{Handler, Outcome, Worker, WorkerOptions};
+use contextd::worker::{Handler, JobOutcome, Worker, WorkerOptions};
 use sqlx::PgPool;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -45,24 +45,24 @@ impl Drop for CountDrop {
 }
 
 impl Handler for Recorder {
-    async fn run(&self, job: &Job) -> Outcome {
+    async fn run(&self, job: &Job) -> JobOutcome {
         *self.runs.lock().unwrap().entry(job.id).or_default() += 1;
         let _guard = CountDrop(self.dropped.clone());
         match &self.behaviour {
             Behaviour::Finish(time) => {
                 tokio::time::sleep(*time).await;
                 match complete(&self.pool, job).await {
-                    Completed::LeaseLost => Outcome::LeaseLost,
-                    Completed::Done | Completed::Rerun => Outcome::Done,
+                    Completed::LeaseLost => JobOutcome::LeaseLost,
+                    Completed::Done | Completed::Rerun => JobOutcome::Done,
                 }
             }
             Behaviour::FinishAt(gate) => {
                 gate.notified().await;
                 assert_eq!(complete(&self.pool, job).await, Completed::Done);
-                Outcome::Done
+                JobOutcome::Done
             }
             Behaviour::Hang => pending().await,
-            Behaviour::Fail => Outcome::Retry("it failed".into()),
+            Behaviour::Fail => JobOutcome::Retry("it failed".into()),
             Behaviour::Panic => panic!("as the test wants"),
         }
     }

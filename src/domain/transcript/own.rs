@@ -74,7 +74,7 @@ pub fn same_result(posted: &ToolResult, stored: &ToolResult) -> bool {
 /// Whether a posted result is shown in the place of the stored one.
 pub fn stands_for(posted: &ToolResult, stored: &ToolResult, sizes: &[u32]) -> bool {
     let (posted_text, whole) = (posted.plain_text(), stored.plain_text());
-    let original = placeholder::StoredResult { call_id: &stored.tool_call_id, text: &whole, sizes };
+    let original = placeholder::ReplacedResult { call_id: &stored.tool_call_id, text: &whole, sizes };
     emptied(posted).is_some() || placeholder::stands_for(without_pointer(&posted_text, stored), original)
 }
 

@@ -90,7 +90,7 @@ impl Service {
 
     /// Commits a finished compaction behind the leaf, within the caller's transaction, which holds the session's row.
     /// The plan must hold. Refused: nothing is written, and the guard in `head` has counted it.
-    pub(super) async fn apply(
+    pub(crate) async fn apply(
         &self,
         connection: &mut PgConnection,
         head: &mut Head,
@@ -235,7 +235,7 @@ impl Service {
         Ok(Some(Ended { row, head, compaction }))
     }
 
-    pub(super) async fn still_holds(
+    pub(crate) async fn still_holds(
         &self,
         connection: &mut PgConnection,
         work: &CompactionWork,
@@ -254,7 +254,7 @@ impl Service {
         Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
     }
 
-    pub(super) async fn skip_unplanned(
+    pub(crate) async fn skip_unplanned(
         &self,
         tenant: Tenant,
         compaction: &CompactionRow,
@@ -278,7 +278,7 @@ impl Service {
         clippy::too_many_arguments,
         reason = "one caller's worth of context each; a struct would only rename them"
     )]
-    pub(super) async fn write_skip(
+    pub(crate) async fn write_skip(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
@@ -311,7 +311,7 @@ impl Service {
 }
 
 /// The row of a compaction that was not carried out.
-pub(super) async fn finish_skipped(
+pub(crate) async fn finish_skipped(
     connection: &mut PgConnection,
     tenant: Tenant,
     state: &SessionState,
@@ -360,7 +360,7 @@ impl From<LeaseProof> for Holder {
 
 /// What a compaction must bring to be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommitThreshold {
+pub(crate) enum CommitThreshold {
     NoGrowth,
     /// Nobody asked for it, so it must save as much as the guard wants.
     MinSavings,
@@ -368,7 +368,7 @@ pub(super) enum CommitThreshold {
 
 /// How a commit went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommitOutcome {
+pub(crate) enum CommitOutcome {
     Done,
     Refused(Reason),
     /// Somebody else ended it: roll back.
@@ -376,21 +376,21 @@ pub(super) enum CommitOutcome {
 }
 
 /// What an ending has in hand.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     pub row: sessions::SessionRow,
     pub head: Head,
     pub compaction: CompactionRow,
 }
 
 /// A compaction on the scales: the entry, the state behind it, and why it is not to be committed.
-pub(super) struct Evaluation {
+pub(crate) struct Evaluation {
     pub entry: NewEntry,
     pub state: SessionState,
     pub refused: Option<Reason>,
 }
 
 /// What a compaction would make of the context as it is now, with all that came after the plan.
-pub(super) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft, worth: CommitThreshold) -> Evaluation {
+pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft, worth: CommitThreshold) -> Evaluation {
     let (before, _) = head.state.account.tokens(head.settings.estimator);
     let mut draft = draft.clone();
     let entry = compaction_entry(head, work, &mut draft, before);
@@ -423,7 +423,7 @@ fn is_early(work: &CompactionWork, head: &Head) -> bool {
 }
 
 /// Writes the head and what comes with it; the session's row is held.
-pub(super) async fn write_head(
+pub(crate) async fn write_head(
     connection: &mut PgConnection,
     tenant: Tenant,
     head: &mut Head,
@@ -445,13 +445,13 @@ pub(super) async fn write_head(
     Ok(())
 }
 
-pub(super) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
+pub(crate) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
     Ok(serde_json::to_string(value).context("a result as JSON")?)
 }
 
 /// A compaction of which only the commit is left.
 #[derive(Clone, Copy, Serialize)]
-pub(super) struct Finished<'a> {
+pub(crate) struct Finished<'a> {
     pub work: &'a CompactionWork,
     pub outcome: &'a SummaryOutcome,
     pub draft: &'a SummaryDraft,

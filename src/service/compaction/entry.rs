@@ -27,13 +27,13 @@ const RETRY_GROWTH: f64 = 1.1;
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct SummaryDraft {
+pub(crate) struct SummaryDraft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,
 }
 
 /// Puts the summary message together: body, restored identifiers, file lists, tool ledger, framing.
-pub(super) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
+pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let outline = &work.outline;
     let previous = outline.previous.as_ref();
     if outline.elides_only {
@@ -96,7 +96,7 @@ fn with_focus(body: String, work: &CompactionWork, max_tokens: u32) -> String {
 }
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
-pub(super) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
+pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
     let record = &mut draft.record;
     record.anchors = work.outline.anchors.iter().map(|anchor| anchor.id).collect();
     record.first_kept_entry_id = work.outline.first_kept.id.to_string();
@@ -111,7 +111,7 @@ pub(super) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut S
 }
 
 /// A compaction entry with this record, behind the leaf.
-pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
+pub(crate) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
     let now = clock::now();
     let seq = head.row.next_seq;
     let branch = if head.state.leaf_is_tip { head.row.leaf_branch } else { head.row.next_branch };
@@ -139,7 +139,7 @@ pub(super) fn entry_of(head: &Head, record: CompactionRecord) -> NewEntry {
 }
 
 /// The item of a compaction entry.
-pub(super) fn item_of(record: &CompactionRecord) -> String {
+pub(crate) fn item_of(record: &CompactionRecord) -> String {
     let mut item = serde_json::to_value(record).unwrap_or_default();
     if let Some(fields) = item.as_object_mut() {
         fields.insert("type".to_owned(), "compaction".into());
@@ -147,7 +147,7 @@ pub(super) fn item_of(record: &CompactionRecord) -> String {
     item.to_string()
 }
 
-pub(super) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
+pub(crate) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
     if head.state.leaf_is_tip {
         return Vec::new();
     }
@@ -160,7 +160,7 @@ pub(super) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
 }
 
 /// Moves the head behind the entry. The version is moved on by the write.
-pub(super) fn advance(head: &mut Head, mut state: SessionState, entry: &NewEntry) -> Result<Snapshot> {
+pub(crate) fn advance(head: &mut Head, mut state: SessionState, entry: &NewEntry) -> Result<Snapshot> {
     if !state.leaf_is_tip {
         head.row.next_branch += 1;
         state.leaf_is_tip = true;
@@ -175,7 +175,7 @@ pub(super) fn advance(head: &mut Head, mut state: SessionState, entry: &NewEntry
 }
 
 /// The account of the new view: anchors and kept entries with their elisions, and the summary.
-pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &CompactionRecord) {
+pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &CompactionRecord) {
     let kept = outline.first_kept;
     let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
     let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
@@ -199,12 +199,12 @@ pub(super) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
 }
 
 /// Keeps appends from starting the next compaction until the context has grown.
-pub(super) fn hold_off(state: &mut SessionState, settings: &Settings) {
+pub(crate) fn hold_off(state: &mut SessionState, settings: &Settings) {
     state.auto_retry_at = Some(grown(state, settings));
 }
 
 /// Lets the context be handed out as large as it is until it has grown.
-pub(super) fn leave_unrelieved(state: &mut SessionState, settings: &Settings) {
+pub(crate) fn leave_unrelieved(state: &mut SessionState, settings: &Settings) {
     state.unrelieved = Some(grown(state, settings));
     state.unrelieved_at = Some(state.messages);
 }

@@ -1,7 +1,8 @@
 //! The last resort: a context that is larger than the window is not handed out. Where no summary was ready in time, the
 //! built-in summariser writes one on the spot; no model is asked and nobody waits for one.
 
-mod plans;
+pub(super) mod plans;
+
 use std::time::Duration;
 
 use uuid::Uuid;

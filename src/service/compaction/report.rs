@@ -17,7 +17,7 @@ use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::store::compactions::CompactionRow;
 
 /// The numbers of a result that depend on how the compaction ended.
-pub(super) struct Measured {
+pub(crate) struct Measured {
     pub entry_id: Option<Uuid>,
     pub before: u64,
     pub snapshot: Snapshot,
@@ -28,13 +28,13 @@ pub(super) struct Measured {
     pub input_price: Option<f64>,
 }
 
-pub(super) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
+pub(crate) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
     let from = compaction.started_at.unwrap_or(compaction.created_at);
     u64::try_from((now - from).num_milliseconds()).unwrap_or(0)
 }
 
 /// A result that says only how the context stands.
-pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult {
+pub(crate) fn blank(requested: Strategy, measured: Measured) -> CompactionResult {
     let held = measured.reason == Some(Reason::AntiThrash);
     let after = measured.snapshot.tokens;
     CompactionResult {
@@ -71,7 +71,7 @@ pub(super) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
     }
 }
 
-pub(super) fn result(
+pub(crate) fn result(
     work: &CompactionWork,
     outcome: &SummaryOutcome,
     draft: Option<&SummaryDraft>,
@@ -112,14 +112,14 @@ pub(super) fn result(
 }
 
 /// What a summary cost that was not used after all.
-pub(super) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
+pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
     result.upstream = outcome.upstream.clone();
     result.fallback = outcome.fallback.clone();
     result.net.summary_cost_usd = outcome.upstream.cost_usd;
     result.hooks = outcome.hooks.clone();
 }
 
-pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
+pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
     let strategy = word(&strategy).unwrap_or_default();
     metrics::counter!(
         "contextd_compactions_total", "status" => status, "strategy" => strategy, "trigger" => trigger.as_str()
@@ -128,12 +128,12 @@ pub(super) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigg
 }
 
 /// How long the agent went on with a red context until the compaction was there.
-pub(super) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
+pub(crate) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
     let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
     metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.as_str()).record(seconds);
 }
 
-pub(super) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
+pub(crate) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
     count_end(status, result.strategy_used, trigger);
     metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);
     metrics::histogram!("contextd_compaction_duration_seconds").record(result.duration_ms as f64 / 1_000.0);

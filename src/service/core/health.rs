@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// How long a disk counts as full after a write that failed for it.
-pub(super) const FULL_FOR: Duration = Duration::from_secs(5);
+pub(crate) const FULL_FOR: Duration = Duration::from_secs(5);
 
 /// How the database was found when somebody last looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +25,7 @@ pub enum DatabaseHealth {
 /// What is known of the database besides what a request finds out for itself.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseStatus {
-    pub(super) health: watch::Sender<DatabaseHealth>,
-    pub(super) full: Mutex<Option<Instant>>,
-    pub(super) moved: Notify,
+    pub(crate) health: watch::Sender<DatabaseHealth>,
+    pub(crate) full: Mutex<Option<Instant>>,
+    pub(crate) moved: Notify,
 }

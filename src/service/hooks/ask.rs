@@ -50,7 +50,7 @@ impl EnabledHooks {
 }
 
 /// An answer, and where the log has it.
-pub(super) struct HookAnswered<T> {
+pub(crate) struct HookAnswered<T> {
     pub delivery_id: Uuid,
     /// What of a good answer nobody reads.
     pub unread: Option<String>,
@@ -59,18 +59,18 @@ pub(super) struct HookAnswered<T> {
 }
 
 /// What the hooks said so far; see [`crate::domain::compaction::result::CompactionResult::hooks`].
-pub(super) struct Reports<'a> {
+pub(crate) struct Reports<'a> {
     pub event: Event,
     pub list: &'a mut Vec<HookReport>,
 }
 
 impl Reports<'_> {
-    pub(super) fn note(&mut self, hook: &HookRow, delivery_id: Uuid, outcome: HookOutcome, detail: Option<String>) {
+    pub(crate) fn note(&mut self, hook: &HookRow, delivery_id: Uuid, outcome: HookOutcome, detail: Option<String>) {
         self.list.push(HookReport { hook_id: hook.id, delivery_id, event: self.event, outcome, detail });
     }
 
     /// Notes what came of a call, or why it gave nothing of use. Break: the hook wants that to end the work.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &mut self,
         hook: &HookRow,
         delivery_id: Uuid,
@@ -92,7 +92,7 @@ impl Reports<'_> {
 }
 
 /// Whether the work is not done where this hook gives no good answer.
-pub(super) fn cancels(hook: &HookRow) -> bool {
+pub(crate) fn cancels(hook: &HookRow) -> bool {
     OnError::parse(&hook.on_error) == Some(OnError::Cancel)
 }
 
@@ -110,7 +110,7 @@ impl Service {
     }
 
     /// Notes what came of a call in the result and in the log. Break: the hook wants that to end the work.
-    pub(super) async fn settle(
+    pub(crate) async fn settle(
         &self,
         tenant: Tenant,
         reports: &mut Reports<'_>,
@@ -127,7 +127,7 @@ impl Service {
     }
 
     /// Asks a hook, with retries, and logs how that went.
-    pub(super) async fn ask<T>(
+    pub(crate) async fn ask<T>(
         &self,
         about: About,
         hook: &HookRow,
@@ -165,17 +165,17 @@ impl Service {
     }
 }
 
-pub(super) fn new_delivery(about: About, hook_id: Uuid, event: Event, id: Uuid, body: Option<&str>) -> NewDelivery<'_> {
+pub(crate) fn new_delivery(about: About, hook_id: Uuid, event: Event, id: Uuid, body: Option<&str>) -> NewDelivery<'_> {
     let About { session_id, compaction_id, .. } = about;
     NewDelivery { id, hook_id, session_id, compaction_id, event: event.as_str(), body, now: clock::now() }
 }
 
-pub(super) fn timeout(millis: i32) -> Duration {
+pub(crate) fn timeout(millis: i32) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
 /// An attempt for the log.
-pub(super) fn attempted(reply: &std::result::Result<Reply, CallError>, took: Duration) -> Attempted {
+pub(crate) fn attempted(reply: &std::result::Result<Reply, CallError>, took: Duration) -> Attempted {
     let text = |reply: &Reply| -> String {
         let text = String::from_utf8_lossy(&reply.body).replace('\0', "\u{fffd}");
         text.chars().take(KEPT_ANSWER_CHARS).collect()
@@ -193,7 +193,7 @@ pub(super) fn attempted(reply: &std::result::Result<Reply, CallError>, took: Dur
 }
 
 /// Counts a call that has ended.
-pub(super) fn count(event: &str, attempted: &Attempted) {
+pub(crate) fn count(event: &str, attempted: &Attempted) {
     let outcome = if attempted.error.is_none() { "delivered" } else { "failed" };
     let event = event.to_owned();
     metrics::counter!("contextd_hook_calls_total", "event" => event.clone(), "outcome" => outcome).increment(1);
@@ -212,7 +212,7 @@ struct HookEnvelope {
 }
 
 /// The body of a message: what every one has, then the fields of `data`, which is an object.
-pub(super) fn envelope(about: About, event: Event, id: Uuid, data: &impl Serialize) -> Result<String> {
+pub(crate) fn envelope(about: About, event: Event, id: Uuid, data: &impl Serialize) -> Result<String> {
     let About { session_id, compaction_id, .. } = about;
     let head = HookEnvelope { id, event, timestamp: clock::now(), session_id, compaction_id };
     let mut text = serde_json::to_string(&head).context("a hook's message as JSON")?;

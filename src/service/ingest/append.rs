@@ -396,14 +396,14 @@ impl Service {
         let started = self.enqueue_compaction(connection, tenant, head, trigger).await?;
         if let (Trigger::Ahead, Some(started)) = (trigger, started) {
             head.state.ahead = Some(Ahead { compaction_id: started.id, ready: false, wanted: false });
-            compactions::save(connection, tenant, head).await?;
+            compaction::save(connection, tenant, head).await?;
         }
         Ok(started)
     }
 }
 
 /// The entries that these items would be in an empty session, and its head then. Each follows the one before it.
-pub(super) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+pub(crate) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
     let append = Arc::new(append);
     let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
     let planned = Planner::new(head, &append, &items).chain(&items);

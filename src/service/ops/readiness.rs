@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use tokio::time::Instant;
 
 use crate::service::core::error::Result;
-use crate::service::core::health::FULL_FOR;
+use crate::service::core::health::{DatabaseHealth, FULL_FOR};
 use crate::service::core::state::Service;
 use crate::store;
 
@@ -34,15 +34,15 @@ impl Service {
         let health = *known.health.borrow();
         Ok(match health {
             _ if applied < latest => Readiness::SchemaOutdated,
-            Health::StorageFull => Readiness::StorageFull,
+            DatabaseHealth::StorageFull => Readiness::StorageFull,
             _ if is_full => Readiness::StorageFull,
-            Health::ReadOnly => Readiness::ReadOnly,
-            Health::Fine | Health::Away | Health::Silent => Readiness::Ready,
+            DatabaseHealth::ReadOnly => Readiness::ReadOnly,
+            DatabaseHealth::Fine | DatabaseHealth::Away | DatabaseHealth::Silent => Readiness::Ready,
         })
     }
 
     /// To be told by whoever watches the database.
-    pub fn set_health(&self, health: Health) {
+    pub fn set_health(&self, health: DatabaseHealth) {
         self.inner.known.health.send_if_modified(|known| {
             let has_changed = *known != health;
             if has_changed {
@@ -51,7 +51,7 @@ impl Service {
             *known = health;
             has_changed
         });
-        if health == Health::Silent {
+        if health == DatabaseHealth::Silent {
             self.inner.group_commit.cut();
         }
     }
@@ -71,7 +71,7 @@ impl Service {
     pub async fn silenced(&self) {
         let mut health = self.inner.known.health.subscribe();
         tokio::select! {
-            Ok(_) = health.wait_for(|health| *health == Health::Silent) => {}
+            Ok(_) = health.wait_for(|health| *health == DatabaseHealth::Silent) => {}
             () = self.inner.known.moved.notified() => {}
         }
     }

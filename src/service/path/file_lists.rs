@@ -26,7 +26,7 @@ pub(crate) fn own_file_lists(stored: &StoredEntry) -> Option<FileLists> {
 }
 
 /// The file lists of an earlier branch summary, unless a hook made it.
-pub(super) fn passed_on(stored: &StoredEntry) -> Option<FileLists> {
+pub(crate) fn passed_on(stored: &StoredEntry) -> Option<FileLists> {
     let item = json::parse_lenient(&stored.entry.item).ok()?;
     if stored.entry.source_format == Format::Pi {
         return (!pi::from_hook(&item)).then(|| pi::file_lists(&item));

@@ -16,7 +16,7 @@ use crate::domain::model::fold::{Fold, ShownFold};
 use crate::domain::model::message::Role;
 use crate::domain::tokens::accounting::{Account, UsageMark};
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::head::{Newest, SessionState};
+use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, EntryPlace, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contextd::service::compaction::CompactRequest;
-use contextd::service::events::Event;
+use contextd::service::events::StreamEvent;
 use contextd::store::events::{self, NewEvent};
 use contextd::store::queue;
 use sqlx::PgPool;
@@ -81,7 +81,7 @@ async fn readers_and_writers_at_once_agree_on_one_order() {
 }
 
 /// The first event of a stream that goes on after this one.
-async fn first(stage: &Stage, session: Option<Uuid>, after: i64) -> Event {
+async fn first(stage: &Stage, session: Option<Uuid>, after: i64) -> StreamEvent {
     let mut stream = stage.service.events(stage.tenant, session, Some(after)).await.unwrap();
     timeout(PATIENCE, stream.next()).await.expect("an event at once").unwrap()
 }

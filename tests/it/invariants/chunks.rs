@@ -79,7 +79,7 @@ proptest! {
         };
         let bare = SummaryTask { previous: None, messages: [].into(), ..task.clone() };
         let window = chunk::input_tokens(&bare, estimator) + 64 + room;
-        let limits = chunk::Limits { whole: window, part: window, part_output: 1_000 };
+        let limits = chunk::ChunkLimits { whole: window, part: window, part_output: 1_000 };
         let parts = chunk::split(&task, limits, estimator).expect("room for a part");
         for part in &parts {
             let tokens = chunk::input_tokens(part, estimator);

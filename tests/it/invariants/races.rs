@@ -3,17 +3,17 @@
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::format::Format;
 use contextd::domain::summary::SummaryPart;
-use contextd::service::compaction::work::stages::{Begin, SummaryOutcome, Work};
+use contextd::service::compaction::work::stages::{Begin, CompactionWork, SummaryOutcome};
 use contextd::service::compaction::{Committed, CompactRequest, Status};
 use contextd::store::queue::Job;
-use contextd::worker::{Handler, Outcome};
+use contextd::worker::{Handler, JobOutcome};
 use uuid::Uuid;
 
 use super::generate::{Appending, Race};
 use super::world::{Effect, World};
 
 impl World {
-    async fn begin(&mut self) -> Option<(Job, Box<Work>)> {
+    async fn begin(&mut self) -> Option<(Job, Box<CompactionWork>)> {
         if self.ask(CompactRequest { force: true, ..CompactRequest::default() }).await == Status::Succeeded {
             return None;
         }
@@ -21,7 +21,7 @@ impl World {
         match self.service.begin_compaction(self.tenant, job.compaction_id.unwrap()).await.unwrap() {
             Begin::Work(work) => Some((job, work)),
             Begin::Ended => {
-                assert_eq!(self.jobs.run(&job).await, Outcome::Done);
+                assert_eq!(self.jobs.run(&job).await, JobOutcome::Done);
                 None
             }
         }
@@ -33,7 +33,7 @@ impl World {
     }
 
     /// A summary of what the work asks for.
-    fn summary(work: &Work) -> SummaryOutcome {
+    fn summary(work: &CompactionWork) -> SummaryOutcome {
         let has = |part| work.summary_tasks.iter().any(|task| task.part == part).then(|| "- did things".to_owned());
         SummaryOutcome {
             history: has(SummaryPart::History),

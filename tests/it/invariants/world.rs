@@ -17,7 +17,7 @@ use contextd::service::path::entries::{EntryQuery, EntryView};
 use contextd::service::rebuild::{Context, Rebuild};
 use contextd::service::sessions::{NewSession, SessionPatch};
 use contextd::store::queue::{self, Job};
-use contextd::worker::{Handler, Jobs, Outcome};
+use contextd::worker::{Handler, JobOutcome, Jobs};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use sqlx::PgPool;
@@ -266,7 +266,7 @@ impl World {
             let Some(job) = self.claim().await else { break };
             let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
             let view = self.context(Format::Native, None).await;
-            assert_eq!(self.jobs.run(&job).await, Outcome::Done);
+            assert_eq!(self.jobs.run(&job).await, JobOutcome::Done);
             let Some(id) = job.compaction_id else { continue };
             let ended = self.service.compaction(self.tenant, id).await.unwrap();
             if ended.prepared {

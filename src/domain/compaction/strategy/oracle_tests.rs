@@ -81,7 +81,7 @@ impl Pass {
     }
 
     /// The messages at these places as the original writes them: instructions first.
-    fn shown(&self, places: impl Iterator<ShownMessage = usize>) -> Vec<Value> {
+    fn shown(&self, places: impl Iterator<Item = usize>) -> Vec<Value> {
         let (system, others): (Vec<usize>, Vec<usize>) = places.partition(|at| instructs(&self.heads[*at]));
         system.iter().chain(&others).map(|at| self.before[*at].clone()).collect()
     }

@@ -52,7 +52,7 @@ enum Tightness {
 const TIGHTNESSES: [Tightness; 3] = [Tightness::Roomy, Tightness::Newest, Tightness::Bare];
 
 /// A compaction that is ready to be committed.
-pub(super) struct Fitted {
+pub(crate) struct Fitted {
     pub work: Box<CompactionWork>,
     pub outcome: SummaryOutcome,
     /// Of the context behind it.
@@ -74,7 +74,7 @@ struct Ground {
 impl Service {
     /// Plans a compaction that brings the context into the window, or as near to it as can be. `None`: it has ended, or
     /// nothing can be done and it was skipped.
-    pub(super) async fn plan_to_fit(&self, tenant: Tenant, id: Uuid) -> Result<Option<Fitted>> {
+    pub(crate) async fn plan_to_fit(&self, tenant: Tenant, id: Uuid) -> Result<Option<Fitted>> {
         let Some(ground) = self.ground(tenant, id).await? else { return Ok(None) };
         let window = u64::from(ground.head.settings.context_window);
         let mut best: Option<Fitted> = None;
@@ -152,7 +152,7 @@ impl Service {
     }
 
     /// Whether the context of this head would fit if all of it went that can.
-    pub(super) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
+    pub(crate) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         let mut loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
@@ -269,7 +269,7 @@ fn with_previous(mut tasks: Vec<SummaryTask>, record: Option<&CompactionRecord>)
 }
 
 /// The summary, by rules alone.
-pub(super) fn write(work: Box<CompactionWork>) -> (Box<CompactionWork>, SummaryOutcome) {
+pub(crate) fn write(work: Box<CompactionWork>) -> (Box<CompactionWork>, SummaryOutcome) {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
     let builtin = !work.summary_tasks.is_empty();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };

@@ -103,5 +103,5 @@ async fn mark(
     compaction_id: Option<Uuid>,
 ) -> Result<()> {
     head.state.overflow = Some(OverflowTry { compaction_id });
-    compactions::save(connection, tenant, head).await
+    compaction::save(connection, tenant, head).await
 }

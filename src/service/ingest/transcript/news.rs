@@ -95,9 +95,9 @@ struct Comparison<'b> {
 }
 
 /// What the posted transcript says beyond what is stored.
-fn added(fitting: &Comparison<'_>, both: &Comparison<'_>) -> Result<NewItems> {
+fn added(fitting: &BestAlignment<'_>, both: &Comparison<'_>) -> Result<NewItems> {
     let Comparison { basis, posted, put, said, from, originals } = both;
-    let Comparison { after, steps, shown, alignment } = fitting;
+    let BestAlignment { after, steps, shown, alignment } = fitting;
     let departs_at = after.get(alignment.steps).map(|at| basis.loaded.stored[*at].entry.parent_id);
     let mut numbers = PostedNumbers::of(steps, alignment, shown);
     let mut news = NewItems { items: Vec::new(), places: Vec::new(), departs_at, chained: true };
@@ -141,7 +141,7 @@ fn is_shorter(rest: &Said, whole: &Said) -> bool {
 }
 
 /// What the posted transcript is compared with in the end.
-struct Comparison<'b> {
+struct BestAlignment<'b> {
     after: &'b [usize],
     steps: Vec<ExpectedEntry>,
     shown: ShownBesides,
@@ -149,15 +149,15 @@ struct Comparison<'b> {
 }
 
 /// The whole history, or the context that the posted transcript says more of.
-fn fitting<'b>(basis: &'b StoredBasis, said: &[Option<Said>]) -> Result<Comparison<'b>> {
-    let fit = |after: &'b [usize]| -> Result<Comparison<'b>> {
+fn fitting<'b>(basis: &'b StoredBasis, said: &[Option<Said>]) -> Result<BestAlignment<'b>> {
+    let fit = |after: &'b [usize]| -> Result<BestAlignment<'b>> {
         let (steps, shown) = (steps(basis, after)?, basis.shown(after));
         let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
-        Ok(Comparison { after, steps, shown, alignment })
+        Ok(BestAlignment { after, steps, shown, alignment })
     };
     let mut best = fit(&basis.after)?;
     for after in &basis.others {
-        let ends = |fitting: &Comparison<'_>| fitting.alignment.steps == fitting.steps.len();
+        let ends = |fitting: &BestAlignment<'_>| fitting.alignment.steps == fitting.steps.len();
         if ends(&best) {
             break;
         }
