@@ -70,7 +70,7 @@ pub async fn answer(
     Ok(())
 }
 
-/// Removes a departure that came to its end.
+/// Removes a pending branch summary that came to its end.
 pub async fn remove(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM departures WHERE tenant_id = $1 AND session_id = $2 AND id = $3")
         .bind(tenant)

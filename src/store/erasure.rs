@@ -75,7 +75,7 @@ pub async fn due(executor: impl PgExecutor<'_>, before: DateTime<Utc>, limit: i6
     .await
 }
 
-/// Removes what few rows there are: jobs, the departure, digests.
+/// Removes what few rows there are: jobs, the pending branch summary, digests.
 pub async fn remove_small(connection: &mut PgConnection, tenant: Uuid, id: Uuid) -> Result<()> {
     for statement in [
         "DELETE FROM jobs WHERE tenant_id = $1 AND session_id = $2",

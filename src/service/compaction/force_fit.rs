@@ -77,7 +77,7 @@ impl Service {
         if !head.needs_force_fit() {
             return Ok(ForceFit::NotNeeded);
         }
-        let relief = match self.settle_ahead(&mut transaction, tenant, &mut head, false).await? {
+        let found = match self.settle_ahead(&mut transaction, tenant, &mut head, false).await? {
             Settled::Committed(landed) if !head.needs_force_fit() => ForceFit::Landed(landed),
             Settled::Pending(id) => {
                 ForceFit::TakeOver(CompactionRef { id, status: Status::Running, trigger: Trigger::Ahead })
@@ -101,7 +101,7 @@ impl Service {
             }
         };
         transaction.commit().await?;
-        Ok(relief)
+        Ok(found)
     }
 
     /// How it came out. What could not be made to fit is not tried again until it has grown.

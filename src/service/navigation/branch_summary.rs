@@ -1,4 +1,4 @@
-//! The work of a pending: which entries a branch summary tells, and the summary around what the model wrote.
+//! The work of a branch summary: which entries a branch summary tells, and the summary around what the model wrote.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub struct BranchSummaryDraft {
     pub fallback: Fallback,
 }
 
-/// A departure on the heads of both paths.
+/// A branch summary planned on the metadata of both paths.
 struct PlannedSummary {
     old: PathSlice,
     ancestor: Option<usize>,
@@ -111,7 +111,7 @@ impl Service {
         if row.draft.is_some() || row.error.is_some() {
             return Ok(None);
         }
-        let pending = serde_json::from_str(&row.request).context("a stored departure")?;
+        let pending = serde_json::from_str(&row.request).context("a stored pending branch summary")?;
         self.plan_branch_summary(tenant, session_id, row.id, pending).await
     }
 

@@ -137,12 +137,12 @@ impl Service {
         let force = if tightness == Tightness::Bare { Force::Markers } else { Force::Ends };
         let decision = match KeptTruncation::of(&material, &decision, force) {
             None => decision,
-            Some(squeeze) => {
+            Some(truncation) => {
                 connection = self.pool().acquire().await?;
-                let segments = squeeze.segments();
-                let squeeze =
-                    batches::fold(&mut connection, ground.tenant, &segments, squeeze, KeptTruncation::take).await?;
-                squeeze.finish(decision)
+                let segments = truncation.segments();
+                let truncation =
+                    batches::fold(&mut connection, ground.tenant, &segments, truncation, KeptTruncation::take).await?;
+                truncation.finish(decision)
             }
         };
         Ok(match decision {
