@@ -23,7 +23,7 @@ const USUAL_BYTES: f64 = 1_000.0;
 
 /// What is looked for: words and `"quoted phrases"`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SearchQuery {
+pub struct ParsedQuery {
     terms: Vec<Term>,
 }
 
@@ -47,12 +47,12 @@ pub struct Score {
     pub all: bool,
 }
 
-impl SearchQuery {
+impl ParsedQuery {
     /// Reads a query: terms are parted by white space, what stands between `"` is one term. Nothing else is special.
     ///
     /// # Errors
     /// A query without a letter, digit or sign, or with more than the limits allow.
-    pub fn parse(query: &str) -> Result<SearchQuery, QueryError> {
+    pub fn parse(query: &str) -> Result<ParsedQuery, QueryError> {
         if query.chars().count() > MAX_QUERY_CHARS {
             return Err(QueryError::TooLong);
         }
@@ -68,7 +68,7 @@ impl SearchQuery {
         }
         match terms.len() {
             0 => Err(QueryError::Empty),
-            1..=MAX_TERMS => Ok(SearchQuery { terms }),
+            1..=MAX_TERMS => Ok(ParsedQuery { terms }),
             _ => Err(QueryError::TooManyTerms),
         }
     }

@@ -5,11 +5,11 @@ use super::*;
 use crate::domain::model::entry_type::EntryType;
 
 fn finds(query: &str, text: &str) -> bool {
-    SearchQuery::parse(query).unwrap().score(text).is_some_and(|score| score.all)
+    ParsedQuery::parse(query).unwrap().score(text).is_some_and(|score| score.all)
 }
 
 fn rank(query: &str, text: &str) -> u32 {
-    SearchQuery::parse(query).unwrap().score(text).map_or(0, |score| score.rank)
+    ParsedQuery::parse(query).unwrap().score(text).map_or(0, |score| score.rank)
 }
 
 #[test]
@@ -55,26 +55,26 @@ fn whole_words_rank_above_beginnings_and_short_texts_above_long_ones() {
     let long = format!("error {}", "and more ".repeat(5_000));
     assert!(rank("error", &long) > rank("error", "errors"));
     assert!((1..=1_000_000).contains(&rank("error", &"error ".repeat(10_000))));
-    let part = SearchQuery::parse("alpha beta").unwrap().score("beta").unwrap();
+    let part = ParsedQuery::parse("alpha beta").unwrap().score("beta").unwrap();
     assert!(!part.all && part.rank > 0);
 }
 
 #[test]
 fn a_query_has_limits() {
-    assert_eq!(SearchQuery::parse(" \"\" \" "), Err(QueryError::Empty));
-    assert_eq!(SearchQuery::parse(&"x".repeat(1_001)), Err(QueryError::TooLong));
+    assert_eq!(ParsedQuery::parse(" \"\" \" "), Err(QueryError::Empty));
+    assert_eq!(ParsedQuery::parse(&"x".repeat(1_001)), Err(QueryError::TooLong));
     let many: String = (0..33).map(|n| format!("w{n} ")).collect();
-    assert_eq!(SearchQuery::parse(&many), Err(QueryError::TooManyTerms));
-    assert_eq!(SearchQuery::parse(&"same ".repeat(100)).map(|query| query.is_single()), Ok(true));
+    assert_eq!(ParsedQuery::parse(&many), Err(QueryError::TooManyTerms));
+    assert_eq!(ParsedQuery::parse(&"same ".repeat(100)).map(|query| query.is_single()), Ok(true));
 }
 
 #[test]
 fn a_snippet_marks_the_densest_place_on_one_line() {
     let text = format!("alpha {}\n\tthe alpha\nbeta of it, {}", "x ".repeat(400), "y ".repeat(400));
-    let shown = SearchQuery::parse("alpha beta").unwrap().snippet(&text);
+    let shown = ParsedQuery::parse("alpha beta").unwrap().snippet(&text);
     assert!(shown.contains("the <mark>alpha beta</mark> of it"), "{shown}");
     assert!(shown.starts_with('…') && shown.ends_with('…') && shown.chars().count() < 330, "{shown}");
-    let shown = SearchQuery::parse("\"超时\"").unwrap().snippet("连接超时了");
+    let shown = ParsedQuery::parse("\"超时\"").unwrap().snippet("连接超时了");
     assert_eq!(shown, "连接<mark>超时</mark>了");
 }
 
@@ -97,7 +97,7 @@ fn the_text_of_an_item_is_what_was_said() {
 }
 
 /// The raw JSON as the database lowers it.
-fn passes(query: &SearchQuery, raw: &str) -> bool {
+fn passes(query: &ParsedQuery, raw: &str) -> bool {
     let lowered = raw.to_ascii_lowercase();
     lowered.contains("\\u") || query.probes().iter().flatten().all(|probe| lowered.contains(probe.as_str()))
 }
@@ -107,7 +107,7 @@ proptest! {
     fn what_matches_passes_the_probes(text in "\\PC{0,40}", from in 0usize..40, to in 0usize..40, escape in any::<bool>()) {
         let chars: Vec<char> = text.chars().collect();
         let part: String = chars.get(from.min(to)..from.max(to).min(chars.len())).unwrap_or_default().iter().collect();
-        let Ok(query) = SearchQuery::parse(&part.to_uppercase()) else { return Ok(()) };
+        let Ok(query) = ParsedQuery::parse(&part.to_uppercase()) else { return Ok(()) };
         let raw = json!({"role": "user", "content": text.clone()}).to_string();
         let raw = if escape { raw.chars().map(|c| if c.is_ascii() { c.to_string() } else { c.escape_default().to_string() }).collect() } else { raw };
         let said = text_of(EntryType::Message, &raw);
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn any_text_and_query_are_taken(text in any::<String>(), query in any::<String>()) {
-        if let Ok(query) = SearchQuery::parse(&query) {
+        if let Ok(query) = ParsedQuery::parse(&query) {
             query.score(&text);
             query.snippet(&text);
         }

@@ -68,7 +68,7 @@ impl Service {
         let last = head.row.next_seq - 1;
         let scope = ExportScope { service: self.clone(), tenant, session_id, last };
         let exporter = scope.know(&shared, exporter).await?;
-        Ok(pieces(PiFile { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
+        Ok(pieces(PiExport { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
     }
 }
 
@@ -181,7 +181,7 @@ impl Heads {
 }
 
 /// A pi file.
-struct PiFile {
+struct PiExport {
     scope: ExportScope,
     /// What is left of the history that is shared with others.
     shared: Vec<Segment>,
@@ -192,7 +192,7 @@ struct PiFile {
     has_begun: bool,
 }
 
-impl PieceWriter for PiFile {
+impl PieceWriter for PiExport {
     async fn next(&mut self) -> Result<Option<String>> {
         let Some(mut exporter) = self.exporter.take() else { return Ok(None) };
         if !self.has_begun {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
-use crate::domain::search::{SearchQuery, text_of};
+use crate::domain::search::{ParsedQuery, text_of};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::PageRequest;
 use crate::service::core::state::Service;
@@ -82,7 +82,7 @@ impl Service {
     /// # Errors
     /// `Invalid` at `/query/q` for a query without words or over the limits.
     pub async fn search(&self, tenant: Tenant, session_id: Uuid, q: &str, page: PageRequest) -> Result<SearchPage> {
-        let query = SearchQuery::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
+        let query = ParsedQuery::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
         let query = Arc::new(query);
         let cursor = page.after.as_deref().map(SearchCursor::read).transpose()?;
         let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
@@ -112,7 +112,7 @@ async fn scan(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
     (session_id, entries): (Uuid, i64),
-    query: &Arc<SearchQuery>,
+    query: &Arc<ParsedQuery>,
     matched: Matched,
 ) -> Result<Vec<FoundEntry>> {
     let sieve = sieve(query, matched);
@@ -130,7 +130,7 @@ async fn scan(
     Ok(found)
 }
 
-fn sieve(query: &SearchQuery, matched: Matched) -> Sieve {
+fn sieve(query: &ParsedQuery, matched: Matched) -> Sieve {
     let probes = query.probes();
     match matched {
         Matched::All => Sieve { probes: probes.into_iter().flatten().collect(), every: true },
@@ -142,7 +142,7 @@ fn sieve(query: &SearchQuery, matched: Matched) -> Sieve {
 /// Scores candidates while the next ones are read.
 async fn score_each(
     mut candidates: BoxStream<'_, sqlx::Result<SearchCandidate>>,
-    query: &Arc<SearchQuery>,
+    query: &Arc<ParsedQuery>,
     matched: Matched,
     found: &mut Vec<FoundEntry>,
 ) -> Result<()> {
@@ -173,7 +173,7 @@ async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<SearchCandidat
     Ok(stretch)
 }
 
-fn score(query: &SearchQuery, matched: Matched, candidate: &SearchCandidate) -> Option<FoundEntry> {
+fn score(query: &ParsedQuery, matched: Matched, candidate: &SearchCandidate) -> Option<FoundEntry> {
     let kind = EntryType::parse(&candidate.kind)?;
     let score = query.score(&text_of(kind, &candidate.item))?;
     let SearchCandidate { session_id, branch, depth, seq, .. } = *candidate;
@@ -185,7 +185,7 @@ fn score(query: &SearchQuery, matched: Matched, candidate: &SearchCandidate) -> 
 async fn show(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
-    query: Arc<SearchQuery>,
+    query: Arc<ParsedQuery>,
     found: &[FoundEntry],
 ) -> Result<Vec<SearchHit>> {
     let mut places: Vec<Segment> = found.iter().map(|one| one.place).collect();
