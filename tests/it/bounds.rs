@@ -86,7 +86,7 @@ async fn an_answer_that_is_not_read_is_not_kept() {
 
 #[tokio::test]
 async fn more_connections_than_allowed_take_nothing_away() {
-    let app = App::fresh(&[("CONTEXTD_MAX_CONNECTIONS", "50"), ("CONTEXTD_HEADER_TIMEOUT_MS", "600000")]);
+    let app = App::fresh(&[("CONTEXTD_MAX_CONNECTIONS", "50"), ("CONTEXTD_HEADER_TIMEOUT_MS", "3600000")]);
     let mut waiting = Vec::new();
     for _ in 0..500 {
         waiting.push(sending(&app, "GET /healthz HTTP/1.1\r\nhost: loc").await);
@@ -121,7 +121,7 @@ async fn the_bytes_of_bodies_are_bounded() {
         ("CONTEXTD_MAX_BODY_BYTES", "1000000"),
         ("CONTEXTD_MAX_BUFFERED_BYTES", "2000000"),
         ("CONTEXTD_MAX_BUFFERED_BYTES_PER_TENANT", "1500000"),
-        ("CONTEXTD_BODY_TIMEOUT_MS", "600000"),
+        ("CONTEXTD_BODY_TIMEOUT_MS", "3600000"),
     ]);
     let body = json!({"title": "x", "metadata": {"filler": "y".repeat(900_000)}}).to_string();
     let part = &body[..890_000];

@@ -44,7 +44,7 @@ async fn assert_nothing_lost(app: &App, session: &str, before: Vec<Value>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn forty_appends_go_on_while_a_summary_is_written() {
     let upstream = PlayedUpstream::start(held()).await;
-    let app = App::fresh(&self::upstream(&upstream.base_url(), "600000"));
+    let app = App::fresh(&self::upstream(&upstream.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = kept_items(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
@@ -73,7 +73,7 @@ async fn forty_appends_go_on_while_a_summary_is_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
     let upstream = PlayedUpstream::start(held()).await;
-    let mut app = App::fresh(&self::upstream(&upstream.base_url(), "600000"));
+    let mut app = App::fresh(&self::upstream(&upstream.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = kept_items(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
@@ -100,7 +100,7 @@ async fn kill_9_in_the_middle_of_a_summary_loses_nothing() {
 async fn sigterm_gives_the_running_job_back_and_the_next_start_finishes_it() {
     let upstream = PlayedUpstream::start(held()).await;
     let base_url = upstream.base_url();
-    let mut envs = self::upstream(&base_url, "600000");
+    let mut envs = self::upstream(&base_url, "3600000");
     envs.push(("CONTEXTD_SHUTDOWN_MS", "1000"));
     let app = App::fresh(&envs);
     let session = filled(&app, by_hand(), 30).await;

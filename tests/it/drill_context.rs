@@ -128,7 +128,7 @@ async fn the_second_of_two_compactions_can_be_reverted_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_compaction_never_lands() {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = sent(&app, &session, "openai_chat").await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();

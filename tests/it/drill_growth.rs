@@ -97,7 +97,7 @@ fn saw_tooth(tokens: &[u64], window: u64) -> String {
 
 async fn slow_instance() -> (PlayedUpstream, App) {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     (played, app)
 }
 
@@ -152,7 +152,7 @@ async fn a_real_session_outgrows_its_window() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summariser_that_never_answers_is_not_waited_for() {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let mut drive = Drive::new(app, "openai_chat", 12_000).await;
     let items = turns(0..100, 150);
     drive.turn(&items[..80]).await;

@@ -18,7 +18,7 @@ pub fn instance(upstreams: &[(&str, &PlayedUpstream, &str)]) -> (App, tempfile::
     for (name, upstream, lines) in upstreams {
         write!(
             config,
-            "[[upstreams]]\nname = \"{name}\"\nbase_url = \"{}\"\napi_key = \"sk-played\"\ntimeout_ms = 600000\n{lines}\n",
+            "[[upstreams]]\nname = \"{name}\"\nbase_url = \"{}\"\napi_key = \"sk-played\"\ntimeout_ms = 3600000\n{lines}\n",
             upstream.base_url()
         )
         .unwrap();

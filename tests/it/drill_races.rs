@@ -29,7 +29,7 @@ async fn assert_valid(app: &App, session: &str) {
 /// An instance with a session whose compaction waits for a summary, until it is released; later ones are written at once.
 async fn compacting() -> (PlayedUpstream, App, String, Value) {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 30).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
     played.wait_for_calls(1).await;

@@ -9,7 +9,7 @@ use crate::played_upstream::{Behaviour, PlayedUpstream};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_compaction_does_not_start_again_at_once() {
     let played = PlayedUpstream::start(Behaviour::Held("## Goal\n- rename".to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let settings = json!({"context_window": 12_000, "reserve_tokens": 2_000, "keep_recent_tokens": 1_000,
         "ahead_at": null, "strategy": "llm_summarize"});
     let session = app.session(json!({"settings": settings})).await;

@@ -146,7 +146,7 @@ async fn instructions_join_the_prompt_or_take_its_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_longer_than_asked() {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 4).await;
     let before = path(&app, &session).await;
     let body = json!({"summarize": true, "wait": 0.3});
@@ -187,7 +187,7 @@ async fn an_upstream_that_fails_is_stood_in_for_or_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_during_the_summary_is_told_too() {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 3).await;
     let before = path(&app, &session).await;
     let append = async {
@@ -207,7 +207,7 @@ async fn what_comes_during_the_summary_is_told_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_compaction_and_a_departure_leave_each_other_whole() {
     let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-    let app = App::fresh(&upstream(&played.base_url(), "600000"));
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
     let session = filled(&app, by_hand(), 30).await;
     let before = path(&app, &session).await;
     let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();

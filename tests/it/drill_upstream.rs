@@ -27,7 +27,7 @@ fn bad() -> Vec<(&'static str, Behaviour, &'static str)> {
         ("wrong_shape", Behaviour::WrongShape, "hello"),
         ("overflow", Behaviour::Overflow, "too long"),
         ("quota", Behaviour::Quota, "nothing is left"),
-        ("silent", Behaviour::Slow(Duration::from_secs(3600), SUMMARY.to_owned()), "Ship the feature"),
+        ("silent", Behaviour::Slow(Duration::from_secs(24 * 3600), SUMMARY.to_owned()), "Ship the feature"),
     ]
 }
 
@@ -42,7 +42,7 @@ async fn stage() -> Stage {
     let mut upstreams = Vec::new();
     let mut config = String::new();
     for (name, behaviour, _) in bad() {
-        let timeout_ms = if matches!(behaviour, Behaviour::Slow(..)) { 2_000 } else { 600_000 };
+        let timeout_ms = if matches!(behaviour, Behaviour::Slow(..)) { 2_000 } else { 3_600_000 };
         let upstream = PlayedUpstream::start(behaviour).await;
         write!(
             config,

@@ -285,7 +285,7 @@ async fn a_statement_that_waits_too_long_ends_and_so_does_one_that_nobody_waits_
     let proxy = Proxy::start().await;
     let limits = [("DATABASE_URL", proxy.url()), ("CONTEXTD_DATABASE_LOCK_TIMEOUT_MS", "500".to_owned())];
     let app = App::fresh(&limits.each_ref().map(|(name, value)| (*name, value.as_str())));
-    let patient = App::fresh(&[("DATABASE_URL", &proxy.url()), ("CONTEXTD_DATABASE_LOCK_TIMEOUT_MS", "600000")]);
+    let patient = App::fresh(&[("DATABASE_URL", &proxy.url()), ("CONTEXTD_DATABASE_LOCK_TIMEOUT_MS", "3600000")]);
     let session = app.session(json!({})).await;
     assert_eq!(append(&app, &session).await.status, 201);
     let mut locker = admin(&proxy).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Asks again and again until the condition gives a value; panics with `what` when it never does.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, condition: impl Fn() -> F) -> T {

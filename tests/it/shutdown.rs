@@ -16,7 +16,7 @@ use crate::pg_proxy::{Mode, Proxy};
 use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
 /// Longer than [`PATIENCE`].
-const NEVER_MS: &str = "600000";
+const NEVER_MS: &str = "3600000";
 
 /// Every time that could end a request, a statement or a connection, out of reach.
 pub fn endless() -> Vec<(&'static str, &'static str)> {

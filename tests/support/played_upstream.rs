@@ -188,7 +188,7 @@ impl PlayedUpstream {
     }
 
     async fn wait_until(&self, what: &str, condition: impl Fn(&Script) -> bool) {
-        for _ in 0..18_000 {
+        for _ in 0..90_000 {
             if condition(&self.stage.script()) {
                 return;
             }
