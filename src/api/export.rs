@@ -44,7 +44,7 @@ impl FromQuery for Export {
             params.fault("format", format!("is needed: {FORMATS}"));
             return None;
         };
-        let format = Format::parse(&word);
+        let format = word.parse::<Format>().ok();
         if format.is_none() {
             params.fault("format", format!("must be {FORMATS}"));
         }

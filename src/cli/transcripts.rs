@@ -79,7 +79,7 @@ pub async fn export(service: &Service, export: ExportArgs) -> anyhow::Result<()>
 }
 
 fn format(name: &str) -> anyhow::Result<Format> {
-    Format::parse(name).with_context(|| format!("{name:?} is no format"))
+    name.parse::<Format>().ok().with_context(|| format!("{name:?} is no format"))
 }
 
 fn read(file: &std::path::Path) -> anyhow::Result<String> {

@@ -10,8 +10,22 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// What a hook is called for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Event {
     /// Gets the preparation; may cancel the compaction or give its summary.
     BeforeCompact,
@@ -30,58 +44,29 @@ pub enum Event {
     BuildSummary,
 }
 
-impl Event {
-    pub const ALL: [Event; 8] = [
-        Event::BeforeCompact,
-        Event::AfterCompact,
-        Event::BeforeNavigate,
-        Event::AfterNavigate,
-        Event::ChapterRequested,
-        Event::PruneToolResults,
-        Event::FormatMessages,
-        Event::BuildSummary,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Event::BeforeCompact => "before_compact",
-            Event::AfterCompact => "after_compact",
-            Event::BeforeNavigate => "before_navigate",
-            Event::AfterNavigate => "after_navigate",
-            Event::ChapterRequested => "chapter_requested",
-            Event::PruneToolResults => "prune_tool_results",
-            Event::FormatMessages => "format_messages",
-            Event::BuildSummary => "build_summary",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Event> {
-        Event::ALL.into_iter().find(|event| event.as_str() == word)
-    }
-}
-
 /// What becomes of the work that a hook was asked about where it gives no good answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum OnError {
     /// It goes on as if there were no hook.
     #[default]
     Continue,
     /// It is not done.
     Cancel,
-}
-
-impl OnError {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OnError::Continue => "continue",
-            OnError::Cancel => "cancel",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<OnError> {
-        [OnError::Continue, OnError::Cancel].into_iter().find(|one| one.as_str() == word)
-    }
 }
 
 /// What a hook made of a compaction; stored with its result.
@@ -96,8 +81,9 @@ pub struct HookReport {
     pub detail: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum HookOutcome {
     /// It had nothing to say.
     Passed,
@@ -108,16 +94,4 @@ pub enum HookOutcome {
     Cancelled,
     /// No answer or none that can be used; `on_error` says what came of that.
     Failed,
-}
-
-impl HookOutcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HookOutcome::Passed => "passed",
-            HookOutcome::Replaced => "replaced",
-            HookOutcome::Unused => "unused",
-            HookOutcome::Cancelled => "cancelled",
-            HookOutcome::Failed => "failed",
-        }
-    }
 }

@@ -146,7 +146,7 @@ impl Service {
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         about(row.session_id);
         let ending = compactions::Ending {
-            status: Status::Cancelled.as_str(),
+            status: Status::Cancelled.into_str(),
             strategy: None,
             error: None,
             result: None,
@@ -158,7 +158,7 @@ impl Service {
         queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
         let cancelled = compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
         // Somebody did not want it: the next append is not to start the same again.
-        let by_itself = row.trigger != Trigger::Manual.as_str();
+        let by_itself = row.trigger != Trigger::Manual.into_str();
         if let Some(mut session) = session.filter(|_| cancelled && by_itself) {
             let mut head = self.head_of(&session)?;
             head.state.forget_ahead(id);
@@ -235,7 +235,7 @@ impl Service {
         let new = NewCompaction {
             id,
             session_id,
-            trigger: asked.trigger.as_str(),
+            trigger: asked.trigger.into_str(),
             strategy: word(&asked.strategy)?,
             request: serde_json::to_string(request).context("a compact request as JSON")?,
             snapshot: serde_json::to_string(&head.snapshot()).context("a snapshot as JSON")?,
@@ -367,19 +367,24 @@ struct NewCompactionJob {
 }
 
 fn show(row: CompactionRow) -> Result<Compaction> {
-    let unknown = || anyhow::anyhow!("a stored compaction has an unknown word");
-    let snapshot = |text: Option<String>| -> Result<Option<Snapshot>> {
-        Ok(text.map(|text| serde_json::from_str(&text)).transpose().context("a stored snapshot")?)
+    let id = row.id;
+    Ok(read(row).with_context(|| format!("compaction {id} as stored"))?)
+}
+
+fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
+    let unknown = |column: &str| anyhow::anyhow!("`{column}` is an unknown word");
+    let snapshot = |text: Option<String>| -> anyhow::Result<Option<Snapshot>> {
+        Ok(text.map(|text| serde_json::from_str(&text)).transpose().context("`snapshot_before` or `snapshot_after`")?)
     };
     Ok(Compaction {
         id: row.id,
         session_id: row.session_id,
-        status: Status::parse(&row.status).ok_or_else(unknown)?,
-        trigger: Trigger::parse(&row.trigger).ok_or_else(unknown)?,
-        strategy: serde_json::from_value(Value::String(row.strategy)).context("a stored strategy")?,
+        status: row.status.parse().map_err(|_| unknown("status"))?,
+        trigger: row.trigger.parse().map_err(|_| unknown("trigger"))?,
+        strategy: serde_json::from_value(Value::String(row.strategy)).context("`strategy`")?,
         attempts: row.attempts,
         error: row.error,
-        result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("a stored result")?,
+        result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("`result`")?,
         created_at: row.created_at,
         started_at: row.started_at,
         finished_at: row.finished_at,

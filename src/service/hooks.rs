@@ -81,7 +81,7 @@ impl Service {
             events: words(&new.events),
             secret: new.secret.unwrap_or_else(|| signature::secret_text(&clock::random_key())),
             timeout_ms: new.timeout_ms,
-            on_error: new.on_error.as_str().to_owned(),
+            on_error: new.on_error.into_str().to_owned(),
             enabled: new.enabled,
             created_at: now,
             updated_at: now,
@@ -117,7 +117,7 @@ impl Service {
         row.events = patch.events.map_or(row.events, |events| words(&events));
         row.secret = patch.secret.unwrap_or(row.secret);
         row.timeout_ms = patch.timeout_ms.unwrap_or(row.timeout_ms);
-        row.on_error = patch.on_error.map_or(row.on_error, |word| word.as_str().to_owned());
+        row.on_error = patch.on_error.map_or(row.on_error, |word| word.into_str().to_owned());
         row.enabled = patch.enabled.unwrap_or(row.enabled);
         row.updated_at = clock::now();
         store::update(&mut *transaction, tenant.0, &row).await?;
@@ -133,18 +133,24 @@ impl Service {
 }
 
 fn words(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| event.as_str().to_owned()).collect()
+    events.iter().map(|event| event.into_str().to_owned()).collect()
 }
 
 /// Without the secret.
 fn show(row: HookRow) -> Result<Hook> {
-    let unknown = || anyhow::anyhow!("a stored hook has an unknown word");
+    let id = row.id;
+    let unknown = |column: &str| anyhow::anyhow!("hook {id} as stored: `{column}` is an unknown word");
     Ok(Hook {
         id: row.id,
         url: row.url,
-        events: row.events.iter().map(|word| Event::parse(word)).collect::<Option<_>>().ok_or_else(unknown)?,
+        events: row
+            .events
+            .iter()
+            .map(|word| word.parse::<Event>().ok())
+            .collect::<Option<_>>()
+            .ok_or_else(|| unknown("events"))?,
         timeout_ms: row.timeout_ms,
-        on_error: OnError::parse(&row.on_error).ok_or_else(unknown)?,
+        on_error: row.on_error.parse().map_err(|_| unknown("on_error"))?,
         enabled: row.enabled,
         secret: None,
         created_at: row.created_at,

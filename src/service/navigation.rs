@@ -282,8 +282,8 @@ fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &Branch
     let role = Role::BranchSummary;
     let counted = tokens::count_message(head.settings.estimator, &Message::text(role, draft.text.as_str()));
     let item = json!({
-        "type": EntryType::BranchSummary.as_str(),
-        "role": role.as_str(),
+        "type": EntryType::BranchSummary.into_str(),
+        "role": role.into_str(),
         "content": [{"type": "text", "text": draft.text}],
         "from_id": from_id,
         "details": draft.details,

@@ -27,7 +27,7 @@ use crate::domain::model::json as domain_json;
 use crate::domain::model::message::Role;
 use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
 use crate::domain::tokens::accounting::{FillState, Snapshot};
-use crate::service::compaction::{CompactionRef, Status};
+use crate::service::compaction::CompactionRef;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
@@ -228,7 +228,7 @@ impl Service {
         } else if let Some(started) = answer.compaction.as_mut().filter(|_| *answer.leaf_id != context.leaf_id) {
             // A worker was faster than this call.
             let status = compactions::status(self.pool(), tenant.0, started.id).await?;
-            started.status = status.as_deref().and_then(Status::parse).unwrap_or(started.status);
+            started.status = status.as_deref().and_then(|word| word.parse().ok()).unwrap_or(started.status);
         }
         (*answer.leaf_id, *answer.snapshot) = (context.leaf_id, snapshot);
         Ok(context)

@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Result};
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 /// The channel on which a new job is announced. It saves latency; polling is what finds every job.
 pub const CHANNEL: &str = "contextd_jobs";
 
 /// What a job does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type, strum::IntoStaticStr, strum::VariantArray)]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum JobKind {
     /// Carries out the compaction that `compaction_id` names.
     Compact,
@@ -25,18 +27,6 @@ pub enum JobKind {
     Recount,
     /// Summarises the branch that a session is about to leave.
     Depart,
-}
-
-impl JobKind {
-    pub const ALL: [JobKind; 3] = [JobKind::Compact, JobKind::Recount, JobKind::Depart];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            JobKind::Compact => "compact",
-            JobKind::Recount => "recount",
-            JobKind::Depart => "depart",
-        }
-    }
 }
 
 /// A job to be queued.
@@ -179,7 +169,7 @@ pub fn next_tenant(claimed: &[Job], from: Uuid) -> Uuid {
 }
 
 async fn claim_from(connection: &mut PgConnection, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
-    let kinds: Vec<&str> = JobKind::ALL.map(JobKind::as_str).to_vec();
+    let kinds: Vec<&str> = JobKind::VARIANTS.iter().map(|kind| kind.into_str()).collect();
     sqlx::query_as(sql::CLAIM)
         .bind(from)
         .bind(limit + sql::WINDOW)

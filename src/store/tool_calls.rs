@@ -94,7 +94,7 @@ impl FoundCall {
 
     /// Whether its entry puts a message before the model by itself.
     pub fn is_visible(&self) -> bool {
-        self.role.is_some() && EntryType::parse(&self.kind).is_some_and(EntryType::holds_message)
+        self.role.is_some() && self.kind.parse::<EntryType>().ok().is_some_and(EntryType::holds_message)
     }
 }
 
@@ -174,7 +174,7 @@ pub async fn calls_before(
 
 /// What ends the wait of calls for their results: a message of anybody but the agent.
 fn answers() -> (Vec<&'static str>, &'static str) {
-    (EntryType::messages().map(EntryType::as_str).collect(), Role::Assistant.as_str())
+    (EntryType::messages().map(|kind| kind.into_str()).collect(), Role::Assistant.into_str())
 }
 
 /// Whether anybody but the agent has a message in these ranges.

@@ -87,7 +87,7 @@ async fn prefix(jobs: &Jobs, work: &CompactionWork) -> Result<Option<SessionPref
 /// Adds to the job's log line what it was about. Nothing of the transcript.
 fn note(work: &CompactionWork, outcome: &SummaryOutcome) {
     let span = tracing::Span::current();
-    span.record("trigger", work.trigger.as_str());
+    span.record("trigger", work.trigger.into_str());
     span.record("upstream", outcome.upstream.name.as_deref());
     span.record("fallback", outcome.fallback.reason.as_deref());
     span.record("replaced_tokens", work.replaced_tokens);

@@ -25,7 +25,7 @@ enum End {
 
 pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
     let span = tracing::info_span!(
-        "job", kind = job.kind.as_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
+        "job", kind = job.kind.into_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
         compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts,
         trigger = Empty, upstream = Empty, fallback = Empty, replaced_tokens = Empty, summaries = Empty,
     );
@@ -38,8 +38,8 @@ pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
             "unsettled"
         });
         let elapsed = started.elapsed();
-        counter!("contextd_jobs_total", "kind" => job.kind.as_str(), "outcome" => outcome).increment(1);
-        histogram!("contextd_job_duration_seconds", "kind" => job.kind.as_str()).record(elapsed);
+        counter!("contextd_jobs_total", "kind" => job.kind.into_str(), "outcome" => outcome).increment(1);
+        histogram!("contextd_job_duration_seconds", "kind" => job.kind.into_str()).record(elapsed);
         tracing::info!(outcome, duration_ms = elapsed.as_millis() as u64, "job");
     }
     .instrument(span)

@@ -54,6 +54,7 @@ mod layers;
 mod local_only;
 mod long_reads;
 mod mcp;
+mod migrations;
 mod odd_values;
 mod openapi;
 mod patience;

@@ -40,6 +40,14 @@ pub async fn fresh() -> PgConnectOptions {
     server.options().clone().database(&name)
 }
 
+/// How to connect to a fresh database with nothing in it.
+pub async fn blank() -> PgConnectOptions {
+    let server = SERVER.get_or_init(start).await;
+    let name = format!("blank_{}", COUNTER.fetch_add(1, Ordering::Relaxed));
+    execute(server.options(), format!("CREATE DATABASE {name}")).await;
+    server.options().clone().database(&name)
+}
+
 /// What the server has logged, beside its data.
 pub fn log_file() -> PathBuf {
     data_dir().join("postgres.log")

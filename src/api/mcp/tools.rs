@@ -137,7 +137,7 @@ impl ToolScope<'_> {
     async fn read_entry(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadEntry { session_id, entry_id, offset, limit } = read(arguments)?;
         let entry = self.service.entry(self.tenant, session_id, entry_id).await?;
-        let kind = EntryType::parse(entry.kind).unwrap_or(EntryType::Message);
+        let kind = entry.kind.parse().unwrap_or(EntryType::Message);
         long(&search::text_of(kind, entry.item.get()), offset, limit)
     }
 

@@ -38,7 +38,7 @@ pub fn event_names<'a>(heads: impl Iterator<Item = &'a EntryMeta>, nested: &[Fol
 
 fn kind(head: &EntryMeta) -> &'static str {
     match (head.kind, head.role) {
-        (EntryType::Message, Some(role)) => role.as_str(),
-        (kind, _) => kind.as_str(),
+        (EntryType::Message, Some(role)) => role.into_str(),
+        (kind, _) => kind.into_str(),
     }
 }

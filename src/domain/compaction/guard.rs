@@ -7,23 +7,13 @@ use crate::domain::settings::{GuardReset, Settings};
 const GROWTH: (u64, u64) = (5, 4);
 
 /// What re-arms the guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ResetReason {
     Growth,
     NewMessages,
     Manual,
     Settings,
-}
-
-impl ResetReason {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ResetReason::Growth => "growth",
-            ResetReason::NewMessages => "new_messages",
-            ResetReason::Manual => "manual",
-            ResetReason::Settings => "settings",
-        }
-    }
 }
 
 impl AntiThrash {
@@ -74,7 +64,7 @@ impl AntiThrash {
     /// Re-arms the guard and remembers why.
     pub fn reset(&mut self, reason: ResetReason) {
         self.clear();
-        self.reset_reason = Some(reason.as_str().to_owned());
+        self.reset_reason = Some(reason.into_str().to_owned());
     }
 
     /// Re-arms the guard where the new settings could make the next compaction turn out otherwise.

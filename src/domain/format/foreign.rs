@@ -230,13 +230,13 @@ fn looks_like(item: &Object, format: Format) -> Option<&'static str> {
         Some(OpenaiResponses)
     } else if matches!(role, "tool" | "function")
         || inner_role == "tool"
-        || (format == Pi && Role::parse(role).is_some())
+        || (format == Pi && role.parse::<Role>().ok().is_some())
     {
         Some(OpenaiChat)
     } else {
         None
     };
-    found.filter(|found| *found != format).map(Format::as_str)
+    found.filter(|found| *found != format).map(|format| format.into_str())
 }
 
 fn hinted(mut error: ItemError, format: Format, value: &Value) -> ItemError {

@@ -20,7 +20,7 @@ type Fields = Map<String, Value>;
 pub fn read(value: &Value) -> Result<Item, ItemError> {
     let fields = field::object(value, "")?;
     let name = field::required_string(fields, "role", "")?;
-    let role = Role::parse(name).ok_or_else(|| ItemError::new("/role", format!("unknown role {name:?}")))?;
+    let role = name.parse::<Role>().ok().ok_or_else(|| ItemError::new("/role", format!("unknown role {name:?}")))?;
     let listed = blocks(fields.get("content"), "/content")?;
     for (place, block) in listed.iter().enumerate() {
         check_speaker(role, block, &format!("/content/{place}"))?;
@@ -170,7 +170,8 @@ fn opaque(fields: &Fields, at: &str) -> Result<Option<Opaque>, ItemError> {
 /// `{format, value}`: a provider's own JSON.
 fn own_json(fields: &Fields, at: &str) -> Result<Opaque, ItemError> {
     let name = field::required_string(fields, "format", at)?;
-    let format = Format::parse(name)
+    let format = Format::try_from(name)
+        .ok()
         .ok_or_else(|| ItemError::new(format!("{at}/format"), format!("unknown format {name:?}")))?;
     Ok(Opaque { format, value: fields.get("value").cloned().unwrap_or(Value::Null) })
 }
@@ -199,7 +200,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
 /// The message as native JSON. A block that came in native and was not understood goes out as it came.
 pub fn message_value(message: &Message) -> Value {
     let mut fields = Map::new();
-    fields.insert("role".to_owned(), message.role.as_str().into());
+    fields.insert("role".to_owned(), message.role.into_str().into());
     fields.insert(
         "content".to_owned(),
         message.content.iter().filter(|block| !is_empty_text(block)).map(block_value).collect(),

@@ -1,10 +1,24 @@
 //! The kinds of entries.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 
 /// What an entry is. Only some are visible to the model; see [`EntryType::holds_message`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EntryType {
     Message,
     Compaction,
@@ -19,41 +33,9 @@ pub enum EntryType {
 }
 
 impl EntryType {
-    const ALL: [EntryType; 10] = [
-        EntryType::Message,
-        EntryType::Compaction,
-        EntryType::BranchSummary,
-        EntryType::Chapter,
-        EntryType::Custom,
-        EntryType::CustomMessage,
-        EntryType::Label,
-        EntryType::SessionInfo,
-        EntryType::ModelChange,
-        EntryType::ThinkingLevelChange,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EntryType::Message => "message",
-            EntryType::Compaction => "compaction",
-            EntryType::BranchSummary => "branch_summary",
-            EntryType::Chapter => "chapter",
-            EntryType::Custom => "custom",
-            EntryType::CustomMessage => "custom_message",
-            EntryType::Label => "label",
-            EntryType::SessionInfo => "session_info",
-            EntryType::ModelChange => "model_change",
-            EntryType::ThinkingLevelChange => "thinking_level_change",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<EntryType> {
-        EntryType::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// The types that can put a message before the model.
     pub fn messages() -> impl Iterator<Item = EntryType> {
-        EntryType::ALL.into_iter().filter(|kind| kind.holds_message())
+        EntryType::VARIANTS.iter().copied().filter(|kind| kind.holds_message())
     }
 
     /// Whether an entry of this type can put a message before the model by itself. A compaction does not:

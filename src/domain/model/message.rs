@@ -8,8 +8,21 @@ use serde_json::Value;
 use crate::domain::model::format::Format;
 
 /// Who speaks. The last four exist in pi sessions only; every other format maps onto the first five.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Role {
     System,
     Developer,
@@ -152,31 +165,6 @@ pub struct ToolResult {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-impl Role {
-    /// The name stored and shown, equal to the serialised form.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::System => "system",
-            Role::Developer => "developer",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-            Role::BashExecution => "bash_execution",
-            Role::Custom => "custom",
-            Role::BranchSummary => "branch_summary",
-            Role::CompactionSummary => "compaction_summary",
-        }
-    }
-
-    /// The inverse of [`Role::as_str`]; `None` for any other word.
-    pub fn parse(name: &str) -> Option<Role> {
-        use Role::*;
-        [System, Developer, User, Assistant, Tool, BashExecution, Custom, BranchSummary, CompactionSummary]
-            .into_iter()
-            .find(|role| role.as_str() == name)
-    }
 }
 
 impl Block {

@@ -160,7 +160,7 @@ fn text(name: &str, stored: &StoredEntry) -> Result<String> {
         }
     }
     let fence = fence(&entry.item);
-    let format = entry.source_format.as_str();
+    let format = entry.source_format.into_str();
     let _ = write!(text, "\n## Original ({format})\n\n{fence}json\n{}\n{fence}\n", entry.item);
     Ok(text)
 }

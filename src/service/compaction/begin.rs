@@ -32,11 +32,11 @@ impl Service {
     pub async fn begin_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Begin> {
         let mut connection = self.pool().acquire().await?;
         let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(Begin::Ended) };
-        if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
+        if !matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running)) {
             return Ok(Begin::Ended);
         }
         let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
-        let trigger = Trigger::parse(&row.trigger).context("a stored trigger")?;
+        let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
         let head = match self.head_on(&mut connection, tenant, row.session_id).await {
             Err(ServiceError::NotFound(_)) => return Ok(Begin::Ended),
             head => head?,

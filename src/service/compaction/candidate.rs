@@ -153,7 +153,7 @@ impl Service {
 }
 
 fn is_live(row: &CompactionRow) -> bool {
-    matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running))
+    matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running))
 }
 
 /// Writes the head's state alone.

@@ -186,14 +186,14 @@ impl Service {
         let new = NewCompaction {
             id: clock::new_id(),
             session_id: head.session_id,
-            trigger: Trigger::Chapter.as_str(),
+            trigger: Trigger::Chapter.into_str(),
             strategy,
             request: json_text(&crate::service::compaction::CompactRequest::default())?,
             snapshot: String::new(),
             now,
         };
         let ending = Ending {
-            status: Status::Succeeded.as_str(),
+            status: Status::Succeeded.into_str(),
             strategy: None,
             error: None,
             result: Some(&text),
@@ -201,7 +201,7 @@ impl Service {
             now: clock::now(),
         };
         compactions::insert_ended(connection, tenant.0, &new, &ending).await?;
-        observe(&result, Trigger::Chapter, Status::Succeeded.as_str());
+        observe(&result, Trigger::Chapter, Status::Succeeded.into_str());
         Ok(new.id)
     }
 }

@@ -148,7 +148,7 @@ impl Service {
         let strategy = word(&result.strategy_used)?;
         let text = json_text(&result)?;
         let ending = Ending {
-            status: Status::Succeeded.as_str(),
+            status: Status::Succeeded.into_str(),
             strategy: Some(&strategy),
             error: None,
             result: Some(&text),
@@ -194,7 +194,7 @@ impl Service {
         open.head.state.write_to(&mut open.row.head, &open.head.settings)?;
         sessions::update(&mut *transaction, work.tenant.0, &open.row, clock::now()).await?;
         let ending = Ending {
-            status: Status::Failed.as_str(),
+            status: Status::Failed.into_str(),
             strategy: None,
             error: Some(&message.replace('\0', "")),
             result: None,
@@ -336,9 +336,9 @@ pub(crate) async fn finish_skipped(
     if let Some(outcome) = tried {
         report::tried(&mut result, outcome);
     }
-    count_end("skipped", requested, Trigger::parse(&compaction.trigger).unwrap_or(Trigger::Manual));
+    count_end("skipped", requested, compaction.trigger.parse().unwrap_or(Trigger::Manual));
     let text = json_text(&result)?;
-    let status = Status::Skipped.as_str();
+    let status = Status::Skipped.into_str();
     let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };
     compactions::finish(connection, tenant.0, compaction.id, &ending).await?;
     Ok(())

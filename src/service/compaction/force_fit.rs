@@ -62,7 +62,7 @@ impl Service {
             // Whoever was at work on it may have ended it meanwhile, in whatever way: look again.
             if committed == Committed::Done {
                 let status = compactions::status(self.pool(), tenant.0, task.id).await?;
-                let status = status.as_deref().and_then(Status::parse).unwrap_or(Status::Skipped);
+                let status = status.as_deref().and_then(|word| word.parse().ok()).unwrap_or(Status::Skipped);
                 return self.relieved(tenant, session_id, CompactionRef { status, ..task }).await;
             }
         }
@@ -85,7 +85,7 @@ impl Service {
             Settled::Committed(_) | Settled::Gone => {
                 match compactions::live(&mut *transaction, tenant.0, session_id).await? {
                     Some(live) => {
-                        let trigger = Trigger::parse(&live.trigger).unwrap_or(Trigger::Auto);
+                        let trigger = live.trigger.parse().unwrap_or(Trigger::Auto);
                         ForceFit::TakeOver(CompactionRef { id: live.id, status: Status::Running, trigger })
                     }
                     None => {

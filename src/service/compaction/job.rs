@@ -20,34 +20,52 @@ pub struct CompactionRef {
     pub trigger: Trigger,
 }
 
-macro_rules! words {
-    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($variant),+ }
-
-        impl $name {
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-
-            pub fn parse(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum Status {
+    Queued,
+    Running,
+    Succeeded,
+    Failed,
+    Cancelled,
+    Skipped,
 }
 
-words!(Status {
-    Queued = "queued",
-    Running = "running",
-    Succeeded = "succeeded",
-    Failed = "failed",
-    Cancelled = "cancelled",
-    Skipped = "skipped",
-});
-
-words!(Trigger { Manual = "manual", Auto = "auto", Ahead = "ahead", Chapter = "chapter", Overflow = "overflow" });
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum Trigger {
+    Manual,
+    Auto,
+    Ahead,
+    Chapter,
+    Overflow,
+}
 
 /// A compaction job.
 #[derive(Debug, Clone, Serialize, ToSchema)]

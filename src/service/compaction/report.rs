@@ -122,7 +122,7 @@ pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
 pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
     let strategy = word(&strategy).unwrap_or_default();
     metrics::counter!(
-        "contextd_compactions_total", "status" => status, "strategy" => strategy, "trigger" => trigger.as_str()
+        "contextd_compactions_total", "status" => status, "strategy" => strategy, "trigger" => trigger.into_str()
     )
     .increment(1);
 }
@@ -130,7 +130,7 @@ pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigg
 /// How long the agent went on with a red context until the compaction was there.
 pub(crate) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
     let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
-    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.as_str()).record(seconds);
+    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.into_str()).record(seconds);
 }
 
 pub(crate) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {

@@ -45,7 +45,7 @@ impl DigestCache {
         let before = match self.last.get(&key) {
             Some(before) => before,
             None => {
-                let stored = rebuilds::get(pool, tenant.0, session_id, format.as_str()).await?;
+                let stored = rebuilds::get(pool, tenant.0, session_id, format.into_str()).await?;
                 Arc::new(stored.map(|bytes| from_bytes(&bytes)).unwrap_or_default())
             }
         };
@@ -56,7 +56,7 @@ impl DigestCache {
             let pool = pool.clone();
             // Nobody waits for this: losing it costs one wrong hint after a restart.
             tokio::spawn(async move {
-                if let Err(error) = rebuilds::put(&pool, tenant.0, session_id, format.as_str(), &bytes).await {
+                if let Err(error) = rebuilds::put(&pool, tenant.0, session_id, format.into_str(), &bytes).await {
                     tracing::debug!(%error, "digests of a rebuilt context were not stored");
                 }
             });
@@ -80,7 +80,7 @@ impl DigestCache {
         let before = match self.last.get(&(tenant, session_id, format)) {
             Some(before) => before,
             None => {
-                let stored = rebuilds::get(pool, tenant.0, session_id, format.as_str()).await?;
+                let stored = rebuilds::get(pool, tenant.0, session_id, format.into_str()).await?;
                 Arc::new(stored.map(|bytes| from_bytes(&bytes)).unwrap_or_default())
             }
         };

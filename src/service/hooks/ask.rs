@@ -41,7 +41,7 @@ pub(crate) struct EnabledHooks(Vec<HookRow>);
 
 impl EnabledHooks {
     pub(crate) fn of(&self, event: Event) -> impl Iterator<Item = &HookRow> {
-        self.0.iter().filter(move |hook| hook.events.iter().any(|word| word == event.as_str()))
+        self.0.iter().filter(move |hook| hook.events.iter().any(|word| word == event.into_str()))
     }
 
     pub(crate) fn has(&self, event: Event) -> bool {
@@ -80,7 +80,7 @@ impl Reports<'_> {
             Ok(HookOutcome::Unused) => self.note(hook, delivery_id, HookOutcome::Unused, Some(UNWANTED.to_owned())),
             Ok(outcome) => self.note(hook, delivery_id, outcome, None),
             Err(detail) => {
-                tracing::warn!(hook = %hook.id, event = self.event.as_str(), detail, "a hook gave no answer of use");
+                tracing::warn!(hook = %hook.id, event = self.event.into_str(), detail, "a hook gave no answer of use");
                 self.note(hook, delivery_id, HookOutcome::Failed, Some(detail));
                 if cancels(hook) {
                     return ControlFlow::Break(());
@@ -93,7 +93,7 @@ impl Reports<'_> {
 
 /// Whether the work is not done where this hook gives no good answer.
 pub(crate) fn cancels(hook: &HookRow) -> bool {
-    OnError::parse(&hook.on_error) == Some(OnError::Cancel)
+    hook.on_error.parse::<OnError>().ok() == Some(OnError::Cancel)
 }
 
 impl Service {
@@ -103,7 +103,7 @@ impl Service {
 
     /// Notes in the log what became of an answer. A log that can't be written holds nothing up.
     pub(crate) async fn conclude(&self, tenant: Tenant, delivery_id: Uuid, outcome: HookOutcome, detail: Option<&str>) {
-        let noted = deliveries::conclude(self.pool(), tenant.0, delivery_id, outcome.as_str(), detail).await;
+        let noted = deliveries::conclude(self.pool(), tenant.0, delivery_id, outcome.into_str(), detail).await;
         if let Err(error) = noted {
             tracing::warn!(%error, %delivery_id, "what became of a hook's answer was not logged");
         }
@@ -154,7 +154,7 @@ impl Service {
             Ok(reply) => (read(&reply.body).map_err(|bad| bad.to_string()), answer::unread(event, &reply.body)),
         };
         attempted.error = answer.as_ref().err().cloned();
-        count(event.as_str(), &attempted);
+        count(event.into_str(), &attempted);
         let new = new_delivery(about, hook.id, event, id, Some(body.as_str()).filter(|body| body.len() <= KEPT_BODY));
         let attempts = i32::try_from(attempts).unwrap_or(i32::MAX);
         // A hook or a session that is gone meanwhile has no log any more.
@@ -167,7 +167,7 @@ impl Service {
 
 pub(crate) fn new_delivery(about: About, hook_id: Uuid, event: Event, id: Uuid, body: Option<&str>) -> NewDelivery<'_> {
     let About { session_id, compaction_id, .. } = about;
-    NewDelivery { id, hook_id, session_id, compaction_id, event: event.as_str(), body, now: clock::now() }
+    NewDelivery { id, hook_id, session_id, compaction_id, event: event.into_str(), body, now: clock::now() }
 }
 
 pub(crate) fn timeout(millis: i32) -> Duration {

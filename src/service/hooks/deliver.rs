@@ -165,7 +165,7 @@ impl Service {
 
 /// What a hook answered to being told; a question that is sent again keeps what became of its first answer.
 fn unread_when_told(event: &str, body: &[u8]) -> Option<String> {
-    match Event::parse(event)? {
+    match event.parse::<Event>().ok()? {
         told @ (Event::AfterCompact | Event::AfterNavigate | Event::ChapterRequested) => answer::unread(told, body),
         _ => None,
     }

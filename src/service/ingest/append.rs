@@ -440,8 +440,8 @@ fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnin
     let shown = |entry: &entries::NewEntry| AppendedEntry {
         id: entry.head.id,
         source_id: entry.source_id.clone(),
-        kind: entry.head.kind.as_str(),
-        role: entry.head.role.map(|role| role.as_str()),
+        kind: entry.head.kind.into_str(),
+        role: entry.head.role.map(|role| role.into_str()),
         tokens: entry.head.tokens,
     };
     let entries = entries.iter().map(shown).collect();

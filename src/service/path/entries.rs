@@ -12,7 +12,7 @@ use crate::domain::chapter::Chapter;
 use crate::domain::format;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::{Message, Role};
+use crate::domain::model::message::Message;
 use crate::domain::model::shape::apply_shape;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::SessionState;
@@ -267,8 +267,8 @@ fn show(stored: StoredEntry) -> Result<EntryView> {
         source_id: entry.source_id,
         parent_id: entry.parent_id,
         seq: entry.head.seq,
-        kind: entry.head.kind.as_str(),
-        role: entry.head.role.map(Role::as_str),
+        kind: entry.head.kind.into_str(),
+        role: entry.head.role.map(|role| role.into_str()),
         tokens: entry.head.tokens,
         label: stored.label,
         created_at: entry.created_at,

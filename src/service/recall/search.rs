@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::message::Role;
 use crate::domain::search::{ParsedQuery, text_of};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::PageRequest;
@@ -174,7 +173,7 @@ async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<SearchCandidat
 }
 
 fn score(query: &ParsedQuery, matched: Matched, candidate: &SearchCandidate) -> Option<FoundEntry> {
-    let kind = EntryType::parse(&candidate.kind)?;
+    let kind = candidate.kind.parse::<EntryType>().ok()?;
     let score = query.score(&text_of(kind, &candidate.item))?;
     let SearchCandidate { session_id, branch, depth, seq, .. } = *candidate;
     let place = Segment { session_id, branch, from: depth, to: depth };
@@ -199,7 +198,7 @@ async fn show(
             let head = &stored.entry.head;
             let Some((place, rank)) = ranks.get(&head.seq).copied() else { continue };
             let snippet = query.snippet(&text_of(head.kind, &stored.entry.item));
-            let (kind, role) = (head.kind.as_str(), head.role.map(Role::as_str));
+            let (kind, role) = (head.kind.into_str(), head.role.map(|role| role.into_str()));
             let rank = f64::from(rank) / 1e6;
             hits.push((place, SearchHit { entry_id: head.id, seq: head.seq, kind, role, snippet, rank }));
         }

@@ -7,7 +7,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::model::message::Role;
 use crate::service::core::error::Result;
 use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
 use crate::service::core::state::Service;
@@ -37,8 +36,8 @@ impl From<NodeRow> for TreeNode {
         TreeNode {
             id: row.id,
             parent_id: row.parent_id,
-            kind: row.kind.as_str(),
-            role: row.role.map(Role::as_str),
+            kind: row.kind.into_str(),
+            role: row.role.map(|role| role.into_str()),
             tokens: row.tokens,
             label: row.label,
         }

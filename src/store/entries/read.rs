@@ -302,12 +302,16 @@ pub async fn nodes_by_seq(
 }
 
 fn node(row: &PgRow) -> sqlx::Result<NodeRow> {
+    read_node(row).map_err(|error| naming(row, error))
+}
+
+fn read_node(row: &PgRow) -> sqlx::Result<NodeRow> {
     let mut columns = Columns { row, next: 0 };
     Ok(NodeRow {
         seq: columns.next()?,
         id: columns.next()?,
         parent_id: columns.next()?,
-        kind: EntryType::parse(columns.next()?).ok_or_else(|| decode("an unknown entry type"))?,
+        kind: columns.next::<&str>()?.parse::<EntryType>().map_err(|_| decode("an unknown entry type"))?,
         role: role(columns.next()?)?,
         tokens: u32::try_from(columns.next::<i32>()?).unwrap_or(0),
         label: columns.next()?,
@@ -315,22 +319,26 @@ fn node(row: &PgRow) -> sqlx::Result<NodeRow> {
 }
 
 fn role(word: Option<&str>) -> sqlx::Result<Option<Role>> {
-    word.map(|word| Role::parse(word).ok_or_else(|| decode("an unknown role"))).transpose()
+    word.map(|word| word.parse().map_err(|_| decode("an unknown role"))).transpose()
+}
+
+fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
+    read_stored(row).map_err(|error| naming(row, error))
 }
 
 /// By place, in the order of `HEAD_COLUMNS`: a look-up by name for every column of every row is what reading a
 /// path would spend most of its time on.
-fn stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
+fn read_stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
     let mut columns = Columns { row, next: 0 };
     let (session_id, seq, branch, depth) = (columns.next()?, columns.next()?, columns.next()?, columns.next()?);
     let (id, parent_id) = (columns.next()?, columns.next()?);
-    let kind = EntryType::parse(columns.next()?).ok_or_else(|| decode("an unknown entry type"))?;
+    let kind = columns.next::<&str>()?.parse::<EntryType>().map_err(|_| decode("an unknown entry type"))?;
     let role = role(columns.next()?)?;
     let tokens = u32::try_from(columns.next::<i32>()?).unwrap_or(0);
     let (path_tokens, path_result_tokens) = (columns.next()?, columns.next()?);
     let usage: Option<i64> = columns.next()?;
     let usage = usage.and_then(|usage| u32::try_from(usage).ok());
-    let source_format = Format::parse(columns.next()?).ok_or_else(|| decode("an unknown format"))?;
+    let source_format = columns.next::<&str>()?.parse::<Format>().map_err(|_| decode("an unknown format"))?;
     let source_id = columns.next()?;
     let shape: Option<&str> = columns.next()?;
     let shape = shape.map(from_json::<Shape>).transpose()?.unwrap_or_default();
@@ -358,6 +366,12 @@ impl<'r> Columns<'r> {
 
 fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> sqlx::Result<T> {
     serde_json::from_str(text).map_err(|error| sqlx::Error::Decode(error.into()))
+}
+
+/// The error with the row that it is about.
+fn naming(row: &PgRow, error: sqlx::Error) -> sqlx::Error {
+    let id = row.try_get::<Uuid, _>("id").map_or_else(|_| "without an id".to_owned(), |id| id.to_string());
+    sqlx::Error::Decode(format!("entry {id} as stored: {error}").into())
 }
 
 fn decode(message: &'static str) -> sqlx::Error {

@@ -22,7 +22,7 @@ impl World {
         assert!(left.is_empty(), "a job is left over: {left:?}");
         let entries = self.check_entries().await;
         let mut contexts = HashMap::new();
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             contexts.insert(format, self.context(format, None).await);
         }
         for (format, context) in &contexts {

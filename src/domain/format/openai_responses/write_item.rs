@@ -128,7 +128,7 @@ impl<'m> ItemWriter<'m> {
             parts.iter_mut().for_each(give_detail);
         }
         let mut item = around.cloned().unwrap_or_else(|| typed("message"));
-        item.insert("role".into(), self.role().as_str().into());
+        item.insert("role".into(), self.role().into_str().into());
         let as_string = item.get("content").is_some_and(Value::is_string);
         let content = plain_text(&parts).filter(|_| as_string).map_or(Value::Array(parts), Value::String);
         item.insert("content".into(), content);

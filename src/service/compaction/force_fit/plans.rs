@@ -103,11 +103,11 @@ impl Service {
     async fn ground(&self, tenant: Tenant, id: Uuid) -> Result<Option<Ground>> {
         let mut connection = self.pool().acquire().await?;
         let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(None) };
-        if !matches!(Status::parse(&row.status), Some(Status::Queued | Status::Running)) {
+        if !matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running)) {
             return Ok(None);
         }
         let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
-        let trigger = Trigger::parse(&row.trigger).context("a stored trigger")?;
+        let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
         let head = match self.head_on(&mut connection, tenant, row.session_id).await {
             Err(ServiceError::NotFound(_)) => return Ok(None),
             head => head?,

@@ -64,7 +64,7 @@ impl Service {
                 Some(id) => rows::status(&mut *connection, tenant.0, id).await?,
                 None => None,
             };
-            return Ok(match still_runs.as_deref().and_then(Status::parse) {
+            return Ok(match still_runs.as_deref().and_then(|word| word.parse::<Status>().ok()) {
                 Some(Status::Queued | Status::Running) => {
                     (retry(OverflowReason::Compacting, tried.compaction_id), None)
                 }

@@ -8,7 +8,6 @@ use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 use sqlx::{Postgres, Type};
 use uuid::Uuid;
 
-use crate::domain::model::message::Role;
 use crate::store::entries::new::{NewEntry, Write};
 use crate::store::entries::texts::{record_text, shape_text};
 use crate::store::text_key::text_key;
@@ -81,13 +80,13 @@ impl<'a> EntryRecord<'a> {
             depth: head.depth,
             id: head.id,
             parent_id: entry.parent_id,
-            kind: head.kind.as_str(),
-            role: head.role.map(Role::as_str),
+            kind: head.kind.into_str(),
+            role: head.role.map(|role| role.into_str()),
             tokens: i32::try_from(head.tokens).unwrap_or(i32::MAX),
             path_tokens: head.path_tokens,
             path_result_tokens: entry.path_result_tokens,
             usage: head.usage.map(i64::from),
-            source_format: entry.source_format.as_str(),
+            source_format: entry.source_format.into_str(),
             source_id: entry.source_id.as_deref().map(without_nul),
             source_key: entry.source_id.as_deref().map(text_key),
             shape: shape_text(&head.shape),

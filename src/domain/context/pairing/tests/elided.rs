@@ -124,7 +124,7 @@ fn shortened_arguments_are_valid_in_every_format_and_come_back_whole() {
         let elisions = argument_elisions(&entries);
         assert_eq!(elisions.len(), 1, "{source:?}");
         assert_eq!(elisions[0].part, ElidedPart::Arguments);
-        for target in Format::ALL {
+        for target in Format::ALL.iter().copied() {
             let out = shown(&entries, &elisions, target);
             let [call] = &calls_of(target, &out)[..] else { panic!("{source:?} as {target:?}: {out:?}") };
             let keys: Vec<&String> = call.arguments.as_object().unwrap().keys().collect();
