@@ -1,8 +1,10 @@
 //! Threads behind all requests, for what keeps a core busy for long: a large body that is read or written, a whole session
 //! that is gone through. They run at a lower priority, so that on a full machine a quick request takes its core from
-//! them. What a compaction does keeps the usual priority: an agent may need it soon.
+//! them. What a compaction does keeps the usual priority: an agent may need it soon. Where other programs fill the cores,
+//! such threads starve behind them too, so how far they step back can be set.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -10,9 +12,10 @@ use tokio::task::JoinHandle;
 
 const THREADS: usize = 64;
 const KEPT_IDLE: Duration = Duration::from_secs(10);
-/// Added to the process's own: such a thread gets about a tenth of what another gets for the same core.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+/// Added to the process's own: at 10, such a thread gets about a tenth of what another gets for the same core.
+pub const STEP_BACK: u8 = 10;
+
+static NICE: AtomicU8 = AtomicU8::new(STEP_BACK);
 
 static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let mut builder = Builder::new_current_thread();
@@ -20,6 +23,11 @@ static POOL: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let built = builder.on_thread_start(step_back).build();
     built.inspect_err(|error| tracing::warn!(%error, "no threads of lower priority")).ok()
 });
+
+/// How far its threads step back, from 0 (not at all) to 19. Threads that have begun keep what they have.
+pub fn step_back_by(nice: u8) {
+    NICE.store(nice, Ordering::Relaxed);
+}
 
 tokio::task_local! {
     static AT_USUAL_PRIORITY: ();
@@ -41,8 +49,9 @@ pub fn spawn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Joi
 /// Only Linux has a priority for each thread; where it is refused, the work is done at the usual one.
 #[cfg(target_os = "linux")]
 fn step_back() {
-    let lowered = rustix::process::getpriority_process(None)
-        .and_then(|now| rustix::process::setpriority_process(None, now.saturating_add(NICE)));
+    let lowered = rustix::process::getpriority_process(None).and_then(|now| {
+        rustix::process::setpriority_process(None, now.saturating_add(NICE.load(Ordering::Relaxed).into()))
+    });
     if let Err(error) = lowered {
         tracing::debug!(%error, "a thread stays at the usual priority");
     }

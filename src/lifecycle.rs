@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 pub use database::Database;
 
 use crate::api::{self, AppState, Bounds};
+use crate::background;
 use crate::config::Config;
 use crate::llm::Upstreams;
 use crate::service::core::state::{HookOptions, Options, Service};
@@ -43,6 +44,7 @@ const DELIVERIES: usize = 16;
 /// # Errors
 /// Whatever keeps the service from starting; a failure of the listener.
 pub async fn serve(config: Config) -> anyhow::Result<()> {
+    background::step_back_by(config.server.background_nice);
     let stop = stop_signal()?;
     let files = files::raise_limit();
     let database = tokio::select! {

@@ -54,6 +54,7 @@ fn server(server: &mut Server, env: &Env) -> Result<(), ConfigError> {
     env.parse("CONTEXTD_WRITE_TIMEOUT_MS", &mut server.write_timeout_ms)?;
     env.parse("CONTEXTD_REQUEST_TIMEOUT_MS", &mut server.request_timeout_ms)?;
     env.parse("CONTEXTD_MAX_CONNECTIONS", &mut server.max_connections)?;
+    env.parse("CONTEXTD_BACKGROUND_NICE", &mut server.background_nice)?;
     env.option("CONTEXTD_MAX_BUFFERED_BYTES", &mut server.max_buffered_bytes)?;
     env.option("CONTEXTD_MAX_BUFFERED_BYTES_PER_TENANT", &mut server.max_buffered_bytes_per_tenant)
 }

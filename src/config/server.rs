@@ -28,6 +28,8 @@ pub struct Server {
     pub max_buffered_bytes: Option<usize>,
     /// The same for one tenant; unset: [`BODIES_OF_A_TENANT`] of the largest allowed.
     pub max_buffered_bytes_per_tenant: Option<usize>,
+    /// The nice value, 0 to 19, that long work is done at, beside the process's own. Linux only.
+    pub background_nice: u8,
 }
 
 impl Default for Server {
@@ -41,6 +43,7 @@ impl Default for Server {
             max_connections: 4096,
             max_buffered_bytes: None,
             max_buffered_bytes_per_tenant: None,
+            background_nice: crate::background::STEP_BACK,
         }
     }
 }
@@ -78,7 +81,7 @@ impl Server {
     }
 
     /// Each figure by name, with whether it can be.
-    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 8] {
+    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 9] {
         [
             ("server.header_timeout_ms", self.header_timeout_ms > 0),
             ("server.body_timeout_ms", self.body_timeout_ms > 0),
@@ -86,6 +89,7 @@ impl Server {
             ("server.write_timeout_ms", self.write_timeout_ms > 0),
             ("server.request_timeout_ms", self.request_timeout_ms > 0),
             ("server.max_connections", self.max_connections > 0),
+            ("server.background_nice", self.background_nice <= 19),
             // Else there are bodies that are allowed and never accepted.
             ("server.max_buffered_bytes", self.buffered(max_body) >= max_body),
             ("server.max_buffered_bytes_per_tenant", self.buffered_per_tenant(max_body) >= max_body),

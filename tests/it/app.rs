@@ -80,6 +80,8 @@ impl App {
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data.path())
             .env_remove("DATABASE_URL")
+            // The tests share their machine with others, behind whom such work would starve.
+            .env("CONTEXTD_BACKGROUND_NICE", "0")
             .envs(envs.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -58,6 +58,8 @@ fn data_dir() -> PathBuf {
 }
 
 async fn start() -> EmbeddedPostgres {
+    // As for the instances: see `app.rs`.
+    contextd::background::step_back_by(0);
     let data_dir = data_dir();
     remove_at_exit(&data_dir);
     let pg_bin = std::env::var_os("CONTEXTD_PG_BIN").map(PathBuf::from);
