@@ -374,7 +374,7 @@ fn show(row: CompactionRow) -> Result<Compaction> {
 fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
     let unknown = |column: &str| anyhow::anyhow!("`{column}` is an unknown word");
     let snapshot = |text: Option<String>| -> anyhow::Result<Option<Snapshot>> {
-        Ok(text.map(|text| serde_json::from_str(&text)).transpose().context("`snapshot_before` or `snapshot_after`")?)
+        text.map(|text| serde_json::from_str(&text)).transpose().context("`snapshot_before` or `snapshot_after`")
     };
     Ok(Compaction {
         id: row.id,

@@ -8,6 +8,7 @@ use contextd::domain::model::format::Format;
 use contextd::domain::model::message::Role;
 use contextd::domain::model::strategy::Strategy;
 use contextd::service::compaction::{Status, Trigger};
+use contextd::service::core::clock;
 use contextd::service::core::page::PageRequest;
 use contextd::service::path::entries::EntryQuery;
 use contextd::store::MIGRATIONS;
@@ -81,11 +82,11 @@ async fn insert(connection: &mut PgConnection, table: &str, ids: &BTreeMap<&str,
         };
         values.push(match (kind.as_str(), id) {
             ("uuid", Some(id)) => format!("'{id}'"),
-            ("uuid", None) => format!("'{}'", Uuid::now_v7()),
+            ("uuid", None) => format!("'{}'", clock::new_id()),
             ("text", _) => format!("'{}'", word(table, &name)),
             ("timestamptz", _) => "now()".to_owned(),
             ("bool", _) => "false".to_owned(),
-            ("bytea", _) => format!("decode('{}', 'hex')", Uuid::now_v7().simple()),
+            ("bytea", _) => format!("decode('{}', 'hex')", clock::new_id().simple()),
             ("_text" | "_bytea", _) => "'{}'".to_owned(),
             ("int2" | "int4" | "int8", _) => "0".to_owned(),
             (other, _) => panic!("{table}.{name}: {other}"),
@@ -112,7 +113,7 @@ async fn every_migration_takes_what_was_stored_before_it() {
         let run = sqlx::raw_sql(sqlx::AssertSqlSafe(migration.sql.as_str().to_owned())).execute(&mut connection).await;
         run.unwrap_or_else(|error| panic!("{}: {error}", migration.description));
         let there = tables(&mut connection).await;
-        let ids = ["tenant_id", "session_id", "compaction_id", "hook_id"].map(|name| (name, Uuid::now_v7()));
+        let ids = ["tenant_id", "session_id", "compaction_id", "hook_id"].map(|name| (name, clock::new_id()));
         for table in TABLES.into_iter().filter(|table| there.contains(*table)) {
             insert(&mut connection, table, &ids.into_iter().collect()).await;
             *stored.entry(table).or_default() += 1;
