@@ -18,7 +18,6 @@ pub mod work;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -37,7 +36,6 @@ use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow, NewCompaction};
 use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::sessions;
-use job::word;
 
 pub(crate) use candidate::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
@@ -236,7 +234,7 @@ impl Service {
             id,
             session_id,
             trigger: asked.trigger.into_str(),
-            strategy: word(&asked.strategy)?,
+            strategy: asked.strategy.into_str(),
             request: serde_json::to_string(request).context("a compact request as JSON")?,
             snapshot: serde_json::to_string(&head.snapshot()).context("a snapshot as JSON")?,
             now: clock::now(),
@@ -381,7 +379,7 @@ fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
         session_id: row.session_id,
         status: row.status.parse().map_err(|_| unknown("status"))?,
         trigger: row.trigger.parse().map_err(|_| unknown("trigger"))?,
-        strategy: serde_json::from_value(Value::String(row.strategy)).context("`strategy`")?,
+        strategy: row.strategy.parse().map_err(|_| unknown("strategy"))?,
         attempts: row.attempts,
         error: row.error,
         result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("`result`")?,

@@ -49,7 +49,7 @@ pub struct NewCompaction {
     pub id: Uuid,
     pub session_id: Uuid,
     pub trigger: &'static str,
-    pub strategy: String,
+    pub strategy: &'static str,
     pub request: String,
     /// The session's snapshot as JSON: why it is started.
     pub snapshot: String,
@@ -76,7 +76,7 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, new: &NewCompac
         .bind(new.id)
         .bind(new.session_id)
         .bind(new.trigger)
-        .bind(&new.strategy)
+        .bind(new.strategy)
         .bind(&new.request)
         .bind(new.now)
         .bind(&new.snapshot)
@@ -102,7 +102,7 @@ pub async fn insert_ended(
     .bind(new.session_id)
     .bind(ending.status)
     .bind(new.trigger)
-    .bind(&new.strategy)
+    .bind(new.strategy)
     .bind(&new.request)
     .bind(ending.result)
     .bind(new.now)

@@ -61,6 +61,13 @@ async fn through_one_connection(stage: Stage) -> Stage {
     let options = stage.pool.connect_options();
     stage.pool.close().await;
     let pool = PgPoolOptions::new().max_connections(1).connect_with((*options).clone()).await.unwrap();
+    // A server process adds its counts as it ends, which may be after its client has gone.
+    crate::patience::until("the other connections have ended", async || {
+        let others = "SELECT count(*) FROM pg_stat_activity
+                      WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        sqlx::query_scalar::<_, i64>(others).fetch_one(&pool).await.unwrap() == 0
+    })
+    .await;
     let service = Service::new(pool.clone(), Options::default());
     Stage { pool, service, ..stage }
 }

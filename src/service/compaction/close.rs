@@ -19,7 +19,7 @@ use crate::domain::model::shape::Shape;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::{json_text, write_head};
 use crate::service::compaction::entry::{advance, entry_of, item_of, new_branch};
-use crate::service::compaction::job::{Status, Trigger, word};
+use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::report::{Measured, blank, observe};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
@@ -182,7 +182,7 @@ impl Service {
         };
         let mut result = blank(head.settings.strategy, measured);
         result.messages_removed = u32::try_from(closed.removed).unwrap_or(u32::MAX);
-        let (strategy, text) = (word(&head.settings.strategy)?, json_text(&result)?);
+        let (strategy, text) = (head.settings.strategy.into_str(), json_text(&result)?);
         let new = NewCompaction {
             id: clock::new_id(),
             session_id: head.session_id,

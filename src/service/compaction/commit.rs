@@ -19,7 +19,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
 use crate::service::compaction::entry::{SummaryDraft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
-use crate::service::compaction::job::{Status, Trigger, word};
+use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::core::clock;
@@ -145,11 +145,10 @@ impl Service {
                 .map(|price| price.input),
         };
         let result = result(work, outcome, Some(draft), measured);
-        let strategy = word(&result.strategy_used)?;
         let text = json_text(&result)?;
         let ending = Ending {
             status: Status::Succeeded.into_str(),
-            strategy: Some(&strategy),
+            strategy: Some(result.strategy_used.into_str()),
             error: None,
             result: Some(&text),
             snapshots: Some((&snapshots[0], &snapshots[1])),

@@ -1,6 +1,5 @@
 //! A compaction job: what is asked for, its state, and what clients see of it.
 
-use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +9,6 @@ use uuid::Uuid;
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::core::error::Result;
 
 /// A job that an append started or, where it was prepared ahead, carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -132,13 +130,5 @@ impl CompactRequest {
             }
         }
         patch
-    }
-}
-
-/// The API's word for a unit variant.
-pub(super) fn word<T: Serialize>(value: &T) -> Result<String> {
-    match serde_json::to_value(value).context("a word")? {
-        Value::String(word) => Ok(word),
-        other => Err(anyhow::anyhow!("{other} is no word").into()),
     }
 }

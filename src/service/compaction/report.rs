@@ -12,7 +12,7 @@ use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::domain::tokens::prices::{NetReport, net};
 use crate::service::compaction::entry::SummaryDraft;
-use crate::service::compaction::job::{Trigger, word};
+use crate::service::compaction::job::Trigger;
 use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::store::compactions::CompactionRow;
 
@@ -120,9 +120,8 @@ pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
 }
 
 pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
-    let strategy = word(&strategy).unwrap_or_default();
     metrics::counter!(
-        "contextd_compactions_total", "status" => status, "strategy" => strategy, "trigger" => trigger.into_str()
+        "contextd_compactions_total", "status" => status, "strategy" => strategy.into_str(), "trigger" => trigger.into_str()
     )
     .increment(1);
 }
