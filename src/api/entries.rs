@@ -13,16 +13,16 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::check::{Faults, double_option};
+use super::large;
 use super::problem::{Problem, Result};
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
-use super::{large, metrics};
 use crate::domain::model::format::Format;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::{Append, Appended};
 use crate::service::path::entries::{EntryQuery, EntryView};
-use crate::service::rebuild::{Answered, Context};
+use crate::service::rebuild::Context;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(append_entries, list_entries)).routes(routes!(get_entry))
@@ -95,16 +95,7 @@ async fn append_entries(
     }
     let return_context = body.return_context;
     let append = checked(body)?;
-    let mut appended = state.service.append(tenant, sid, append).await?;
-    metrics::appended(appended.entries.len());
-    let context = match return_context {
-        Some(format) => {
-            let Appended { leaf_id, snapshot, compaction, .. } = &mut appended;
-            let answer = Answered { leaf_id, snapshot, compaction };
-            Some(state.service.context_beside(tenant, sid, format, answer).await?)
-        }
-        None => None,
-    };
+    let (appended, context) = state.service.append_returning(tenant, sid, append, return_context).await?;
     let bytes = context.as_ref().map_or(0, Context::bytes);
     large::json(StatusCode::CREATED, bytes, AppendAnswer { appended, context }).await
 }

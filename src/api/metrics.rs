@@ -100,12 +100,6 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
-/// Counts one append that landed.
-pub fn appended(entries: usize) {
-    counter!(APPENDS).increment(1);
-    counter!(ENTRIES).increment(entries as u64);
-}
-
 /// Shows figures just read from the database.
 pub fn set(gauges: &Gauges) {
     for state in ["green", "yellow", "red"] {

@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::check::{Faults, STATELESS_ITEMS, double_option};
+use super::large;
 use super::problem::{Problem, Result};
 use super::query::Ids;
 use super::state::AppState;
-use super::{large, metrics};
 use crate::domain::model::format::Format;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::{Put, PutTranscript};
-use crate::service::rebuild::{Answered, Context};
+use crate::service::rebuild::Context;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(put_transcript))
@@ -71,16 +71,8 @@ async fn put_transcript(
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     let return_context = body.return_context;
-    let mut put = state.service.put_transcript(tenant, sid, checked(body)?).await?;
-    metrics::appended(put.appended);
-    let context = match return_context {
-        Some(format) => {
-            let Put { leaf_id, snapshot, compaction, .. } = &mut put;
-            let answer = Answered { leaf_id, snapshot, compaction };
-            Some(state.service.context_beside(tenant, sid, format, answer).await?)
-        }
-        None => None,
-    };
+    let put = checked(body)?;
+    let (put, context) = state.service.put_transcript_returning(tenant, sid, put, return_context).await?;
     let bytes = context.as_ref().map_or(0, Context::bytes);
     large::json(StatusCode::OK, bytes, PutAnswer { put, context }).await
 }

@@ -34,7 +34,6 @@ use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
-use crate::store::compactions;
 use numbers::{TaskNumbers, chapter_texts};
 
 /// Which context.
@@ -92,7 +91,7 @@ pub struct ConversionNote {
 
 /// A context of the leaf, the account of it, and the compaction that made it fit.
 #[derive(Debug)]
-pub struct Rebuilt {
+pub(crate) struct Rebuilt {
     pub context: Context,
     pub snapshot: Snapshot,
     pub relieved: Option<CompactionRef>,
@@ -154,7 +153,7 @@ impl Service {
     ///
     /// # Errors
     /// Those of [`Service::rebuild`].
-    pub async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
+    pub(crate) async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
         let mut row = self.session_row(tenant, session_id).await?;
         let mut head = self.head_of(&row)?;
         let mut relieved = None;
@@ -209,37 +208,6 @@ impl Service {
         };
         Ok(Rebuilt { context, snapshot, relieved })
     }
-
-    /// The leaf's context beside the answer of a call that stored something, which then is of the same moment.
-    ///
-    /// # Errors
-    /// Those of [`Service::rebuild`].
-    pub async fn context_beside(
-        &self,
-        tenant: Tenant,
-        session_id: Uuid,
-        format: Format,
-        answer: Answered<'_>,
-    ) -> Result<Context> {
-        let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
-        let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild).await?;
-        if relieved.is_some() {
-            *answer.compaction = relieved;
-        } else if let Some(started) = answer.compaction.as_mut().filter(|_| *answer.leaf_id != context.leaf_id) {
-            // A worker was faster than this call.
-            let status = compactions::status(self.pool(), tenant.0, started.id).await?;
-            started.status = status.as_deref().and_then(|word| word.parse().ok()).unwrap_or(started.status);
-        }
-        (*answer.leaf_id, *answer.snapshot) = (context.leaf_id, snapshot);
-        Ok(context)
-    }
-}
-
-/// What the answer of a call says of the leaf.
-pub struct Answered<'a> {
-    pub leaf_id: &'a mut Option<Uuid>,
-    pub snapshot: &'a mut Snapshot,
-    pub compaction: &'a mut Option<CompactionRef>,
 }
 
 /// What is said of a context of `tokens` that is larger than the window.
