@@ -72,7 +72,7 @@ pub fn service_router(state: AppState) -> Router {
 
 /// What every route is behind.
 fn around(router: Router<AppState>, state: AppState) -> Router {
-    let router = router.layer(from_fn_with_state((state.bounds.clone(), state.service.clone()), bounds::bound));
+    let router = router.layer(from_fn_with_state((state.bounds.clone(), state.services.health.clone()), bounds::bound));
     let router = if state.dev { router.layer(from_fn(local::local_only)) } else { router };
     router.layer(from_fn(observe::observe)).with_state(state)
 }

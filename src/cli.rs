@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use crate::config::{Config, Overrides, ProcessRole};
 use crate::lifecycle::{self, Database};
-use crate::service::core::state::Service;
+use crate::service::Services;
+use crate::service::ops::keys::{KeyRow, Keys as ApiKeys};
 use crate::telemetry;
 use output::print;
 use transcripts::{ExportArgs, Import};
@@ -117,42 +118,45 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
             outcome
         }
         Command::Openapi => print(&(serde_json::to_string_pretty(&crate::api::openapi())? + "\n")),
-        Command::Keys(command) => with_service(&config, async |service| keys(&service, command).await).await,
+        Command::Keys(command) => with_service(&config, async |services| keys(&services.keys, command).await).await,
         Command::Import(import) => {
-            with_service(&config, async |service| transcripts::import(&service, import).await).await
+            with_service(&config, async |services| transcripts::import(&services, import).await).await
         }
         Command::Export(export) => {
-            with_service(&config, async |service| transcripts::export(&service, export).await).await
+            with_service(&config, async |services| transcripts::export(&services, export).await).await
         }
     }
 }
 
 /// Runs a command on the database, which is opened and closed around it.
-async fn with_service(config: &Config, command: impl AsyncFnOnce(Service) -> anyhow::Result<()>) -> anyhow::Result<()> {
+async fn with_service(
+    config: &Config,
+    command: impl AsyncFnOnce(Services) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let database = Database::open(config).await?;
     let outcome = async {
         if database.is_embedded() {
             database.migrate().await?;
         }
-        command(lifecycle::service(config, &database)).await
+        command(lifecycle::services(config, &database)).await
     }
     .await;
     database.close(CLOSE_WITHIN).await;
     outcome
 }
 
-async fn keys(service: &Service, command: Keys) -> anyhow::Result<()> {
+async fn keys(keys: &ApiKeys, command: Keys) -> anyhow::Result<()> {
     match command {
-        Keys::Create { tenant, name } => print(&(service.create_key(&tenant, &name).await? + "\n")),
+        Keys::Create { tenant, name } => print(&(keys.create(&tenant, &name).await? + "\n")),
         Keys::List => {
-            let rows = service.keys().await?;
-            let line = |key: &crate::service::ops::keys::KeyRow| {
+            let rows = keys.list().await?;
+            let line = |key: &KeyRow| {
                 let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_rfc3339());
                 format!("{}\t{}\t{}\t{}\t{revoked}\n", key.id, key.tenant, key.name, key.created_at.to_rfc3339())
             };
             print(&rows.iter().map(line).collect::<String>())
         }
-        Keys::Revoke { id } => Ok(service.revoke_key(id).await?),
+        Keys::Revoke { id } => Ok(keys.revoke(id).await?),
     }
 }
 

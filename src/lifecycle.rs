@@ -24,7 +24,12 @@ use crate::api::{self, AppState, Bounds};
 use crate::background;
 use crate::config::Config;
 use crate::llm::Upstreams;
-use crate::service::core::state::{HookOptions, Options, Service};
+use crate::service::Services;
+use crate::service::core::hooks::HookOptions;
+use crate::service::core::idempotency::KeptAnswers;
+use crate::service::core::state::{Options, Service};
+use crate::service::events::Events;
+use crate::service::sessions::erasure::Erasure;
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
@@ -74,14 +79,14 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
         prepared = prepare(config, database) => prepared?,
         () = stop.cancelled() => return Ok(()),
     }
-    let service = service(config, database);
+    let services = Arc::new(services(config, database));
     let ready = Arc::new(AtomicBool::new(false));
     let upstreams = upstreams::upstreams(&config.upstreams)?;
-    let state = app_state(config, &service, &upstreams, &ready).await?;
+    let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
     let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
-    let mut background = Background::start(config, &service, upstreams, &stop);
-    background.tasks.spawn(database.watch(&service).run(stop.clone()));
+    let mut background = Background::start(config, &services, upstreams, &stop);
+    background.tasks.spawn(database.watch(&services.health).run(stop.clone()));
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
     if config.dev {
@@ -135,8 +140,8 @@ fn times(config: &Config) -> listener::Times {
     listener::Times { header: server.header_timeout(), idle: server.idle_timeout(), write: server.write_timeout() }
 }
 
-/// The service's use cases as this configuration wants them.
-pub(crate) fn service(config: &Config, database: &Database) -> Service {
+/// The use cases as this configuration wants them.
+pub(crate) fn services(config: &Config, database: &Database) -> Services {
     let options = Options {
         settings: config.settings.clone(),
         max_items: config.limits.max_items,
@@ -151,18 +156,18 @@ pub(crate) fn service(config: &Config, database: &Database) -> Service {
         },
         ..Options::default()
     };
-    Service::new(database.pool().clone(), options)
+    Services::new(database.pool().clone(), options)
 }
 
 async fn app_state(
     config: &Config,
-    service: &Service,
+    services: &Arc<Services>,
     upstreams: &Upstreams,
     ready: &Arc<AtomicBool>,
 ) -> anyhow::Result<AppState> {
-    let dev_tenant = if config.dev { Some(service.dev_tenant().await?) } else { None };
+    let dev_tenant = if config.dev { Some(services.keys.dev_tenant().await?) } else { None };
     Ok(AppState {
-        service: service.clone(),
+        services: Arc::clone(services),
         dev: config.dev,
         dev_tenant,
         ready: Arc::clone(ready),
@@ -185,7 +190,7 @@ struct Background {
 }
 
 impl Background {
-    fn start(config: &Config, service: &Service, upstreams: Upstreams, stop: &CancellationToken) -> Background {
+    fn start(config: &Config, services: &Services, upstreams: Upstreams, stop: &CancellationToken) -> Background {
         let mut tasks = JoinSet::new();
         if config.role.works() {
             let options = WorkerOptions {
@@ -195,16 +200,16 @@ impl Background {
                 shutdown: config.shutdown().mul_f64(GIVE_UP_AT),
                 ..WorkerOptions::default()
             };
-            let jobs = Jobs { service: service.clone(), upstreams };
-            let worker = Worker::new(service.pool().clone(), jobs, options);
+            let jobs = Jobs { service: services.sessions.clone(), upstreams };
+            let worker = Worker::new(services.sessions.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
-            tasks.spawn(worker::deliver(service.clone(), delivery_options(config), stop.clone()));
+            tasks.spawn(worker::deliver(services.hooks.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
-            tasks.spawn(keep_house(service.clone(), keep_events, stop.clone()));
-            tasks.spawn(tidy(service.clone(), stop.clone()));
+            tasks.spawn(keep_house(services.answers.clone(), services.events.clone(), keep_events, stop.clone()));
+            tasks.spawn(tidy(services.erasure.clone(), services.sessions.clone(), stop.clone()));
         }
         if config.role.serves_api() {
-            tasks.spawn(service.clone().follow_events(stop.clone()));
+            tasks.spawn(services.events.clone().follow(stop.clone()));
         }
         Background { tasks }
     }
@@ -227,10 +232,10 @@ fn delivery_options(config: &Config) -> DeliveryOptions {
 }
 
 /// Goes on with erasures that a crash, an outage or the end of a process cut short, and ends recounts that died.
-async fn tidy(service: Service, stop: CancellationToken) {
+async fn tidy(erasure: Erasure, service: Service, stop: CancellationToken) {
     loop {
         let rest = async {
-            if let Err(error) = service.erase_rest().await {
+            if let Err(error) = erasure.erase_rest().await {
                 tracing::warn!(%error, "erased sessions were not emptied");
             }
             if let Err(error) = service.end_dead_recounts().await {
@@ -243,16 +248,16 @@ async fn tidy(service: Service, stop: CancellationToken) {
 }
 
 /// Forgets idempotency keys that nobody will send again, and events that are too old.
-async fn keep_house(service: Service, keep_events: Duration, stop: CancellationToken) {
+async fn keep_house(answers: KeptAnswers, events: Events, keep_events: Duration, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PURGE_EVERY) => {}
         }
-        if let Err(error) = service.purge_idempotency_keys(KEEP_KEYS).await {
+        if let Err(error) = answers.purge(KEEP_KEYS).await {
             tracing::warn!(%error, "old idempotency keys were not removed");
         }
-        if let Err(error) = service.purge_events(keep_events).await {
+        if let Err(error) = events.purge(keep_events).await {
             tracing::warn!(%error, "old events were not removed");
         }
     }

@@ -28,7 +28,7 @@ async fn tenant_of(state: &AppState, headers: &HeaderMap) -> Result<Tenant> {
         return Ok(tenant);
     }
     let key = bearer(headers).ok_or_else(|| unauthorized("an API key is needed: Authorization: Bearer <key>"))?;
-    let tenant = state.service.authenticate(key).await?;
+    let tenant = state.services.keys.authenticate(key).await?;
     tenant.ok_or_else(|| unauthorized("the API key is unknown or was revoked"))
 }
 

@@ -39,7 +39,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for Body<T> {
         if bytes.is_empty() {
             return parse("{}").map(Body);
         }
-        let max_depth = state.service.options().max_depth;
+        let max_depth = state.services.sessions.options().max_depth;
         let job = move || {
             let text = utf8(&bytes)?;
             check_depth(&bytes, max_depth)?;

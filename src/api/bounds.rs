@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::problem::{Code, Problem, Result, STORAGE_FULL};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::ops::readiness::Health;
 
 /// A body that comes more slowly than this has to be whole within its time. None may stop for as long.
 const BODY_BYTES_PER_SECOND: u64 = 256 * 1024;
@@ -124,7 +124,7 @@ impl Drop for RequestScope {
 }
 
 /// Around every request, inside its log line.
-pub async fn bound(State((bounds, service)): State<(Arc<Bounds>, Service)>, request: Request, next: Next) -> Response {
+pub async fn bound(State((bounds, database)): State<(Arc<Bounds>, Health)>, request: Request, next: Next) -> Response {
     let share = Share { deadline: Instant::now() + bounds.request, tenant: None, bytes: 0 };
     let scope = Arc::new(RequestScope { bounds: Arc::clone(&bounds), share: Mutex::new(share) });
     let is_probe = PROBES.contains(&request.uri().path());
@@ -139,11 +139,11 @@ pub async fn bound(State((bounds, service)): State<(Arc<Bounds>, Service)>, requ
         () = scope.expired() => given_up("timeout", "it took too long"),
         () = bounds.stopped.cancelled() => given_up("shutting_down", "the process is shutting down"),
         // Probes say themselves what there is to say.
-        () = service.silenced(), if !is_probe => given_up("unavailable", "the database does not answer"),
+        () = database.silenced(), if !is_probe => given_up("unavailable", "the database does not answer"),
     };
     // Of what was tried: what `/readyz` says of it is no news.
     if !is_probe && response.extensions().get::<Code>().is_some_and(|code| code.0 == STORAGE_FULL) {
-        service.found_storage_full();
+        database.found_storage_full();
     }
     response
 }

@@ -89,7 +89,7 @@ struct VfsFolder {
 #[utoipa::path(get, path = "/v1/sessions/{sid}/tasks", tag = "chapters", params(("sid" = Uuid, Path)),
     responses((status = 200, body = Vec<Task>)))]
 async fn list_tasks(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Vec<Task>>> {
-    Ok(Json(state.service.tasks(tenant, sid).await?))
+    Ok(Json(state.services.queries.tasks(tenant, sid).await?))
 }
 
 /// What to hand the agent when chapters are due: prompt, tool and task index.
@@ -100,7 +100,7 @@ async fn get_chapter_task(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
 ) -> Result<Json<ChapterTaskView>> {
-    Ok(Json(state.service.chapter_task(tenant, sid).await?))
+    Ok(Json(state.services.queries.chapter_task(tenant, sid).await?))
 }
 
 /// Closes tasks into chapters. A bad range is refused by itself; overlapping ranges refuse the whole call.
@@ -112,8 +112,8 @@ async fn write_chapters(
     Ids(sid): Ids<Uuid>,
     Body(body): Body<WriteChapters>,
 ) -> Result<(StatusCode, Json<ChaptersWritten>)> {
-    let asked = body.checked(state.service.options().max_items)?;
-    Ok((StatusCode::CREATED, Json(state.service.write_chapters(tenant, sid, asked).await?)))
+    let asked = body.checked(state.services.sessions.options().max_items)?;
+    Ok((StatusCode::CREATED, Json(state.services.sessions.write_chapters(tenant, sid, asked).await?)))
 }
 
 /// All chapters at the leaf, nested ones under their parent.
@@ -124,7 +124,7 @@ async fn list_chapters(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
 ) -> Result<Json<ChapterList>> {
-    Ok(Json(state.service.chapters(tenant, sid).await?))
+    Ok(Json(state.services.queries.chapters(tenant, sid).await?))
 }
 
 /// The root of the folder view.
@@ -147,7 +147,7 @@ async fn read_vfs(
 }
 
 async fn read(state: &AppState, tenant: Tenant, sid: Uuid, path: &str) -> Result<Response> {
-    Ok(match state.service.vfs(tenant, sid, path).await? {
+    Ok(match state.services.queries.vfs(tenant, sid, path).await? {
         VfsNode::Folder { path, entries } => Json(VfsFolder { path, entries }).into_response(),
         VfsNode::File { text, .. } => ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response(),
     })

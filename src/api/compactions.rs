@@ -129,7 +129,7 @@ async fn prepare_compaction(
         settings: body.settings.unwrap_or_default(),
         include_messages: body.include_messages,
     };
-    large::json(StatusCode::OK, bytes, state.service.prepare(tenant, sid, request).await?).await
+    large::json(StatusCode::OK, bytes, state.services.sessions.prepare(tenant, sid, request).await?).await
 }
 
 /// Asks for a compaction. 200 once it has ended within `wait`, 202 while it has not.
@@ -156,7 +156,7 @@ async fn compact_session(
         details: body.details,
         settings: body.settings.unwrap_or_default(),
     };
-    let compaction = state.service.compact(tenant, sid, request, wait).await?;
+    let compaction = state.services.sessions.compact(tenant, sid, request, wait).await?;
     let ended = !matches!(compaction.status, Status::Queued | Status::Running);
     let status = if wait.is_some() && ended { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, Json(compaction)))
@@ -171,7 +171,7 @@ async fn list_compactions(
     Ids(sid): Ids<Uuid>,
     Query(page): Query<PageRequest>,
 ) -> Result<Json<Page<Compaction>>> {
-    Ok(Json(state.service.compactions(tenant, sid, page).await?))
+    Ok(Json(state.services.sessions.compactions(tenant, sid, page).await?))
 }
 
 /// Reads a compaction.
@@ -182,7 +182,7 @@ async fn get_compaction(
     tenant: Tenant,
     Ids(cid): Ids<Uuid>,
 ) -> Result<Json<Compaction>> {
-    Ok(Json(state.service.compaction(tenant, cid).await?))
+    Ok(Json(state.services.sessions.compaction(tenant, cid).await?))
 }
 
 /// Cancels a compaction that has not ended.
@@ -193,7 +193,7 @@ async fn cancel_compaction(
     tenant: Tenant,
     Ids(cid): Ids<Uuid>,
 ) -> Result<Json<Compaction>> {
-    Ok(Json(state.service.cancel_compaction(tenant, cid).await?))
+    Ok(Json(state.services.sessions.cancel_compaction(tenant, cid).await?))
 }
 
 /// Makes the context what it was before a compaction. Nothing is deleted.
@@ -204,5 +204,5 @@ async fn revert_compaction(
     tenant: Tenant,
     Ids(cid): Ids<Uuid>,
 ) -> Result<Json<Compaction>> {
-    Ok(Json(state.service.revert_compaction(tenant, cid).await?))
+    Ok(Json(state.services.sessions.revert_compaction(tenant, cid).await?))
 }

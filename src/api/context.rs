@@ -80,7 +80,7 @@ async fn rebuild_context(
     faults.range("/max_tokens", body.max_tokens, 1..=MAX_TOKENS);
     faults.finish()?;
     let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
-    let context = state.service.rebuild(tenant, sid, rebuild).await?;
+    let context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
     large::json(StatusCode::OK, context.bytes(), context).await
 }
 
@@ -93,6 +93,6 @@ async fn get_context(
     Ids(sid): Ids<Uuid>,
     Query(rebuild): Query<Rebuild>,
 ) -> Result<Response> {
-    let context = state.service.rebuild(tenant, sid, rebuild).await?;
+    let context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
     large::json(StatusCode::OK, context.bytes(), context).await
 }

@@ -50,7 +50,7 @@ struct Count {
 #[utoipa::path(post, path = "/v1/count", tag = "context", request_body = CountTokens,
     responses((status = 200, body = Count)))]
 async fn count_tokens(State(state): State<AppState>, Body(body): Body<CountTokens>) -> Result<Json<Count>> {
-    let limit = state.service.options().max_items;
+    let limit = state.services.sessions.options().max_items;
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }

@@ -89,13 +89,13 @@ async fn append_entries(
     Ids(sid): Ids<Uuid>,
     Body(body): Body<AppendEntries>,
 ) -> Result<Response> {
-    let limit = state.service.options().max_items;
+    let limit = state.services.sessions.options().max_items;
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     let return_context = body.return_context;
     let append = checked(body)?;
-    let (appended, context) = state.service.append_returning(tenant, sid, append, return_context).await?;
+    let (appended, context) = state.services.sessions.append_returning(tenant, sid, append, return_context).await?;
     let bytes = context.as_ref().map_or(0, Context::bytes);
     large::json(StatusCode::CREATED, bytes, AppendAnswer { appended, context }).await
 }
@@ -128,7 +128,7 @@ async fn list_entries(
     Ids(sid): Ids<Uuid>,
     Query((query, page)): Query<(EntryQuery, PageRequest)>,
 ) -> Result<Response> {
-    let page = state.service.entries(tenant, sid, query, page).await?;
+    let page = state.services.queries.entries(tenant, sid, query, page).await?;
     let bytes = page.items.iter().map(EntryView::bytes).sum();
     large::json(StatusCode::OK, bytes, page).await
 }
@@ -141,6 +141,6 @@ async fn get_entry(
     tenant: Tenant,
     Ids((sid, eid)): Ids<(Uuid, Uuid)>,
 ) -> Result<Response> {
-    let entry = state.service.entry(tenant, sid, eid).await?;
+    let entry = state.services.queries.entry(tenant, sid, eid).await?;
     large::json(StatusCode::OK, entry.bytes(), entry).await
 }

@@ -60,7 +60,7 @@ async fn session_events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.service.events(tenant, Some(sid), after).await?))
+    Ok(answer(state.services.events.stream(tenant, Some(sid), after).await?))
 }
 
 /// What happens to all sessions of the tenant; see the events of a session.
@@ -74,7 +74,7 @@ async fn tenant_events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.service.events(tenant, None, after).await?))
+    Ok(answer(state.services.events.stream(tenant, None, after).await?))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>> {

@@ -62,6 +62,6 @@ async fn export_session(
     Query(export): Query<Export>,
 ) -> Result<impl IntoResponse> {
     bounds::allow(LONG);
-    let pieces = state.service.export(tenant, sid, export).await?;
+    let pieces = state.services.queries.export(tenant, sid, export).await?;
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], streamed(pieces).await?))
 }

@@ -78,7 +78,7 @@ fn check(
 ) -> Result<()> {
     let mut faults = Faults::default();
     faults.text("/url", url, MAX_URL_CHARS);
-    if let Some(Err(fault)) = url.map(|url| state.service.check_hook_url(url)) {
+    if let Some(Err(fault)) = url.map(|url| state.services.hooks.check_url(url)) {
         faults.add("/url", fault);
     }
     let events = events.unwrap_or(&[Event::BeforeCompact]);
@@ -115,7 +115,7 @@ async fn create_hook(
         on_error: body.on_error,
         enabled: body.enabled.unwrap_or(true),
     };
-    Ok((StatusCode::CREATED, Json(state.service.create_hook(tenant, new).await?)))
+    Ok((StatusCode::CREATED, Json(state.services.hooks.create(tenant, new).await?)))
 }
 
 /// All hooks in the order of their creation, which is the order in which they are asked.
@@ -126,14 +126,14 @@ async fn list_hooks(
     tenant: Tenant,
     Query(page): Query<PageRequest>,
 ) -> Result<Json<Page<Hook>>> {
-    Ok(Json(state.service.hooks(tenant, page).await?))
+    Ok(Json(state.services.hooks.list(tenant, page).await?))
 }
 
 /// Reads a hook, without its secret.
 #[utoipa::path(get, path = "/v1/hooks/{hid}", tag = "hooks", params(("hid" = Uuid, Path)),
     responses((status = 200, body = Hook)))]
 async fn get_hook(State(state): State<AppState>, tenant: Tenant, Ids(hid): Ids<Uuid>) -> Result<Json<Hook>> {
-    Ok(Json(state.service.hook(tenant, hid).await?))
+    Ok(Json(state.services.hooks.get(tenant, hid).await?))
 }
 
 /// Changes what is given of a hook.
@@ -148,14 +148,14 @@ async fn update_hook(
     check(&state, body.url.as_deref(), body.events.as_deref(), body.secret.as_deref(), body.timeout_ms)?;
     let UpdateHook { url, events, secret, timeout_ms, on_error, enabled } = body;
     let patch = HookPatch { url, events, secret, timeout_ms, on_error, enabled };
-    Ok(Json(state.service.update_hook(tenant, hid, patch).await?))
+    Ok(Json(state.services.hooks.update(tenant, hid, patch).await?))
 }
 
 /// Removes a hook and its log.
 #[utoipa::path(delete, path = "/v1/hooks/{hid}", tag = "hooks", params(("hid" = Uuid, Path)),
     responses((status = 204)))]
 async fn delete_hook(State(state): State<AppState>, tenant: Tenant, Ids(hid): Ids<Uuid>) -> Result<StatusCode> {
-    state.service.delete_hook(tenant, hid).await?;
+    state.services.hooks.delete(tenant, hid).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -168,7 +168,7 @@ async fn list_hook_deliveries(
     Ids(hid): Ids<Uuid>,
     Query(page): Query<PageRequest>,
 ) -> Result<Json<Page<Delivery>>> {
-    Ok(Json(state.service.hook_deliveries(tenant, hid, page).await?))
+    Ok(Json(state.services.hooks.deliveries(tenant, hid, page).await?))
 }
 
 /// Sends a message again under its id. What the hook answers then changes nothing.
@@ -179,5 +179,5 @@ async fn redeliver(
     tenant: Tenant,
     Ids((hid, did)): Ids<(Uuid, Uuid)>,
 ) -> Result<(StatusCode, Json<Delivery>)> {
-    Ok((StatusCode::ACCEPTED, Json(state.service.redeliver(tenant, hid, did).await?)))
+    Ok((StatusCode::ACCEPTED, Json(state.services.hooks.redeliver(tenant, hid, did).await?)))
 }

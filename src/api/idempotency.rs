@@ -73,7 +73,7 @@ fn session_of(path: &str) -> Option<Uuid> {
 }
 
 async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
-    match state.service.known_answer(keyed).await? {
+    match state.services.answers.known(keyed).await? {
         KeyState::Nothing => Ok(None),
         KeyState::Answered(answer) => Ok(Some(replayed(answer))),
         KeyState::Reused => {
@@ -108,7 +108,7 @@ async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<R
     let (parts, http_body) = response.into_parts();
     let Ok(bytes) = to_bytes(http_body, usize::MAX).await else { return Err(Problem::internal()) };
     let answer = KeptAnswer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
-    let kept = state.service.keep_answer(keyed, &answer).await;
+    let kept = state.services.answers.keep(keyed, &answer).await;
     // Of a session that is not there, or no longer, nothing is kept.
     if let Err(error) = kept.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {
         // The effect, if there was one, has its sealed answer already.

@@ -47,7 +47,7 @@ struct Linted {
 #[utoipa::path(post, path = "/v1/lint", tag = "context", request_body = LintItems,
     responses((status = 200, body = Linted)))]
 async fn lint_items(State(state): State<AppState>, Body(body): Body<LintItems>) -> Result<Response> {
-    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }

@@ -8,6 +8,8 @@ mod resources;
 mod tool;
 mod tools;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -26,7 +28,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::body;
 use super::problem::Problem;
 use super::state::AppState;
-use crate::service::core::state::Service;
+use crate::service::Services;
 use crate::service::core::tenant::Tenant;
 
 const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
@@ -41,8 +43,8 @@ pub fn routes(state: &AppState) -> Router<AppState> {
         .with_json_response(true)
         .with_max_request_body_bytes(state.max_body)
         .disable_allowed_hosts();
-    let service = state.service.clone();
-    let handler = move || Ok(Mcp { service: service.clone() });
+    let services = Arc::clone(&state.services);
+    let handler = move || Ok(Mcp { services: Arc::clone(&services) });
     Router::new()
         .route_service("/mcp", StreamableHttpService::new(handler, NeverSessionManager::default().into(), config))
         .route_layer(from_fn_with_state(state.clone(), read_body))
@@ -57,7 +59,7 @@ async fn read_body(State(state): State<AppState>, request: Request, next: Next) 
 
 /// Answers one request.
 struct Mcp {
-    service: Service,
+    services: Arc<Services>,
 }
 
 impl ServerHandler for Mcp {
@@ -86,7 +88,7 @@ impl ServerHandler for Mcp {
     ) -> Result<CallToolResponse, ErrorData> {
         let tenant = tenant(&context)?;
         let arguments = request.arguments.unwrap_or_default();
-        tools::call(&self.service, tenant, &request.name, arguments).await.map(CallToolResponse::from)
+        tools::call(&self.services, tenant, &request.name, arguments).await.map(CallToolResponse::from)
     }
 
     async fn list_resource_templates(
@@ -103,7 +105,7 @@ impl ServerHandler for Mcp {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&self.service, tenant(&context)?, cursor).await
+        resources::list(&self.services.queries, tenant(&context)?, cursor).await
     }
 
     async fn read_resource(
@@ -111,7 +113,7 @@ impl ServerHandler for Mcp {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(&self.service, tenant(&context)?, &request.uri).await.map(ReadResourceResponse::from)
+        resources::read(&self.services.queries, tenant(&context)?, &request.uri).await.map(ReadResourceResponse::from)
     }
 }
 

@@ -48,5 +48,5 @@ async fn search(
     Ids(sid): Ids<Uuid>,
     Query((wanted, page)): Query<(SearchText, PageRequest)>,
 ) -> Result<Json<SearchPage>> {
-    Ok(Json(state.service.search(tenant, sid, &wanted.0, page).await?))
+    Ok(Json(state.services.queries.search(tenant, sid, &wanted.0, page).await?))
 }

@@ -44,7 +44,7 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
     if !state.ready.load(Ordering::Relaxed) {
         return Err(not_ready("starting_or_draining", "the process is starting or shutting down"));
     }
-    match tokio::time::timeout(READY_TIMEOUT, state.service.readiness()).await {
+    match tokio::time::timeout(READY_TIMEOUT, state.services.health.readiness()).await {
         Ok(Ok(Readiness::Ready)) => Ok(Json(Health { status: "ready" })),
         Ok(Ok(Readiness::SchemaOutdated)) => {
             Err(not_ready("schema_outdated", "the database schema is older than this version; run: contextd migrate"))
@@ -68,7 +68,7 @@ fn not_ready(code: &'static str, detail: &str) -> Problem {
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn prometheus(State(state): State<AppState>) -> impl IntoResponse {
     // The rest is worth the more when the database is away.
-    match tokio::time::timeout(READY_TIMEOUT, state.service.gauges()).await {
+    match tokio::time::timeout(READY_TIMEOUT, state.services.health.gauges()).await {
         Ok(Ok(gauges)) => metrics::set(&gauges),
         Ok(Err(error)) => tracing::warn!(%error, "gauges could not be read"),
         Err(_) => tracing::warn!("gauges could not be read in time"),

@@ -134,7 +134,7 @@ async fn create_session(
         tools: body.tools,
         settings: body.settings.unwrap_or_default(),
     };
-    Ok((StatusCode::CREATED, Json(state.service.create_session(tenant, new).await?)))
+    Ok((StatusCode::CREATED, Json(state.services.sessions.create_session(tenant, new).await?)))
 }
 
 /// Lists sessions, newest first.
@@ -145,14 +145,14 @@ async fn list_sessions(
     tenant: Tenant,
     Query((filter, page)): Query<(SessionFilter, PageRequest)>,
 ) -> Result<Json<Page<Session>>> {
-    Ok(Json(state.service.sessions(tenant, filter, page).await?))
+    Ok(Json(state.services.queries.sessions(tenant, filter, page).await?))
 }
 
 /// Reads a session.
 #[utoipa::path(get, path = "/v1/sessions/{sid}", tag = "sessions", params(("sid" = Uuid, Path)),
     responses((status = 200, body = Session)))]
 async fn get_session(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Session>> {
-    Ok(Json(state.service.session(tenant, sid).await?))
+    Ok(Json(state.services.queries.session(tenant, sid).await?))
 }
 
 /// Changes a session. Settings act on the next check.
@@ -178,14 +178,14 @@ async fn update_session(
         tools: body.tools,
         settings: body.settings,
     };
-    Ok(Json(state.service.patch_session(tenant, sid, patch).await?))
+    Ok(Json(state.services.sessions.patch_session(tenant, sid, patch).await?))
 }
 
 /// Erases a session and all it holds.
 #[utoipa::path(delete, path = "/v1/sessions/{sid}", tag = "sessions", params(("sid" = Uuid, Path)),
     responses((status = 204)))]
 async fn delete_session(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<StatusCode> {
-    state.service.delete_session(tenant, sid).await?;
+    state.services.erasure.erase(tenant, sid).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -198,14 +198,14 @@ async fn fork_session(
     Ids(sid): Ids<Uuid>,
     Body(body): Body<ForkSession>,
 ) -> Result<(StatusCode, Json<Session>)> {
-    Ok((StatusCode::CREATED, Json(state.service.fork_session(tenant, sid, body.entry_id).await?)))
+    Ok((StatusCode::CREATED, Json(state.services.sessions.fork_session(tenant, sid, body.entry_id).await?)))
 }
 
 /// How full the window is.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/snapshot", tag = "sessions", params(("sid" = Uuid, Path)),
     responses((status = 200, body = Snapshot)))]
 async fn get_snapshot(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Snapshot>> {
-    Ok(Json(state.service.snapshot(tenant, sid).await?))
+    Ok(Json(state.services.queries.snapshot(tenant, sid).await?))
 }
 
 /// Re-arms the anti-thrash guard.
@@ -216,5 +216,5 @@ async fn reset_anti_thrash(
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
 ) -> Result<Json<Snapshot>> {
-    Ok(Json(state.service.reset_anti_thrash(tenant, sid).await?))
+    Ok(Json(state.services.sessions.reset_anti_thrash(tenant, sid).await?))
 }

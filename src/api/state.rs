@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicBool;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::bounds::Bounds;
-use crate::service::core::state::Service;
+use crate::service::Services;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct AppState {
-    pub service: Service,
+    pub services: Arc<Services>,
     /// No key is needed: every request works as `dev_tenant`.
     pub dev: bool,
     pub dev_tenant: Option<Tenant>,

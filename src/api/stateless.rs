@@ -64,12 +64,12 @@ struct CompactedItems {
 #[utoipa::path(post, path = "/v1/compact", tag = "compactions", request_body = CompactItems,
     responses((status = 200, body = CompactedItems)))]
 async fn compact_items(State(state): State<AppState>, Body(body): Body<CompactItems>) -> Result<Response> {
-    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     bounds::allow(MODEL_TIME);
-    let done = state.service.compact_stateless(checked(body)?, state.summariser.as_ref()).await?;
+    let done = state.services.stateless.compact(checked(body)?, state.summariser.as_ref()).await?;
     let bytes = size(&done.messages);
     let answer = CompactedItems { messages: done.messages, system: done.system, result: done.result };
     large::json(StatusCode::OK, bytes, answer).await

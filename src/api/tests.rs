@@ -13,8 +13,8 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
+use crate::service::Services;
 use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
 
@@ -32,7 +32,7 @@ impl Summariser for NoSummaries {
 /// No database listens there: whatever reaches a use case fails, so a 4xx proves that nothing was stored.
 fn state(dev: bool) -> AppState {
     AppState {
-        service: Service::without_database(),
+        services: Arc::new(Services::without_database()),
         dev,
         dev_tenant: dev.then(|| Tenant(Uuid::nil())),
         ready: Arc::new(AtomicBool::new(true)),

@@ -27,7 +27,7 @@ async fn list_tool_calls(
     Ids(sid): Ids<Uuid>,
     Query(page): Query<PageRequest>,
 ) -> Result<Json<Page<ToolCallRow>>> {
-    Ok(Json(state.service.tool_calls(tenant, sid, page).await?))
+    Ok(Json(state.services.queries.tool_calls(tenant, sid, page).await?))
 }
 
 /// A call and its whole original result.
@@ -38,12 +38,12 @@ async fn get_tool_call(
     tenant: Tenant,
     Ids((sid, tool_call_id)): Ids<(Uuid, String)>,
 ) -> Result<Json<ToolCallDetail>> {
-    Ok(Json(state.service.tool_call(tenant, sid, &tool_call_id).await?))
+    Ok(Json(state.services.queries.tool_call(tenant, sid, &tool_call_id).await?))
 }
 
 /// The files that calls on the leaf's path read and changed.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/files", tag = "ledger", params(("sid" = Uuid, Path)),
     responses((status = 200, body = FileLists)))]
 async fn list_files(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<FileLists>> {
-    Ok(Json(state.service.files(tenant, sid).await?))
+    Ok(Json(state.services.queries.files(tenant, sid).await?))
 }

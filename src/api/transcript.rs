@@ -66,13 +66,13 @@ async fn put_transcript(
     Ids(sid): Ids<Uuid>,
     Body(body): Body<WholeTranscript>,
 ) -> Result<Response> {
-    let limit = STATELESS_ITEMS.max(state.service.options().max_items);
+    let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     let return_context = body.return_context;
     let put = checked(body)?;
-    let (put, context) = state.service.put_transcript_returning(tenant, sid, put, return_context).await?;
+    let (put, context) = state.services.sessions.put_transcript_returning(tenant, sid, put, return_context).await?;
     let bytes = context.as_ref().map_or(0, Context::bytes);
     large::json(StatusCode::OK, bytes, PutAnswer { put, context }).await
 }

@@ -64,7 +64,7 @@ struct NavigateTo {
 #[utoipa::path(get, path = "/v1/sessions/{sid}/tree", tag = "entries", params(("sid" = Uuid, Path)),
     responses((status = 200, body = Tree)))]
 async fn get_tree(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<impl IntoResponse> {
-    let pieces = state.service.tree(tenant, sid).await?;
+    let pieces = state.services.queries.tree(tenant, sid).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], streamed(pieces).await?))
 }
 
@@ -81,7 +81,7 @@ async fn set_label(
     let mut faults = Faults::default();
     faults.text("/label", body.label.as_deref(), MAX_TITLE_CHARS);
     faults.finish()?;
-    Ok(Json(state.service.set_label(tenant, sid, eid, body.label).await?))
+    Ok(Json(state.services.sessions.set_label(tenant, sid, eid, body.label).await?))
 }
 
 /// Moves the leaf; with `summarize` leaves a summary of the branch that is left.
@@ -108,5 +108,5 @@ async fn navigate(
         wait: Duration::from_secs_f64(body.wait.unwrap_or(DEFAULT_WAIT_SECONDS)),
     };
     bounds::allow(navigate.wait);
-    Ok(Json(state.service.navigate(tenant, sid, navigate).await?))
+    Ok(Json(state.services.sessions.navigate(tenant, sid, navigate).await?))
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::output::print;
 use crate::domain::model::format::Format;
-use crate::service::core::state::Service;
+use crate::service::Services;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::Append;
 use crate::service::sessions::NewSession;
@@ -41,14 +41,14 @@ pub struct ExportArgs {
 }
 
 /// Makes a session of a file: JSON Lines, or one JSON array. Prints the session's id.
-pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
+pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
     let format = format(&import.format)?;
     let text = read(&import.file)?;
     let items = items(&text, format)?;
-    let tenant = Tenant(service.tenant_named(&import.tenant).await?);
-    let session = service.create_session(tenant, NewSession::default()).await?;
+    let tenant = Tenant(services.keys.tenant_named(&import.tenant).await?);
+    let session = services.sessions.create_session(tenant, NewSession::default()).await?;
     // A file's own tree must be seen whole; other items may come in parts.
-    let batch = if format == Format::Pi { items.len().max(1) } else { service.options().max_items };
+    let batch = if format == Format::Pi { items.len().max(1) } else { services.sessions.options().max_items };
     for items in items.chunks(batch) {
         let append = Append {
             format,
@@ -58,8 +58,8 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
             usage: None,
             provider_error: None,
         };
-        if let Err(error) = service.append(tenant, session.id, append).await {
-            service.delete_session(tenant, session.id).await?;
+        if let Err(error) = services.sessions.append(tenant, session.id, append).await {
+            services.erasure.erase(tenant, session.id).await?;
             bail!("{error}: {error:?}");
         }
     }
@@ -67,11 +67,11 @@ pub async fn import(service: &Service, import: Import) -> anyhow::Result<()> {
 }
 
 /// Writes a session to standard output, one item a line.
-pub async fn export(service: &Service, export: ExportArgs) -> anyhow::Result<()> {
+pub async fn export(services: &Services, export: ExportArgs) -> anyhow::Result<()> {
     let format = format(&export.format)?;
-    let tenant = Tenant(service.tenant_named(&export.tenant).await?);
+    let tenant = Tenant(services.keys.tenant_named(&export.tenant).await?);
     let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
-    let mut pieces = service.export(tenant, export.session, wanted).await?;
+    let mut pieces = services.queries.export(tenant, export.session, wanted).await?;
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;
     }

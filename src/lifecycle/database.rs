@@ -18,7 +18,7 @@ use self::url::TargetSessionAttrs;
 use self::watch::Watch;
 use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::{self, Config};
-use crate::service::core::state::Service;
+use crate::service::ops::readiness::Health;
 use crate::store::hooks::deliveries;
 use crate::store::{MIGRATIONS, queue};
 
@@ -65,9 +65,9 @@ impl Database {
     }
 
     /// Looks after where the database is and how, until the future is dropped.
-    pub fn watch(&self, service: &Service) -> Watch {
+    pub fn watch(&self, health: &Health) -> Watch {
         let (hosts, pool) = (self.hosts.clone(), self.pool.clone());
-        Watch { hosts, pool, service: service.clone(), silence: self.silence }
+        Watch { hosts, pool, health: health.clone(), silence: self.silence }
     }
 
     pub fn pool(&self) -> &PgPool {

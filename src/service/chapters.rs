@@ -22,12 +22,13 @@ use crate::domain::model::fold::Fold;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::{chapter_of, message_of};
 use crate::service::path::view::view_origin;
 use crate::service::path::view::{self, PathSlice, ReadMode};
+use crate::service::{events, hooks};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment, join};
 
@@ -95,29 +96,24 @@ pub(crate) fn is_requested(before: &Snapshot, after: &Snapshot) -> bool {
     after.chapter_task.pending && !before.chapter_task.pending
 }
 
-impl Service {
-    /// Says once that the agent is to close chapters, within the transaction of the append that made it due: whatever is
-    /// to be told of it, is told from here.
-    pub(crate) async fn request_chapters(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        head: &Head,
-    ) -> Result<()> {
-        metrics::counter!("contextd_chapter_requests_total").increment(1);
-        tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
-        self.record_chapter_request(connection, tenant, head.session_id, &head.snapshot()).await?;
-        if !self.enabled_hooks(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
-            return Ok(());
-        }
-        let task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
-        self.chapter_requested(connection, tenant, head.session_id, &task).await
+/// Says once that the agent is to close chapters, within the transaction of the append that made it due: whatever is
+/// to be told of it, is told from here.
+pub(crate) async fn request(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<()> {
+    metrics::counter!("contextd_chapter_requests_total").increment(1);
+    tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
+    events::record_chapter_request(&mut *connection, tenant, head.session_id, &head.snapshot()).await?;
+    if !hooks::enabled(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
+        return Ok(());
     }
+    let task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
+    hooks::announce_chapter_request(connection, tenant, head.session_id, &task).await
+}
 
+impl Queries {
     /// The numbered tasks of the context at the leaf.
     pub async fn tasks(&self, tenant: Tenant, session_id: Uuid) -> Result<Vec<Task>> {
-        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
-        let mut reader = self.reader(tenant, head.view_length()).await?;
+        let head = self.heads.read(&self.pool, tenant, session_id).await?;
+        let mut reader = self.long_reads.reader(tenant, head.view_length()).await?;
         let tasks = tasks(reader.on()?, tenant, &head).await?;
         reader.done();
         Ok(tasks)
@@ -125,8 +121,8 @@ impl Service {
 
     /// Prompt, tool and index for an agent that is to close chapters.
     pub async fn chapter_task(&self, tenant: Tenant, session_id: Uuid) -> Result<ChapterTaskView> {
-        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
-        let mut reader = self.reader(tenant, head.view_length()).await?;
+        let head = self.heads.read(&self.pool, tenant, session_id).await?;
+        let mut reader = self.long_reads.reader(tenant, head.view_length()).await?;
         let view = task_view(reader.on()?, tenant, &head).await?;
         reader.done();
         Ok(view)
@@ -134,8 +130,8 @@ impl Service {
 
     /// The chapters of the leaf's path in its order, nested ones under their parent.
     pub async fn chapters(&self, tenant: Tenant, session_id: Uuid) -> Result<ChapterList> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let shelf = Shelf::open(&mut connection, tenant, &head).await?;
         let known = shelf.all(&mut connection).await?;
         let folds = head.state.newest.iter().flat_map(|newest| &newest.folds);

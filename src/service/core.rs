@@ -1,5 +1,5 @@
-//! What every use case rests on: the service and what its process keeps in memory, tenants, a session's head and row,
-//! errors, time, idempotency, writes whose acknowledgement got lost.
+//! What every use case rests on: the service and what its process keeps in memory, tenants, sessions as they are read and
+//! locked, settings, errors, time, idempotency, writes whose acknowledgement got lost.
 
 pub(crate) mod acknowledgement;
 pub mod clock;
@@ -8,15 +8,18 @@ pub mod error;
 pub(crate) mod feed;
 pub(crate) mod group_commit;
 pub mod head;
-pub(crate) mod health;
+pub(crate) mod heads;
+pub mod hooks;
 pub mod idempotency;
 pub(crate) mod lanes;
-pub(crate) mod locks;
 pub mod long_reads;
 pub mod offload;
+mod old_names;
 pub mod page;
 pub(crate) mod paths;
 pub mod pieces;
+pub mod queries;
 pub(crate) mod references;
+pub(crate) mod settings;
 pub mod state;
 pub mod tenant;

@@ -6,18 +6,22 @@
 mod follow;
 mod stream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::domain::model::json;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::clock;
 use crate::service::core::error::Result;
+use crate::service::core::feed::{Feed, Live};
+use crate::service::core::head::Head;
+use crate::service::core::heads::Heads;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::events::{self as store, EventRow, NewEvent};
@@ -38,42 +42,60 @@ pub struct StreamEvent {
     pub data: String,
 }
 
-impl Service {
-    /// Tells that the agent is asked to close chapters, in the transaction that makes it so.
-    pub async fn record_chapter_request(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        snapshot: &Snapshot,
-    ) -> Result<()> {
-        let data = serde_json::to_string(&serde_json::json!({ "snapshot": snapshot })).context("an event as JSON")?;
-        let event = NewEvent { session_id, kind: "chapter.requested", data: &data };
-        Ok(store::record(connection, tenant.0, &event).await?)
-    }
+/// The events of this process's streams and of all tenants. Cheap to clone.
+#[derive(Clone)]
+pub struct Events {
+    pool: PgPool,
+    heads: Heads,
+    feed: Arc<Feed>,
+    /// Most streams that a tenant may have open.
+    max_streams: usize,
+}
 
-    /// Tells how full a session's window is now, in the transaction that makes it so.
-    pub(crate) async fn record_snapshot(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        snapshot: &Snapshot,
-    ) -> Result<()> {
-        let data = serde_json::to_string(snapshot).context("a snapshot as JSON")?;
-        let event = NewEvent { session_id, kind: SNAPSHOT, data: &data };
-        Ok(store::record(connection, tenant.0, &event).await?)
+impl Events {
+    pub fn of(service: &Service) -> Events {
+        let inner = &service.inner;
+        Events {
+            pool: inner.pool.clone(),
+            heads: inner.heads.clone(),
+            feed: Arc::clone(&inner.feed),
+            max_streams: inner.options.max_streams,
+        }
     }
 
     /// Forgets events older than `age`; returns how many.
-    pub async fn purge_events(&self, age: Duration) -> Result<u64> {
-        Ok(store::purge(self.pool(), clock::now() - age).await?)
+    pub async fn purge(&self, age: Duration) -> Result<u64> {
+        Ok(store::purge(&self.pool, clock::now() - age).await?)
     }
+}
+
+/// Tells that the agent is asked to close chapters, in the transaction that makes it so.
+pub async fn record_chapter_request(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    snapshot: &Snapshot,
+) -> Result<()> {
+    let data = serde_json::to_string(&serde_json::json!({ "snapshot": snapshot })).context("an event as JSON")?;
+    let event = NewEvent { session_id, kind: "chapter.requested", data: &data };
+    Ok(store::record(connection, tenant.0, &event).await?)
+}
+
+/// Tells how full a session's window is now, in the transaction that makes it so.
+pub(crate) async fn record_snapshot(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    snapshot: &Snapshot,
+) -> Result<()> {
+    let data = serde_json::to_string(snapshot).context("a snapshot as JSON")?;
+    let event = NewEvent { session_id, kind: SNAPSHOT, data: &data };
+    Ok(store::record(connection, tenant.0, &event).await?)
 }
 
 /// A recorded event as its stream shows it.
 fn recorded(row: EventRow) -> StreamEvent {
-    let mut data = head(row.session_id, row.created_at);
+    let mut data = lead(row.session_id, row.created_at);
     if row.kind == SNAPSHOT {
         data.insert("phase".to_owned(), row.phase.into());
     }
@@ -84,18 +106,19 @@ fn recorded(row: EventRow) -> StreamEvent {
     StreamEvent { id: Some(row.position), kind: row.kind, data: Value::Object(data).to_string() }
 }
 
-/// A snapshot as it is now, which no table holds.
-fn live(session_id: Uuid, snapshot: &Snapshot) -> Result<String> {
-    let mut data = head(session_id, clock::now());
+/// A session's snapshot as it is now, which no table holds.
+fn live(head: &Head) -> Result<Live> {
+    let mut data = lead(head.session_id, clock::now());
     data.insert("phase".to_owned(), Value::Null);
     data.insert("compaction_id".to_owned(), Value::Null);
-    if let Value::Object(body) = serde_json::to_value(snapshot).context("a snapshot as JSON")? {
+    if let Value::Object(body) = serde_json::to_value(head.snapshot()).context("a snapshot as JSON")? {
         data.extend(body);
     }
-    Ok(Value::Object(data).to_string())
+    Ok(Live { version: head.row.version, data: Value::Object(data).to_string() })
 }
 
-fn head(session_id: Uuid, at: DateTime<Utc>) -> Map<String, Value> {
+/// The fields that every event begins with.
+fn lead(session_id: Uuid, at: DateTime<Utc>) -> Map<String, Value> {
     let at = at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     Map::from_iter([
         ("session_id".to_owned(), Value::String(session_id.to_string())),

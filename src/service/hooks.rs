@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 mod deliver;
+mod old_names;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -11,14 +12,15 @@ use uuid::Uuid;
 use crate::domain::hook::{Event, OnError, signature};
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::hooks::Hooks;
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::page::{Page, PageRequest};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
 
-pub(crate) use ask::{About, EnabledHooks};
-pub use deliver::{Delivery, DueDelivery};
+pub(crate) use ask::{About, EnabledHooks, enabled};
+pub(crate) use deliver::announce;
+pub use deliver::{Delivery, DueDelivery, announce_chapter_request};
 
 /// A place that is asked and told.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -60,20 +62,20 @@ pub struct HookPatch {
     pub enabled: Option<bool>,
 }
 
-impl Service {
+impl Hooks {
     /// What is wrong with a hook's address, as far as that can be told without calling it.
     ///
     /// # Errors
     /// The fault in words.
-    pub fn check_hook_url(&self, url: &str) -> std::result::Result<(), &'static str> {
-        self.inner.hooks.check_url(url)
+    pub fn check_url(&self, url: &str) -> std::result::Result<(), &'static str> {
+        self.client.check_url(url)
     }
 
     /// Registers a hook. The answer is the only one that holds its secret.
     ///
     /// # Errors
     /// `Conflict` where the tenant has as many as it may have.
-    pub async fn create_hook(&self, tenant: Tenant, new: NewHook) -> Result<Hook> {
+    pub async fn create(&self, tenant: Tenant, new: NewHook) -> Result<Hook> {
         let now = clock::now();
         let row = HookRow {
             id: clock::new_id(),
@@ -86,8 +88,8 @@ impl Service {
             created_at: now,
             updated_at: now,
         };
-        let most = self.options().hooks.max_hooks;
-        let mut transaction = self.pool().begin().await?;
+        let most = self.options.max_hooks;
+        let mut transaction = self.pool.begin().await?;
         if !store::insert(&mut transaction, tenant.0, &row, most).await? {
             let detail = format!("a tenant may have {most} hooks; delete one first");
             return Err(ServiceError::Conflict { code: "too_many_hooks", detail });
@@ -99,19 +101,19 @@ impl Service {
         Ok(created)
     }
 
-    pub async fn hook(&self, tenant: Tenant, id: Uuid) -> Result<Hook> {
-        show(store::get(self.pool(), tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?)
+    pub async fn get(&self, tenant: Tenant, id: Uuid) -> Result<Hook> {
+        show(store::get(&self.pool, tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?)
     }
 
     /// In the order of their creation, which is the order in which they are asked.
-    pub async fn hooks(&self, tenant: Tenant, page: PageRequest) -> Result<Page<Hook>> {
-        let rows = store::list(self.pool(), tenant.0, page.cursor_id()?, page.limit + 1).await?;
+    pub async fn list(&self, tenant: Tenant, page: PageRequest) -> Result<Page<Hook>> {
+        let rows = store::list(&self.pool, tenant.0, page.cursor_id()?, page.limit + 1).await?;
         let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
         Ok(Page::cut(shown, page.limit, |hook| hook.id.to_string()))
     }
 
-    pub async fn update_hook(&self, tenant: Tenant, id: Uuid, patch: HookPatch) -> Result<Hook> {
-        let mut transaction = self.pool().begin().await?;
+    pub async fn update(&self, tenant: Tenant, id: Uuid, patch: HookPatch) -> Result<Hook> {
+        let mut transaction = self.pool.begin().await?;
         let mut row = store::lock(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?;
         row.url = patch.url.unwrap_or(row.url);
         row.events = patch.events.map_or(row.events, |events| words(&events));
@@ -126,8 +128,8 @@ impl Service {
     }
 
     /// Removes a hook with its log; what was not delivered never is.
-    pub async fn delete_hook(&self, tenant: Tenant, id: Uuid) -> Result<()> {
-        let found = store::delete(self.pool(), tenant.0, id).await?;
+    pub async fn delete(&self, tenant: Tenant, id: Uuid) -> Result<()> {
+        let found = store::delete(&self.pool, tenant.0, id).await?;
         if found { Ok(()) } else { Err(ServiceError::NotFound("hook")) }
     }
 }

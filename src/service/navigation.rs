@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::hook::Event;
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -34,8 +35,10 @@ use crate::service::core::head::{Head, SessionState};
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::hooks::About;
 use crate::service::path::entries::{load_entry, message_of};
 use crate::service::path::view::{self, PathSlice, ReadMode};
+use crate::service::{events, hooks};
 use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry, Write};
 use crate::store::path::{self, Leaf};
 use crate::store::{branch_summaries, sessions};
@@ -116,7 +119,8 @@ impl Service {
                 return Ok(navigated);
             }
         }
-        Err(ServiceError::LeafMoved { leaf_id: self.session_row(tenant, session_id).await?.head.leaf_id })
+        let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
+        Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id })
     }
 
     /// The move itself. `None`: the leaf is no longer the one that was left.
@@ -127,12 +131,11 @@ impl Service {
         target_id: Option<Uuid>,
         left: Option<Left>,
     ) -> Result<Option<Navigated>> {
-        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
+        let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         let old_leaf_id = row.head.leaf_id;
         if left.as_ref().is_some_and(|left| left.leaf_id != old_leaf_id) {
             return Ok(None);
         }
-        let mut head = self.head_of(&row)?;
         let mut proof = None;
         let mut navigated = Navigated {
             leaf_id: old_leaf_id,
@@ -144,7 +147,7 @@ impl Service {
         };
         if target_id != old_leaf_id {
             let (target, editor_text) = aim(&mut transaction, tenant, session_id, target_id).await?;
-            let landing = self.land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
+            let landing = land(&mut transaction, tenant, &mut row, target.as_ref()).await?;
             let mut loaded = view::load_path(&mut transaction, tenant, landing.leaf, false, ReadMode::Heads).await?;
             head.row = row.head.clone();
             head.state.leaf_is_tip = landing.is_tip;
@@ -162,7 +165,7 @@ impl Service {
             self.check_candidate(&mut transaction, tenant, &mut head).await?;
             navigated.snapshot = head.state.write_to(&mut head.row, &head.settings)?;
             if head.row.fill_state != row.head.fill_state {
-                self.record_snapshot(&mut transaction, tenant, session_id, &navigated.snapshot).await?;
+                events::record_snapshot(&mut transaction, tenant, session_id, &navigated.snapshot).await?;
             }
             let (version, now) = (head.row.version, clock::now());
             let write = Write { session_id, version, head: &head.row, entries: &entries, branches: &branches, now };
@@ -171,42 +174,58 @@ impl Service {
             }
             proof = Some(Proof::of(navigated.summary_entry_id, version + 1, now));
             (navigated.leaf_id, navigated.editor_text) = (head.row.leaf_id, editor_text);
-            self.after_navigate(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
+            announce_move(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
         }
         seal(&mut transaction, Outcome::Done, &navigated).await?;
-        self.commit(transaction, tenant, session_id, proof).await?;
+        self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
         Ok(Some(navigated))
     }
+}
 
-    /// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
-    pub(crate) async fn land(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        row: &mut sessions::SessionRow,
-        target: Option<&StoredEntry>,
-    ) -> Result<Landing> {
-        let (place, id) = match target {
-            Some(stored) => {
-                let depth = stored.entry.head.depth;
-                (Leaf { session_id: stored.session_id, branch: stored.branch, depth }, Some(stored.entry.head.id))
-            }
-            None => (Leaf { session_id: row.id, branch: 0, depth: -1 }, None),
-        };
-        let foreign = place.session_id != row.id || (place.depth < 0 && row.parent_session.is_some());
-        let branch = if foreign {
-            let branch = row.head.next_branch;
-            row.head.next_branch += 1;
-            path::insert_branch(connection, tenant.0, row.id, branch, place).await?;
-            branch
-        } else {
-            place.branch
-        };
-        (row.head.leaf_branch, row.head.leaf_depth, row.head.leaf_id) = (branch, place.depth, id);
-        let leaf = Leaf { session_id: row.id, branch, depth: place.depth };
-        let tip = entries::tip_depth(connection, tenant.0, row.id, branch).await?;
-        Ok(Landing { leaf, is_tip: tip == leaf.depth || (tip < 0 && branch != 0) })
-    }
+/// Puts the leaf on a target. An entry of shared history is reached through a branch of this session's own.
+pub(crate) async fn land(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    row: &mut sessions::SessionRow,
+    target: Option<&StoredEntry>,
+) -> Result<Landing> {
+    let (place, id) = match target {
+        Some(stored) => {
+            let depth = stored.entry.head.depth;
+            (Leaf { session_id: stored.session_id, branch: stored.branch, depth }, Some(stored.entry.head.id))
+        }
+        None => (Leaf { session_id: row.id, branch: 0, depth: -1 }, None),
+    };
+    let foreign = place.session_id != row.id || (place.depth < 0 && row.parent_session.is_some());
+    let branch = if foreign {
+        let branch = row.head.next_branch;
+        row.head.next_branch += 1;
+        path::insert_branch(connection, tenant.0, row.id, branch, place).await?;
+        branch
+    } else {
+        place.branch
+    };
+    (row.head.leaf_branch, row.head.leaf_depth, row.head.leaf_id) = (branch, place.depth, id);
+    let leaf = Leaf { session_id: row.id, branch, depth: place.depth };
+    let tip = entries::tip_depth(connection, tenant.0, row.id, branch).await?;
+    Ok(Landing { leaf, is_tip: tip == leaf.depth || (tip < 0 && branch != 0) })
+}
+
+/// Has the hooks told of a move, when the transaction commits.
+async fn announce_move(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    old_leaf_id: Option<Uuid>,
+    navigated: &Navigated,
+) -> Result<()> {
+    let about = About { tenant, session_id, compaction_id: None };
+    let data = json!({
+        "old_leaf_id": old_leaf_id,
+        "new_leaf_id": navigated.leaf_id,
+        "summary_entry_id": navigated.summary_entry_id,
+    });
+    hooks::announce(connection, about, Event::AfterNavigate, &data).await
 }
 
 /// Where a move to this target ends, and the text that goes back to the editor.

@@ -1,5 +1,6 @@
 //! What operators ask for: readiness, figures, keys.
 
 pub mod gauges;
+pub mod health;
 pub mod keys;
 pub mod readiness;

@@ -154,18 +154,20 @@ impl Service {
     /// # Errors
     /// Those of [`Service::rebuild`].
     pub(crate) async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
-        let mut row = self.session_row(tenant, session_id).await?;
-        let mut head = self.head_of(&row)?;
+        let (mut row, mut head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
         let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
         if is_leaf && rebuild.max_tokens.is_none() && head.needs_force_fit() {
             relieved = at_usual_priority(Box::pin(self.force_fit(tenant, session_id)))
                 .await?
                 .map(|relieved| relieved.compaction);
-            row = self.session_row(tenant, session_id).await?;
-            head = self.head_of(&row)?;
+            (row, head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
         }
-        let mut reader = self.reader(tenant, if is_leaf { head.view_length() } else { head.row.entry_count }).await?;
+        let mut reader = self
+            .inner
+            .long_reads
+            .reader(tenant, if is_leaf { head.view_length() } else { head.row.entry_count })
+            .await?;
         let connection = reader.on()?;
         let (from, state) = view_origin(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
         let loaded = if state.recounting {

@@ -3,6 +3,9 @@
 pub mod erasure;
 pub mod recount;
 pub mod tree;
+
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -18,14 +21,17 @@ use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::acknowledgement::Proof;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
+use crate::service::core::heads::Heads;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::offload::offload;
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::core::queries::Queries;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
+use crate::service::events;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
@@ -87,80 +93,47 @@ pub struct SessionFilter {
 
 impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
-        let settings = self.inner.resolve_map(&new.settings, new.model.as_deref())?;
-        self.check_upstream(&new.settings)?;
+        let settings = self.inner.settings.resolve_map(&new.settings, new.model.as_deref())?;
+        self.inner.settings.check_upstream(&new.settings)?;
         references::check_nothing_pinned(&new.settings)?;
         let now = clock::now();
-        let guard = AntiThrash::new(&settings);
-        let mut state = SessionState { leaf_is_tip: true, guard, ..SessionState::default() };
+        let mut head = Head::empty(clock::new_id(), Arc::new(settings), new.model);
         let text = |raw: Option<Box<RawValue>>| raw.map(|raw| String::from(Box::<str>::from(raw)));
         let mut row = SessionRow {
-            id: clock::new_id(),
+            id: head.session_id,
             external_id: new.external_id,
             title: new.title,
             metadata: text(new.metadata).unwrap_or_else(|| "{}".to_owned()),
-            model: new.model,
+            model: head.model.clone(),
             system: text(new.system),
             tools: text(new.tools),
             settings: serde_json::to_string(&new.settings).context("settings as JSON")?,
             parent_session: None,
             created_at: now,
             updated_at: now,
-            head: HeadRow {
-                version: 0,
-                next_seq: 0,
-                next_branch: 1,
-                entry_count: 0,
-                leaf_branch: 0,
-                leaf_depth: -1,
-                leaf_id: None,
-                state: String::new(),
-                fill_state: String::new(),
-                tokens: 0,
-            },
+            head: HeadRow::empty(),
         };
-        count_fixed(&mut state, &row, settings.estimator).await?;
-        state.write_to(&mut row.head, &settings)?;
+        count_fixed(&mut head.state, &row, head.settings.estimator).await?;
+        head.state.write_to(&mut row.head, &head.settings)?;
         let mut transaction = self.pool().begin().await?;
         sessions::insert(&mut *transaction, tenant.0, &row).await?;
         about(row.id);
-        let session = self.show(row.clone())?;
+        let session = show_row(&self.inner.heads, row.clone())?;
         seal(&mut transaction, Outcome::Created, &session).await?;
-        self.commit_new(transaction, tenant, &row).await?;
+        self.inner.heads.commit_new(transaction, tenant, &row).await?;
         Ok(session)
-    }
-
-    pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
-        self.show(self.session_row(tenant, session_id).await?)
-    }
-
-    pub async fn sessions(&self, tenant: Tenant, filter: SessionFilter, page: PageRequest) -> Result<Page<Session>> {
-        let before_id = page.cursor_id()?;
-        let query = ListQuery {
-            external_id: filter.external_id,
-            fill_state: filter.state,
-            updated_after: filter.updated_after,
-            before_id,
-            limit: page.limit + 1,
-            bytes: PAGE_BYTES,
-        };
-        let (rows, found) = sessions::list(self.pool(), tenant.0, &query).await?;
-        let shown = rows.into_iter().map(|row| self.show(row)).collect::<Result<Vec<_>>>()?;
-        Ok(Page::of(shown, found, page.limit, |session| session.id.to_string()))
     }
 
     /// Changes a session. Settings act on the next check.
     pub async fn patch_session(&self, tenant: Tenant, session_id: Uuid, patch: SessionPatch) -> Result<Session> {
-        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
-        let old = self.inner.resolve(&row.settings, row.model.as_deref())?;
+        let (mut transaction, mut row, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        let Head { settings: old, mut state, model: old_model, .. } = head;
         let changes_fixed = patch.system.is_some() || patch.tools.is_some();
         let given = patch.settings.clone().unwrap_or_default();
-        let old_model = row.model.clone();
         apply(&mut row, patch)?;
         let merged: Map<String, Value> = serde_json::from_str(&row.settings).context("merged settings")?;
-        let settings = self.inner.resolve_map(&merged, row.model.as_deref())?;
-        self.check_named(&mut transaction, tenant, session_id, &old, &given).await?;
-        let mut state = SessionState::read(&row.head.state)?;
+        let settings = self.inner.settings.resolve_map(&merged, row.model.as_deref())?;
+        self.inner.settings.check_named(&mut transaction, tenant, session_id, &old, &given).await?;
         if is_other_model(old_model.as_deref(), row.model.as_deref()) {
             state.model_since = row.head.next_seq;
         }
@@ -185,20 +158,20 @@ impl Service {
         row.updated_at = clock::now();
         sessions::update(&mut *transaction, tenant.0, &row, row.updated_at).await?;
         if before != row.head.fill_state {
-            self.record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
+            events::record_snapshot(&mut transaction, tenant, session_id, &snapshot).await?;
         }
         let proof = Proof::of(None, row.head.version + 1, row.updated_at);
-        let session = self.show(row)?;
+        let session = show_row(&self.inner.heads, row)?;
         seal(&mut transaction, Outcome::Done, &session).await?;
-        self.commit(transaction, tenant, session_id, Some(proof)).await?;
+        self.inner.heads.commit(transaction, tenant, session_id, Some(proof)).await?;
         Ok(session)
     }
 
     /// A new session that shares the history up to an entry (the leaf when `None`); nothing is copied.
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
         // The lock keeps the history from being erased between the look and the fork.
-        let (mut transaction, source) = self.locked(tenant, session_id).await?;
-        let settings = self.inner.resolve(&source.settings, source.model.as_deref())?;
+        let (mut transaction, source, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        let (settings, before) = (head.settings, head.state);
         let (leaf, leaf_id) = match entry_id {
             None => (
                 Leaf { session_id, branch: source.head.leaf_branch, depth: source.head.leaf_depth },
@@ -210,7 +183,6 @@ impl Service {
             }
         };
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
-        let before = SessionState::read(&source.head.state)?;
         let fixed = (before.account.system, before.account.tools);
         let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
         let fresh = SessionState {
@@ -250,65 +222,73 @@ impl Service {
         sessions::insert(&mut *transaction, tenant.0, &fork).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
         about(fork.id);
-        let session = self.show(fork.clone())?;
+        let session = show_row(&self.inner.heads, fork.clone())?;
         seal(&mut transaction, Outcome::Created, &session).await?;
-        self.commit_new(transaction, tenant, &fork).await?;
+        self.inner.heads.commit_new(transaction, tenant, &fork).await?;
         Ok(session)
     }
 
-    pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
-        Ok(self.inner.load_head(self.pool(), tenant, session_id).await?.snapshot())
-    }
-
     pub async fn reset_anti_thrash(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
-        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
-        let settings = self.inner.resolve(&row.settings, row.model.as_deref())?;
-        let mut state = SessionState::read(&row.head.state)?;
-        state.guard.reset(ResetReason::Manual);
-        state.auto_retry_at = None;
-        let snapshot = state.write_to(&mut row.head, &settings)?;
+        let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        head.state.guard.reset(ResetReason::Manual);
+        head.state.auto_retry_at = None;
+        let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
         sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
         seal(&mut transaction, Outcome::Done, &snapshot).await?;
         transaction.commit().await?;
         Ok(snapshot)
     }
+}
 
-    pub(crate) async fn session_row(&self, tenant: Tenant, session_id: Uuid) -> Result<SessionRow> {
-        sessions::get(self.pool(), tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))
+impl Queries {
+    pub async fn session(&self, tenant: Tenant, session_id: Uuid) -> Result<Session> {
+        let (row, head) = self.heads.read_row(&self.pool, tenant, session_id).await?;
+        show(row, &head)
     }
 
-    /// The session's head, as just read.
-    pub(crate) fn head_of(&self, row: &SessionRow) -> Result<Head> {
-        Ok(Head {
-            session_id: row.id,
-            state: SessionState::read(&row.head.state)?,
-            settings: self.inner.resolve(&row.settings, row.model.as_deref())?,
-            is_fork: row.parent_session.is_some(),
-            model: row.model.clone(),
-            row: row.head.clone(),
-        })
+    pub async fn sessions(&self, tenant: Tenant, filter: SessionFilter, page: PageRequest) -> Result<Page<Session>> {
+        let before_id = page.cursor_id()?;
+        let query = ListQuery {
+            external_id: filter.external_id,
+            fill_state: filter.state,
+            updated_after: filter.updated_after,
+            before_id,
+            limit: page.limit + 1,
+            bytes: PAGE_BYTES,
+        };
+        let (rows, found) = sessions::list(&self.pool, tenant.0, &query).await?;
+        let shown = rows.into_iter().map(|row| show_row(&self.heads, row)).collect::<Result<Vec<_>>>()?;
+        Ok(Page::of(shown, found, page.limit, |session| session.id.to_string()))
     }
 
-    fn show(&self, row: SessionRow) -> Result<Session> {
-        let head = self.head_of(&row)?;
-        let raw = |text: String| RawValue::from_string(text).context("stored JSON");
-        Ok(Session {
-            id: row.id,
-            external_id: row.external_id,
-            title: row.title,
-            metadata: raw(row.metadata)?,
-            model: row.model,
-            system: row.system.map(raw).transpose()?,
-            tools: row.tools.map(raw).transpose()?,
-            settings: (*head.settings).clone(),
-            leaf_id: row.head.leaf_id,
-            entry_count: row.head.entry_count,
-            snapshot: head.snapshot(),
-            parent_session_id: row.parent_session,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        })
+    pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
+        Ok(self.heads.read(&self.pool, tenant, session_id).await?.snapshot())
     }
+}
+
+fn show_row(heads: &Heads, row: SessionRow) -> Result<Session> {
+    let head = heads.of(&row)?;
+    show(row, &head)
+}
+
+fn show(row: SessionRow, head: &Head) -> Result<Session> {
+    let raw = |text: String| RawValue::from_string(text).context("stored JSON");
+    Ok(Session {
+        id: row.id,
+        external_id: row.external_id,
+        title: row.title,
+        metadata: raw(row.metadata)?,
+        model: row.model,
+        system: row.system.map(raw).transpose()?,
+        tools: row.tools.map(raw).transpose()?,
+        settings: (*head.settings).clone(),
+        leaf_id: row.head.leaf_id,
+        entry_count: row.head.entry_count,
+        snapshot: head.snapshot(),
+        parent_session_id: row.parent_session,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
 }
 
 /// Whether two names are of two models. A name may lack its provider before it and its date behind it.

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::compaction::result::{CompactionResult, Reason};
-use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
@@ -22,8 +21,9 @@ use crate::service::compaction::work::stages::{CompactionWork, Decision, Materia
 use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
 use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::head::{Head, Newest};
 use crate::service::core::offload::{offload, size};
+use crate::service::core::settings::SettingsResolver;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
@@ -33,7 +33,6 @@ use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment};
-use crate::store::sessions::HeadRow;
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
 /// layer can't see.
@@ -68,13 +67,23 @@ struct Transcript {
     material: Arc<Material>,
 }
 
-impl Service {
+/// Compacts transcripts that are not stored. Cheap to clone.
+#[derive(Clone)]
+pub struct Stateless {
+    settings: Arc<SettingsResolver>,
+}
+
+impl Stateless {
+    pub fn of(service: &Service) -> Stateless {
+        Stateless { settings: Arc::clone(&service.inner.settings) }
+    }
+
     /// Compacts a transcript. What can't be compacted comes back repaired, with the reason in the result.
     ///
     /// # Errors
     /// `Invalid` with pointers into the body; `Conflict` `summary_failed` where the settings allow no stand-in for an
     /// upstream that failed.
-    pub async fn compact_stateless(&self, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
+    pub async fn compact(&self, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
         let started = clock::now();
         let asked = CompactRequest {
             strategy: request.strategy,
@@ -82,8 +91,8 @@ impl Service {
             settings: request.settings.clone(),
             ..CompactRequest::default()
         };
-        let settings = Arc::new(self.inner.resolve_map(&asked.patch(), None)?);
-        self.check_upstream(&asked.settings)?;
+        let settings = Arc::new(self.settings.resolve_map(&asked.patch(), None)?);
+        self.settings.check_upstream(&asked.settings)?;
         references::check_nothing_pinned(&asked.settings)?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let (head, loaded) = read(&request, settings).await?;
@@ -105,21 +114,7 @@ impl Service {
 }
 
 async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, PathSlice)> {
-    let session_id = clock::new_id();
-    let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
-    let row = HeadRow {
-        version: 0,
-        next_seq: 0,
-        next_branch: 1,
-        entry_count: 0,
-        leaf_branch: 0,
-        leaf_depth: -1,
-        leaf_id: None,
-        state: String::new(),
-        fill_state: String::new(),
-        tokens: 0,
-    };
-    let mut head = Head { session_id, row, state, settings, is_fork: false, model: None };
+    let mut head = Head::empty(clock::new_id(), settings, None);
     let append = Append {
         format: request.format,
         items: request.items.clone(),
@@ -139,7 +134,7 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
     let (entries, row) = append::unsaved(&head, append).await?;
     head.row = row;
     let stored: Vec<Arc<StoredEntry>> =
-        entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, session_id))).collect();
+        entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, head.session_id))).collect();
     let newest = view::newest_of(&stored);
     let loaded = PathSlice::new(stored, newest);
     head.state = view::state_of_path(&loaded, fixed, head.state);

@@ -38,6 +38,24 @@ pub struct HeadRow {
     pub tokens: i64,
 }
 
+impl HeadRow {
+    /// Before the first entry. The columns that repeat what the state says are not written yet.
+    pub fn empty() -> HeadRow {
+        HeadRow {
+            version: 0,
+            next_seq: 0,
+            next_branch: 1,
+            entry_count: 0,
+            leaf_branch: 0,
+            leaf_depth: -1,
+            leaf_id: None,
+            state: String::new(),
+            fill_state: String::new(),
+            tokens: 0,
+        }
+    }
+}
+
 /// Head, settings and model: what an append needs, without the large texts.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct HeadAndSettings {
@@ -46,7 +64,6 @@ pub struct HeadAndSettings {
     pub settings: String,
     pub model: Option<String>,
     pub parent_session: Option<Uuid>,
-    pub updated_at: DateTime<Utc>,
 }
 
 /// Filters and place of a listing, newest first.
@@ -128,7 +145,7 @@ macro_rules! head_statement {
     ($lock:literal) => {
         concat!(
             "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
-                tokens, settings, model, parent_session, updated_at
+                tokens, settings, model, parent_session
              FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
             $lock
         )

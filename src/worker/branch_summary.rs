@@ -5,7 +5,7 @@ use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::Committed;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::tenant::Tenant;
 use crate::service::navigation::{BranchSummaryDraft, BranchSummaryWork};
 use crate::store::queue::Job;
@@ -15,11 +15,8 @@ use crate::store::queue::Job;
 /// # Errors
 /// The database's; the queue tries again.
 pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
-    let work = match jobs.service.begin_branch_summary(Tenant(job.tenant), job.session_id).await {
-        Ok(Some(work)) => work,
-        Ok(None) | Err(ServiceError::NotFound(_)) => return end(jobs, job).await,
-        Err(error) => return Err(error),
-    };
+    let begun = jobs.service.begin_branch_summary(Tenant(job.tenant), job.session_id).await.optional()?;
+    let Some(work) = begun.flatten() else { return end(jobs, job).await };
     let drafted = draft(jobs, &work).await;
     jobs.service.end_branch_summary(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
 }

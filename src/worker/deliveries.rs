@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::pause::{Outage, backoff, jittered, within};
-use crate::service::core::state::Service;
+use crate::service::core::hooks::Hooks;
 use crate::service::hooks::DueDelivery;
 
 const CALL_WITHIN: Duration = Duration::from_secs(15);
@@ -30,24 +30,24 @@ pub struct DeliveryOptions {
 }
 
 /// Delivers until `stop`. What is under way when the time for finishing is up is sent again later.
-pub async fn deliver(service: Service, options: DeliveryOptions, stop: CancellationToken) {
+pub async fn deliver(hooks: Hooks, options: DeliveryOptions, stop: CancellationToken) {
     let mut running = JoinSet::new();
     let mut outage = Outage::new("claiming deliveries");
     let mut purged: Option<Instant> = None;
     while !stop.is_cancelled() {
         while running.try_join_next().is_some() {}
         if purged.is_none_or(|at| at.elapsed() >= options.purge) {
-            purge(&service, options.keep).await;
+            purge(&hooks, options.keep).await;
             purged = Some(Instant::now());
         }
         let free = options.concurrency.saturating_sub(running.len());
         let mut pause = jittered(options.poll);
-        match claim(&service, free).await {
+        match claim(&hooks, free).await {
             Ok(due) => {
                 outage.over();
                 let any = !due.is_empty();
                 for one in due {
-                    running.spawn(send(service.clone(), one, options.clone()));
+                    running.spawn(send(hooks.clone(), one, options.clone()));
                 }
                 if any {
                     continue;
@@ -64,23 +64,23 @@ pub async fn deliver(service: Service, options: DeliveryOptions, stop: Cancellat
     let _ = timeout(options.shutdown, async { while running.join_next().await.is_some() {} }).await;
 }
 
-async fn claim(service: &Service, free: usize) -> sqlx::Result<Vec<DueDelivery>> {
+async fn claim(hooks: &Hooks, free: usize) -> sqlx::Result<Vec<DueDelivery>> {
     if free == 0 {
         return Ok(Vec::new());
     }
     let limit = i64::try_from(free).unwrap_or(i64::MAX);
-    within(CALL_WITHIN, service.due_deliveries(limit)).await
+    within(CALL_WITHIN, hooks.due(limit)).await
 }
 
-async fn send(service: Service, due: DueDelivery, options: DeliveryOptions) {
+async fn send(hooks: Hooks, due: DueDelivery, options: DeliveryOptions) {
     let pause = backoff(options.retry_base, options.retry_max, due.attempt());
-    if let Err(error) = service.deliver(due, pause).await {
+    if let Err(error) = hooks.deliver(due, pause).await {
         tracing::warn!(%error, "the end of a delivery could not be recorded; it is made again");
     }
 }
 
-async fn purge(service: &Service, keep: Duration) {
-    if let Err(error) = service.purge_deliveries(keep).await {
+async fn purge(hooks: &Hooks, keep: Duration) {
+    if let Err(error) = hooks.purge_log(keep).await {
         tracing::warn!(%error, "old deliveries were not removed");
     }
 }

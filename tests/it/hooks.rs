@@ -5,7 +5,8 @@ use contextd::domain::hook::{Event, OnError};
 use contextd::service::core::error::ServiceError;
 use contextd::service::core::page::PageRequest;
 use contextd::service::core::tenant::Tenant;
-use contextd::service::hooks::NewHook;
+use contextd::service::hooks::{NewHook, announce_chapter_request};
+use contextd::service::sessions::erasure::Erasure;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
@@ -538,27 +539,27 @@ async fn hooks_belong_to_their_tenant_and_hear_of_wanted_chapters() {
         on_error: OnError::Continue,
         enabled: true,
     };
-    let hook = stage.service.create_hook(stage.tenant, new()).await.unwrap().id;
-    stage.service.create_hook(other, new()).await.unwrap();
+    let hook = stage.service.hooks().create(stage.tenant, new()).await.unwrap().id;
+    stage.service.hooks().create(other, new()).await.unwrap();
     let mut transaction = stage.pool.begin().await.unwrap();
     let task = json!({"pending": true});
-    stage.service.chapter_requested(&mut transaction, stage.tenant, stage.session, &task).await.unwrap();
+    announce_chapter_request(&mut transaction, stage.tenant, stage.session, &task).await.unwrap();
     transaction.commit().await.unwrap();
 
     let page = || PageRequest { limit: 10, after: None };
-    let log = stage.service.hook_deliveries(stage.tenant, hook, page()).await.unwrap().items;
+    let log = stage.service.hooks().deliveries(stage.tenant, hook, page()).await.unwrap().items;
     assert_eq!((log.len(), log[0].event.as_str(), log[0].status.as_str()), (1, "chapter_requested", "pending"));
     let missing = |error: ServiceError| assert!(matches!(error, ServiceError::NotFound(_)), "{error:?}");
-    missing(stage.service.hook(other, hook).await.unwrap_err());
-    missing(stage.service.hook_deliveries(other, hook, page()).await.unwrap_err());
-    missing(stage.service.redeliver(other, hook, log[0].id).await.unwrap_err());
-    missing(stage.service.update_hook(other, hook, Default::default()).await.unwrap_err());
-    missing(stage.service.delete_hook(other, hook).await.unwrap_err());
-    assert_eq!(stage.service.hooks(other, page()).await.unwrap().items.len(), 1);
+    missing(stage.service.hooks().get(other, hook).await.unwrap_err());
+    missing(stage.service.hooks().deliveries(other, hook, page()).await.unwrap_err());
+    missing(stage.service.hooks().redeliver(other, hook, log[0].id).await.unwrap_err());
+    missing(stage.service.hooks().update(other, hook, Default::default()).await.unwrap_err());
+    missing(stage.service.hooks().delete(other, hook).await.unwrap_err());
+    assert_eq!(stage.service.hooks().list(other, page()).await.unwrap().items.len(), 1);
 
-    let due = stage.service.due_deliveries(10).await.unwrap();
+    let due = stage.service.hooks().due(10).await.unwrap();
     assert_eq!(due.len(), 1);
-    assert!(stage.service.due_deliveries(10).await.unwrap().is_empty(), "claimed is claimed");
-    stage.service.delete_session(stage.tenant, stage.session).await.unwrap();
-    assert!(stage.service.hook_deliveries(stage.tenant, hook, page()).await.unwrap().items.is_empty());
+    assert!(stage.service.hooks().due(10).await.unwrap().is_empty(), "claimed is claimed");
+    Erasure::of(&stage.service).erase(stage.tenant, stage.session).await.unwrap();
+    assert!(stage.service.hooks().deliveries(stage.tenant, hook, page()).await.unwrap().items.is_empty());
 }

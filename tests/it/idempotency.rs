@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contextd::service::core::error::ServiceError;
-use contextd::service::core::idempotency::{IN_PROGRESS, KeptAnswer, KeyState, Keyed, Outcome, seal, under};
+use contextd::service::core::idempotency::{
+    IN_PROGRESS, KeptAnswer, KeptAnswers, KeyState, Keyed, Outcome, seal, under,
+};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use sqlx::PgPool;
@@ -15,11 +17,11 @@ use crate::patience::until_blocked;
 
 const TENANT: Tenant = Tenant(Uuid::from_u128(1));
 
-async fn service() -> Service {
+async fn database() -> PgPool {
     let pool = crate::pg::database().await;
     let insert = "INSERT INTO tenants (id, name, created_at) VALUES ($1, 'one', now()), ($2, 'two', now())";
     sqlx::query(insert).bind(TENANT.0).bind(Uuid::from_u128(2)).execute(&pool).await.unwrap();
-    Service::new(pool, Options::default())
+    pool
 }
 
 fn keyed(request: u8) -> Arc<Keyed> {
@@ -41,40 +43,42 @@ async fn work(pool: &PgPool, answer: &str, held: impl Future<Output = ()>, commi
 
 #[tokio::test]
 async fn an_answer_is_known_once_its_effect_is_committed() {
-    let service = service().await;
+    let pool = database().await;
+    let answers = KeptAnswers::new(pool.clone());
     let request = keyed(1);
-    under(request.clone(), work(service.pool(), "lost", ready(()), false)).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Nothing);
+    under(request.clone(), work(&pool, "lost", ready(()), false)).await.unwrap();
+    assert_eq!(answers.known(&request).await.unwrap(), KeyState::Nothing);
 
-    under(request.clone(), work(service.pool(), "kept", ready(()), true)).await.unwrap();
+    under(request.clone(), work(&pool, "kept", ready(()), true)).await.unwrap();
     let kept = KeptAnswer { status: 201, body: "\"kept\"".to_owned() };
-    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(kept));
-    assert_eq!(service.known_answer(&keyed(2)).await.unwrap(), KeyState::Reused);
+    assert_eq!(answers.known(&request).await.unwrap(), KeyState::Answered(kept));
+    assert_eq!(answers.known(&keyed(2)).await.unwrap(), KeyState::Reused);
     let foreign = Keyed::new(Tenant(Uuid::from_u128(2)), "key".to_owned(), [1; 32], None);
-    assert_eq!(service.known_answer(&foreign).await.unwrap(), KeyState::Nothing);
+    assert_eq!(answers.known(&foreign).await.unwrap(), KeyState::Nothing);
 
     let full = KeptAnswer { status: 200, body: "\"more\"".to_owned() };
-    service.keep_answer(&request, &full).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(full.clone()));
+    answers.keep(&request, &full).await.unwrap();
+    assert_eq!(answers.known(&request).await.unwrap(), KeyState::Answered(full.clone()));
     // Another request never replaces it.
-    service.keep_answer(&keyed(2), &KeptAnswer { status: 200, body: "\"other\"".to_owned() }).await.unwrap();
-    assert_eq!(service.known_answer(&request).await.unwrap(), KeyState::Answered(full));
+    answers.keep(&keyed(2), &KeptAnswer { status: 200, body: "\"other\"".to_owned() }).await.unwrap();
+    assert_eq!(answers.known(&request).await.unwrap(), KeyState::Answered(full));
 }
 
 #[tokio::test]
 async fn of_two_at_once_one_acts_and_the_other_steps_back() {
-    let service = service().await;
+    let pool = database().await;
+    let answers = KeptAnswers::new(pool.clone());
     for (commit, second_acts) in [(false, true), (true, false)] {
-        sqlx::query("DELETE FROM idempotency_keys").execute(service.pool()).await.unwrap();
+        sqlx::query("DELETE FROM idempotency_keys").execute(&pool).await.unwrap();
         let (sealed, is_sealed) = tokio::sync::oneshot::channel();
         let held = async {
             sealed.send(()).unwrap();
-            until_blocked(service.pool()).await;
+            until_blocked(&pool).await;
         };
-        let first = under(keyed(1), work(service.pool(), "first", held, commit));
+        let first = under(keyed(1), work(&pool, "first", held, commit));
         let second = async {
             is_sealed.await.unwrap();
-            under(keyed(1), work(service.pool(), "second", ready(()), true)).await
+            under(keyed(1), work(&pool, "second", ready(()), true)).await
         };
         let (first, second) = tokio::join!(first, second);
         first.unwrap();
@@ -85,28 +89,30 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
         }
         let body = if second_acts { "\"second\"" } else { "\"first\"" };
         let answer = KeptAnswer { status: 201, body: body.to_owned() };
-        assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Answered(answer));
+        assert_eq!(answers.known(&keyed(1)).await.unwrap(), KeyState::Answered(answer));
     }
 }
 
 #[tokio::test]
 async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
-    let service = service().await;
-    work(service.pool(), "free", ready(()), true).await.unwrap();
-    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Nothing);
-    under(keyed(1), work(service.pool(), "kept", ready(()), true)).await.unwrap();
-    assert_eq!(service.purge_idempotency_keys(Duration::from_secs(60)).await.unwrap(), 0);
-    assert_eq!(service.purge_idempotency_keys(Duration::ZERO).await.unwrap(), 1);
-    assert_eq!(service.known_answer(&keyed(1)).await.unwrap(), KeyState::Nothing);
+    let pool = database().await;
+    let answers = KeptAnswers::new(pool.clone());
+    work(&pool, "free", ready(()), true).await.unwrap();
+    assert_eq!(answers.known(&keyed(1)).await.unwrap(), KeyState::Nothing);
+    under(keyed(1), work(&pool, "kept", ready(()), true)).await.unwrap();
+    assert_eq!(answers.purge(Duration::from_secs(60)).await.unwrap(), 0);
+    assert_eq!(answers.purge(Duration::ZERO).await.unwrap(), 1);
+    assert_eq!(answers.known(&keyed(1)).await.unwrap(), KeyState::Nothing);
 }
 
 #[tokio::test]
 async fn the_gauges_and_the_readiness_read_a_fresh_schema() {
-    use contextd::service::ops::readiness::Readiness;
-    let service = service().await;
-    let gauges = service.gauges().await.unwrap();
+    use contextd::service::ops::readiness::{Health, Readiness};
+    let pool = database().await;
+    let health = Health::of(&Service::new(pool.clone(), Options::default()));
+    let gauges = health.gauges().await.unwrap();
     assert!(gauges.sessions.is_empty() && gauges.queue.pending == 0);
-    assert_eq!(service.readiness().await.unwrap(), Readiness::Ready);
-    sqlx::query("UPDATE _sqlx_migrations SET success = false").execute(service.pool()).await.unwrap();
-    assert_eq!(service.readiness().await.unwrap(), Readiness::SchemaOutdated);
+    assert_eq!(health.readiness().await.unwrap(), Readiness::Ready);
+    sqlx::query("UPDATE _sqlx_migrations SET success = false").execute(&pool).await.unwrap();
+    assert_eq!(health.readiness().await.unwrap(), Readiness::SchemaOutdated);
 }

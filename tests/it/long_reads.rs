@@ -205,7 +205,7 @@ async fn what_reads_many_places_of_a_path_compares_none_with_all_others() {
     for mode in ["force_custom_plan", "force_generic_plan"] {
         let set = format!("SET plan_cache_mode = {mode}");
         sqlx::query(sqlx::AssertSqlSafe(set)).execute(&stage.pool).await.unwrap();
-        service.files(tenant, session).await.unwrap();
+        service.queries().files(tenant, session).await.unwrap();
         let of_files = plans.rows().await;
         for strategy in [Strategy::Summarize, Strategy::Mask, Strategy::Prune] {
             let settings = json!({"strategy": strategy, "keep_recent_tokens": 1_000, "keep_recent_results": 3});
@@ -227,7 +227,7 @@ async fn what_reads_a_whole_path_reads_each_entry_a_few_times() {
     let stage = through_one_connection(long_session(ENTRIES).await).await;
     let (service, tenant, session) = (&stage.service, stage.tenant, stage.session);
     let begin = fetched(&stage.pool).await;
-    let files = service.files(tenant, session).await.unwrap();
+    let files = service.queries().files(tenant, session).await.unwrap();
     let of_files = fetched(&stage.pool).await - begin;
     assert_eq!(files.read_files.len(), 150);
     let prepared = service.prepare(tenant, session, PrepareRequest::default()).await.unwrap();
@@ -238,7 +238,7 @@ async fn what_reads_a_whole_path_reads_each_entry_a_few_times() {
 }
 
 async fn page(stage: &Stage, session: Uuid, limit: i64, after: Option<String>) -> (Vec<ToolCallRow>, Option<String>) {
-    let page = stage.service.tool_calls(stage.tenant, session, PageRequest { limit, after }).await.unwrap();
+    let page = stage.service.queries().tool_calls(stage.tenant, session, PageRequest { limit, after }).await.unwrap();
     (page.items, page.next_cursor)
 }
 
@@ -261,7 +261,7 @@ async fn a_page_of_calls_costs_what_the_page_holds() {
         let last_cost = fetched(&stage.pool).await - begin - first_cost;
         assert_eq!(last.len(), if session == fork { 20 } else { 10 });
         assert!(next.is_none() && last.iter().all(|row| row.status == "ok" && !row.elided));
-        let one = service.tool_call(tenant, session, "call_2000").await.unwrap();
+        let one = service.queries().tool_call(tenant, session, "call_2000").await.unwrap();
         let one_cost = fetched(&stage.pool).await - begin - first_cost - last_cost;
         assert_eq!(one.result_text.as_deref(), Some("read"));
         println!(
@@ -325,7 +325,7 @@ async fn check(stage: &Stage, session: Uuid) {
     let mut after = None;
     loop {
         let page = PageRequest { limit: 200, after };
-        let page = service.entries(tenant, session, EntryQuery::default(), page).await.unwrap();
+        let page = service.queries().entries(tenant, session, EntryQuery::default(), page).await.unwrap();
         let said = page.items.iter().filter(|entry| entry.kind == "message");
         path.extend(said.map(|entry| (entry.id, serde_json::from_str(entry.item.get()).unwrap())));
         after = page.next_cursor;
@@ -369,7 +369,7 @@ async fn check(stage: &Stage, session: Uuid) {
     }
     let newest: BTreeMap<&str, _> = expected.iter().map(|row| (row.1.as_str(), row)).collect();
     for (id, (entry, _, status, result, hidden)) in newest {
-        let one = service.tool_call(tenant, session, id).await.unwrap();
+        let one = service.queries().tool_call(tenant, session, id).await.unwrap();
         assert_eq!((one.entry_id, one.status, one.result_entry_id, one.elided), (*entry, *status, *result, *hidden));
     }
 }
@@ -437,7 +437,7 @@ async fn many_long_reads_leave_connections_to_others() {
     let reads: Vec<_> = (0..20)
         .map(|_| {
             let (service, tenant, session) = (stage.service.clone(), stage.tenant, stage.session);
-            tokio::spawn(async move { service.files(tenant, session).await })
+            tokio::spawn(async move { service.queries().files(tenant, session).await })
         })
         .collect();
     until(&mut observer, |count| count > 0, "the reads have begun").await;
@@ -491,7 +491,7 @@ async fn tree_and_files_of_a_session_are_written_in_pieces() {
     let fork = service.fork_session(tenant, stage.session, None).await.unwrap().id;
     service.append(tenant, fork, chat(traffic(5_000..5_010))).await.unwrap();
     for (session, own) in [(stage.session, 5_000), (fork, 5_010)] {
-        let pieces: Vec<String> = service.tree(tenant, session).await.unwrap().try_collect().await.unwrap();
+        let pieces: Vec<String> = service.queries().tree(tenant, session).await.unwrap().try_collect().await.unwrap();
         assert!(pieces.len() > 3 && pieces.iter().all(|piece| piece.len() < 2 << 20));
         let tree: Value = serde_json::from_str(&pieces.concat()).unwrap();
         let nodes = tree["nodes"].as_array().unwrap();
@@ -500,7 +500,7 @@ async fn tree_and_files_of_a_session_are_written_in_pieces() {
         let parents = nodes.windows(2).all(|pair| pair[1]["parent_id"] == pair[0]["id"]);
         assert!(parents && nodes[0]["parent_id"].is_null());
         for format in [Format::OpenaiChat, Format::Pi] {
-            let mut pieces = service.export(tenant, session, Export { format, leaf_id: None }).await.unwrap();
+            let mut pieces = service.queries().export(tenant, session, Export { format, leaf_id: None }).await.unwrap();
             let (mut lines, mut count) = (0, 0);
             while let Some(piece) = pieces.next().await {
                 let piece = piece.unwrap();

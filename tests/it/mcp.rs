@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use contextd::api::{self, AppState};
 use contextd::llm::Upstreams;
+use contextd::service::Services;
+use contextd::service::core::state::Options;
 use contextd::service::core::tenant::Tenant;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -280,14 +282,15 @@ async fn ask_with_key(state: &AppState, key: Option<&str>, session: uuid::Uuid) 
 #[tokio::test]
 async fn a_key_opens_the_sessions_of_its_tenant_and_no_others() {
     let stage = Stage::set(json!({})).await;
-    let own = stage.service.create_key("own", "k").await.unwrap();
-    let tenant = Tenant(stage.service.tenant_named("own").await.unwrap());
-    let foreign = stage.service.create_key("foreign", "k").await.unwrap();
+    let services = Arc::new(Services::new(stage.pool.clone(), Options::default()));
+    let own = services.keys.create("own", "k").await.unwrap();
+    let tenant = Tenant(services.keys.tenant_named("own").await.unwrap());
+    let foreign = services.keys.create("foreign", "k").await.unwrap();
     let session = stage.service.create_session(tenant, Default::default()).await.unwrap().id;
     let stage = Stage { tenant, session, ..stage };
     stage.append(vec![user("an okapi")]).await;
     let state = AppState {
-        service: stage.service.clone(),
+        services,
         dev: false,
         dev_tenant: None,
         summariser: Arc::new(Upstreams::new(Vec::new(), None).unwrap()),

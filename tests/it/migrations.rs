@@ -178,6 +178,7 @@ async fn what_cannot_be_read_is_named() {
     sqlx::query("UPDATE entries SET shape = '{'").execute(&stage.pool).await.unwrap();
     let read = stage
         .service
+        .queries()
         .entries(stage.tenant, stage.session, EntryQuery::default(), PageRequest { limit: 10, after: None })
         .await;
     let told = format!("{:?}", read.unwrap_err());

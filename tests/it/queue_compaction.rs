@@ -57,7 +57,7 @@ async fn compact(service: &Service, tenant: Tenant, session: Uuid, request: Comp
 async fn a_compaction_is_carried_out() {
     let pool = database().await;
     let (service, tenant, session, _worker) = playing(&pool).await;
-    let before = service.snapshot(tenant, session).await.unwrap().tokens;
+    let before = service.queries().snapshot(tenant, session).await.unwrap().tokens;
     let request = CompactRequest { strategy: Some(Strategy::Summarize), ..CompactRequest::default() };
     let done = compact(&service, tenant, session, request).await;
     assert_eq!((done.status, done.attempts, &done.error), (Status::Succeeded, 1, &None));
@@ -113,7 +113,7 @@ async fn a_new_estimator_has_the_session_counted_again() {
     while counts(&pool).await != (0, 0, 0) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let counted = service.snapshot(tenant, session).await.unwrap();
+    let counted = service.queries().snapshot(tenant, session).await.unwrap();
     assert!(!counted.recounting);
     assert_ne!(counted.breakdown, patched.snapshot.breakdown);
 }

@@ -10,6 +10,7 @@ use contextd::service::core::page::PageRequest;
 use contextd::service::core::tenant::Tenant;
 use contextd::service::path::entries::EntryQuery;
 use contextd::service::rebuild::{Context, Rebuild};
+use contextd::service::sessions::erasure::Erasure;
 use contextd::service::sessions::{NewSession, SessionPatch};
 use contextd::store::queue;
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ async fn appends_and_heartbeats_go_on_while_a_session_is_counted_again() {
     let snapshot = stage.snapshot().await;
     let fresh = counted_so(&stage, TURNS + 1).await;
     assert_eq!(tokens(&stage, stage.session).await, tokens(&stage, fresh).await);
-    let other = stage.service.snapshot(stage.tenant, fresh).await.unwrap();
+    let other = stage.service.queries().snapshot(stage.tenant, fresh).await.unwrap();
     assert_eq!((snapshot.recounting, snapshot.tokens), (false, other.tokens));
     assert_eq!(snapshot.breakdown, other.breakdown);
     assert_eq!(stage.append(items(300..301)).await.snapshot.source, other.source);
@@ -242,18 +243,18 @@ async fn a_compacted_session_and_forks_of_erased_forks_are_counted_again() {
     stage.service.append(stage.tenant, fork, chat(items(210..214))).await.unwrap();
     let second = stage.service.fork_session(stage.tenant, fork, None).await.unwrap().id;
     stage.service.append(stage.tenant, second, chat(items(220..224))).await.unwrap();
-    stage.service.delete_session(stage.tenant, fork).await.unwrap();
+    Erasure::of(&stage.service).erase(stage.tenant, fork).await.unwrap();
     to_pi(&stage).await;
     work_off(&stage).await;
     assert!(!stage.snapshot().await.recounting);
     // Worked out from the whole path, the state of each is what it says.
     for session in [stage.session, second] {
-        let before = stage.service.snapshot(stage.tenant, session).await.unwrap();
+        let before = stage.service.queries().snapshot(stage.tenant, session).await.unwrap();
         consistent(&stage, session).await;
-        let leaf = stage.service.session(stage.tenant, session).await.unwrap().leaf_id;
+        let leaf = stage.service.queries().session(stage.tenant, session).await.unwrap().leaf_id;
         let query = EntryQuery { leaf_id: leaf, all: false };
         let page = PageRequest { limit: 200, after: None };
-        assert!(!stage.service.entries(stage.tenant, session, query, page).await.unwrap().items.is_empty());
+        assert!(!stage.service.queries().entries(stage.tenant, session, query, page).await.unwrap().items.is_empty());
         let worked_out = worked_out(&stage, session).await;
         assert_eq!(before.tokens, worked_out, "{session}");
     }

@@ -104,7 +104,7 @@ async fn one_that_is_late_commits_as_soon_as_it_is_ready() {
 #[tokio::test]
 async fn a_candidate_of_a_branch_that_was_left_is_dropped() {
     let (stage, kept) = prepared(window()).await;
-    let first = stage.service.entries(stage.tenant, stage.session, Default::default(), page()).await.unwrap();
+    let first = stage.service.queries().entries(stage.tenant, stage.session, Default::default(), page()).await.unwrap();
     let target = first.items.iter().find(|entry| entry.role == Some("assistant")).unwrap().id;
     let navigate = Navigate { target_id: Some(target), ..Navigate::default() };
     stage.service.navigate(stage.tenant, stage.session, navigate).await.unwrap();

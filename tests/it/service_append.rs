@@ -43,7 +43,7 @@ async fn an_append_of_nothing_moves_nothing() {
         .unwrap();
     stage.try_append(nothing).await.unwrap();
     let branched = stage.append(vec![user("e")]).await;
-    let entry = stage.service.entry(stage.tenant, stage.session, branched.entries[0].id).await.unwrap();
+    let entry = stage.service.queries().entry(stage.tenant, stage.session, branched.entries[0].id).await.unwrap();
     assert_eq!(entry.parent_id, Some(middle));
 }
 

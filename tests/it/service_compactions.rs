@@ -174,7 +174,7 @@ async fn a_fork_sees_what_it_shares_and_nothing_else() {
     let first = stage.append(vec![user("a"), assistant("b")]).await;
     let fork = stage.service.fork_session(stage.tenant, stage.session, Some(first.entries[0].id)).await.unwrap();
     let later = stage.append(vec![user("not yours")]).await;
-    let see = async |id| stage.service.entry(stage.tenant, fork.id, id).await;
+    let see = async |id| stage.service.queries().entry(stage.tenant, fork.id, id).await;
     assert!(see(first.entries[0].id).await.is_ok());
     for hidden in [first.entries[1].id, later.entries[0].id] {
         assert!(matches!(see(hidden).await, Err(ServiceError::NotFound(_))));

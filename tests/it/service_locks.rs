@@ -83,7 +83,7 @@ async fn sessions_that_somebody_holds_hold_up_nobody_else() {
         timeout(PATIENCE, append).await.unwrap().unwrap();
     }
     for session in held {
-        assert_eq!(service.session(one, session).await.unwrap().entry_count, 1);
+        assert_eq!(service.queries().session(one, session).await.unwrap().entry_count, 1);
     }
 }
 
@@ -168,7 +168,7 @@ async fn appends_that_lose_their_races_do_not_read_the_path_again() {
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
-    let stored = services[0].session(tenant, session).await.unwrap();
+    let stored = services[0].queries().session(tenant, session).await.unwrap();
     assert_eq!(stored.entry_count, 2_000 + (WRITERS * EACH) as i64);
     for service in services {
         service.pool().close().await;

@@ -55,7 +55,7 @@ impl Stage {
     }
 
     pub async fn leaf(&self) -> Option<Uuid> {
-        self.service.session(self.tenant, self.session).await.unwrap().leaf_id
+        self.service.queries().session(self.tenant, self.session).await.unwrap().leaf_id
     }
 
     /// Runs every due job, as the worker would.
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     pub async fn snapshot(&self) -> Snapshot {
-        self.service.snapshot(self.tenant, self.session).await.unwrap()
+        self.service.queries().snapshot(self.tenant, self.session).await.unwrap()
     }
 
     /// The text of every message of the context.

@@ -2,7 +2,7 @@
 
 use contextd::domain::model::format::Format;
 use contextd::llm::Upstreams;
-use contextd::service::stateless::StatelessRequest;
+use contextd::service::stateless::{Stateless, StatelessRequest};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ async fn nothing_is_stored() {
         focus_topic: None,
     };
     let upstreams = Upstreams::new(vec![], None).unwrap();
-    let done = stage.service.compact_stateless(request, &upstreams).await.unwrap();
+    let done = Stateless::of(&stage.service).compact(request, &upstreams).await.unwrap();
     assert!(done.result.tokens_after < done.result.tokens_before);
     assert_eq!(rows(&stage.pool).await, before);
 }

@@ -68,7 +68,7 @@ struct ReadFile {
 
 async fn list_tasks(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let OfSession { session_id } = read(arguments)?;
-    let found = scope.service.chapter_task(scope.tenant, session_id).await?;
+    let found = scope.services.queries.chapter_task(scope.tenant, session_id).await?;
     answer::json(&json!({"pending": found.pending, "tasks": found.tasks}))
 }
 
@@ -76,18 +76,20 @@ async fn write_chapters(scope: &ToolScope<'_>, mut arguments: JsonObject) -> Too
     let session_id = arguments.shift_remove("session_id").unwrap_or(Value::Null);
     let OfSession { session_id } = read([("session_id".to_owned(), session_id)].into_iter().collect())?;
     let body: WriteChapters = read(arguments)?;
-    let asked = body.checked(scope.service.options().max_items).map_err(|problem| ToolRefusal::new(problem.told()))?;
-    answer::json(&scope.service.write_chapters(scope.tenant, session_id, asked).await?)
+    let asked = body
+        .checked(scope.services.sessions.options().max_items)
+        .map_err(|problem| ToolRefusal::new(problem.told()))?;
+    answer::json(&scope.services.sessions.write_chapters(scope.tenant, session_id, asked).await?)
 }
 
 async fn list_chapters(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let OfSession { session_id } = read(arguments)?;
-    answer::json(&scope.service.chapters(scope.tenant, session_id).await?)
+    answer::json(&scope.services.queries.chapters(scope.tenant, session_id).await?)
 }
 
 async fn list_chapter_files(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let ListFiles { session_id, path } = read(arguments)?;
-    match scope.service.vfs(scope.tenant, session_id, &path).await? {
+    match scope.services.queries.vfs(scope.tenant, session_id, &path).await? {
         VfsNode::Folder { path, entries } => answer::json(&json!({"path": path, "entries": entries})),
         VfsNode::File { .. } => Err(ToolRefusal::new("not_found: this is a file; read_chapter_file shows it")),
     }
@@ -95,7 +97,7 @@ async fn list_chapter_files(scope: &ToolScope<'_>, arguments: JsonObject) -> Too
 
 async fn read_chapter_file(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let ReadFile { session_id, path, offset, limit } = read(arguments)?;
-    match scope.service.vfs(scope.tenant, session_id, &path).await? {
+    match scope.services.queries.vfs(scope.tenant, session_id, &path).await? {
         VfsNode::File { text, .. } => long(&text, offset, limit),
         VfsNode::Folder { .. } => Err(ToolRefusal::new("not_found: this is a folder; list_chapter_files shows it")),
     }

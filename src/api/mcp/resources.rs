@@ -9,7 +9,7 @@ use super::answer::ToolRefusal;
 use crate::service::chapters::{ChapterView, VfsNode};
 use crate::service::core::error::ServiceError;
 use crate::service::core::page::PageRequest;
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::service::sessions::SessionFilter;
 
@@ -32,12 +32,12 @@ pub fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// The summaries of all chapters, session by session, the newest session first.
-pub async fn list(service: &Service, tenant: Tenant, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
+pub async fn list(queries: &Queries, tenant: Tenant, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let page = PageRequest { limit: SESSIONS, after: cursor };
-    let sessions = service.sessions(tenant, SessionFilter::default(), page).await.map_err(refused)?;
+    let sessions = queries.sessions(tenant, SessionFilter::default(), page).await.map_err(refused)?;
     let mut resources = Vec::new();
     for session in &sessions.items {
-        match service.chapters(tenant, session.id).await {
+        match queries.chapters(tenant, session.id).await {
             Ok(found) => found.items.iter().for_each(|chapter| add(&mut resources, session.id, chapter)),
             // Erased since it was listed.
             Err(ServiceError::NotFound(_)) => {}
@@ -57,12 +57,12 @@ fn add(resources: &mut Vec<Resource>, session_id: Uuid, chapter: &ChapterView) {
 }
 
 /// A file as Markdown; a folder as the JSON of its entries.
-pub async fn read(service: &Service, tenant: Tenant, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub async fn read(queries: &Queries, tenant: Tenant, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || ErrorData::resource_not_found("there is no such resource", Some(json!({"uri": uri})));
     let (session_id, path) = uri.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
     let session_id = Uuid::parse_str(session_id).map_err(|_| unknown())?;
     let path = decoded(path).ok_or_else(unknown)?;
-    let contents = match service.vfs(tenant, session_id, &path).await {
+    let contents = match queries.vfs(tenant, session_id, &path).await {
         Ok(VfsNode::File { text, .. }) => ResourceContents::text(text, uri).with_mime_type(MARKDOWN),
         Ok(VfsNode::Folder { path, entries }) => {
             let listing = json!({"path": path, "entries": entries}).to_string();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer::{self, ToolAnswer, ToolRefusal};
-use crate::service::core::state::Service;
+use crate::service::Services;
 use crate::service::core::tenant::Tenant;
 
 /// Characters of a long text that one call shows.
@@ -16,7 +16,7 @@ const MOST_CHARS: usize = 200_000;
 
 /// Whose context is asked about.
 pub struct ToolScope<'s> {
-    pub service: &'s Service,
+    pub services: &'s Services,
     pub tenant: Tenant,
 }
 

@@ -11,8 +11,8 @@ use super::chapters;
 use super::tool::{OfSession, ToolScope, id, long, long_fields, read, reads};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::search;
+use crate::service::Services;
 use crate::service::core::page::PageRequest;
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 
 /// Every tool, as clients list them.
@@ -62,12 +62,12 @@ pub fn all() -> Vec<Tool> {
 /// # Errors
 /// A protocol error for a tool that does not exist. What goes wrong in a tool is its answer, marked as an error.
 pub async fn call(
-    service: &Service,
+    services: &Services,
     tenant: Tenant,
     name: &str,
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
-    let scope = ToolScope { service, tenant };
+    let scope = ToolScope { services, tenant };
     if let Some(answer) = chapters::call(&scope, name, arguments.clone()).await {
         return Ok(shown(answer));
     }
@@ -125,18 +125,18 @@ struct ReadToolResult {
 impl ToolScope<'_> {
     async fn get_snapshot(&self, arguments: JsonObject) -> ToolAnswer {
         let OfSession { session_id } = read(arguments)?;
-        answer::json(&self.service.snapshot(self.tenant, session_id).await?)
+        answer::json(&self.services.queries.snapshot(self.tenant, session_id).await?)
     }
 
     async fn search(&self, arguments: JsonObject) -> ToolAnswer {
         let SearchArgs { session_id, query, limit, cursor } = read(arguments)?;
         let page = page(limit, cursor)?;
-        answer::json(&self.service.search(self.tenant, session_id, &query, page).await?)
+        answer::json(&self.services.queries.search(self.tenant, session_id, &query, page).await?)
     }
 
     async fn read_entry(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadEntry { session_id, entry_id, offset, limit } = read(arguments)?;
-        let entry = self.service.entry(self.tenant, session_id, entry_id).await?;
+        let entry = self.services.queries.entry(self.tenant, session_id, entry_id).await?;
         let kind = entry.kind.parse().unwrap_or(EntryType::Message);
         long(&search::text_of(kind, entry.item.get()), offset, limit)
     }
@@ -144,12 +144,12 @@ impl ToolScope<'_> {
     async fn list_tool_calls(&self, arguments: JsonObject) -> ToolAnswer {
         let ListToolCalls { session_id, limit, cursor } = read(arguments)?;
         let page = page(limit, cursor)?;
-        answer::json(&self.service.tool_calls(self.tenant, session_id, page).await?)
+        answer::json(&self.services.queries.tool_calls(self.tenant, session_id, page).await?)
     }
 
     async fn read_tool_result(&self, arguments: JsonObject) -> ToolAnswer {
         let ReadToolResult { session_id, tool_call_id, offset, limit } = read(arguments)?;
-        let found = self.service.tool_call(self.tenant, session_id, &tool_call_id).await?;
+        let found = self.services.queries.tool_call(self.tenant, session_id, &tool_call_id).await?;
         match found.result_text {
             Some(text) => long(&text, offset, limit),
             None if found.original_missing => {
@@ -161,7 +161,7 @@ impl ToolScope<'_> {
 
     async fn list_files(&self, arguments: JsonObject) -> ToolAnswer {
         let OfSession { session_id } = read(arguments)?;
-        answer::json(&self.service.files(self.tenant, session_id).await?)
+        answer::json(&self.services.queries.files(self.tenant, session_id).await?)
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::hosts::{Hosts, NoHost, Picked, is_writable};
-use crate::service::core::health::DatabaseHealth;
-use crate::service::core::state::Service;
+use crate::service::ops::health::DatabaseHealth;
+use crate::service::ops::readiness::Health;
 use crate::store::fault::{DatabaseFault, fault};
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const TAKE_ROOM: &str = "INSERT INTO contextd_room SELECT repeat('x', 1000) FROM
 pub struct Watch {
     pub hosts: Hosts,
     pub pool: PgPool,
-    pub service: Service,
+    pub health: Health,
     /// Silence for longer ends the requests that wait for an answer.
     pub silence: Duration,
 }
@@ -49,12 +49,12 @@ impl Watch {
             match self.look_in_time(&mut eyes).await {
                 Some(health) => {
                     answered = Instant::now();
-                    self.service.set_health(health);
+                    self.health.set(health);
                 }
                 None => eyes.connection = None,
             }
             if answered.elapsed() >= self.silence {
-                self.service.set_health(DatabaseHealth::Silent);
+                self.health.set(DatabaseHealth::Silent);
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -116,7 +116,7 @@ impl Watch {
             let (host, port) = (picked.options.get_host(), picked.options.get_port());
             tracing::warn!(host, port, "the database is at another server from now on");
             self.pool.set_connect_options(picked.options.clone());
-            self.service.database_has_moved();
+            self.health.database_has_moved();
         }
         self.hosts.have_moved();
     }

@@ -12,7 +12,7 @@ use crate::domain::chapter::{Chapter, event_names, own_depths};
 use crate::domain::model::fold::Fold;
 use crate::domain::model::message::Role;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
@@ -49,15 +49,15 @@ impl FolderEntry {
     }
 }
 
-impl Service {
+impl Queries {
     /// Reads a folder or a file of the chapters at the leaf. Segments are compared as they are, so that a path climbs
     /// nowhere; one slash at the end and one at the beginning say nothing.
     ///
     /// # Errors
     /// `NotFound` for whatever is not there.
     pub async fn vfs(&self, tenant: Tenant, session_id: Uuid, path: &str) -> Result<VfsNode> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let shelf = Shelf::open(&mut connection, tenant, &head).await?;
         let inner = path.strip_prefix('/').unwrap_or(path);
         let inner = inner.strip_suffix('/').unwrap_or(inner);

@@ -12,9 +12,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::locks::SessionTransaction;
-use crate::service::core::state::Service;
+use crate::service::core::error::{Optional as _, Result, ServiceError};
+use crate::service::core::heads::{Heads, SessionTransaction};
 use crate::service::core::tenant::Tenant;
 use crate::store::fault::in_doubt;
 use crate::store::sessions::SessionRow;
@@ -50,12 +49,12 @@ enum WriteCheck<'a> {
     Landed(Uuid, Proof),
 }
 
-impl Service {
+impl Heads {
     /// Commits. After an error that leaves it open whether that has happened, the proof decides.
     ///
     /// # Errors
     /// `OutcomeUnknown`; any other: nothing was written.
-    pub(crate) async fn commit(
+    pub async fn commit(
         &self,
         work: SessionTransaction,
         tenant: Tenant,
@@ -74,8 +73,8 @@ impl Service {
         }
     }
 
-    /// As [`Service::commit`], of a transaction that has made this session.
-    pub(crate) async fn commit_new(&self, work: SessionTransaction, tenant: Tenant, row: &SessionRow) -> Result<()> {
+    /// As [`Heads::commit`], of a transaction that has made this session.
+    pub async fn commit_new(&self, work: SessionTransaction, tenant: Tenant, row: &SessionRow) -> Result<()> {
         let Err(error) = work.commit().await else { return Ok(()) };
         if !in_doubt(&error) {
             return Err(error.into());
@@ -91,7 +90,7 @@ impl Service {
     ///
     /// # Errors
     /// `OutcomeUnknown`: the database stays away, or too much has happened since.
-    pub(crate) async fn has_landed(&self, tenant: Tenant, session_id: Uuid, proof: Proof) -> Result<bool> {
+    pub async fn has_landed(&self, tenant: Tenant, session_id: Uuid, proof: Proof) -> Result<bool> {
         self.until_told(tenant, WriteCheck::Landed(session_id, proof)).await
     }
 
@@ -117,17 +116,17 @@ impl Service {
     async fn ask_database(&self, tenant: Tenant, question: WriteCheck<'_>) -> Result<Option<bool>> {
         match question {
             WriteCheck::Made(row) => self.is_made(tenant, row).await.map(Some),
-            WriteCheck::Landed(session_id, proof) => match self.find_proof(tenant, session_id, proof).await {
+            WriteCheck::Landed(session_id, proof) => {
+                let found = self.find_proof(tenant, session_id, proof).await.optional()?;
                 // Erased meanwhile, and with it whatever was written.
-                Err(ServiceError::NotFound(_)) => Ok(Some(false)),
-                other => other,
-            },
+                Ok(found.unwrap_or(Some(false)))
+            }
         }
     }
 
     /// Tries to take the session's place: that waits for whoever is still at it, and works if he has failed.
     async fn is_made(&self, tenant: Tenant, row: &SessionRow) -> Result<bool> {
-        let mut work = self.pool().begin().await?;
+        let mut work = self.pool.begin().await?;
         match sessions::insert(&mut *work, tenant.0, row).await {
             Ok(()) => Ok(false),
             Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Ok(true),
@@ -137,7 +136,7 @@ impl Service {
 
     /// Behind the row lock: whoever was still at it has committed or never will. `None`: it can't be told.
     async fn find_proof(&self, tenant: Tenant, session_id: Uuid, proof: Proof) -> Result<Option<bool>> {
-        let (mut work, row) = self.locked_head(tenant, session_id).await?;
+        let (mut work, row, _) = self.begin_locked(tenant, session_id).await?;
         let landed = match proof {
             Proof::Entry(id) => Some(entries::holds(&mut *work, tenant.0, session_id, clock::seq_of(id), id).await?),
             Proof::Compaction(id) => Some(compactions::status(&mut *work, tenant.0, id).await?.is_some()),

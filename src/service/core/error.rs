@@ -49,6 +49,21 @@ pub enum ServiceError {
 
 pub type Result<T> = std::result::Result<T, ServiceError>;
 
+/// An outcome that does without the thing.
+pub trait Optional<T> {
+    /// `None` where the thing is not there.
+    fn optional(self) -> Result<Option<T>>;
+}
+
+impl<T> Optional<T> for Result<T> {
+    fn optional(self) -> Result<Option<T>> {
+        match self {
+            Err(ServiceError::NotFound(_)) => Ok(None),
+            outcome => outcome.map(Some),
+        }
+    }
+}
+
 impl ServiceError {
     /// One invalid field.
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {

@@ -1,7 +1,5 @@
 //! A session's head: what is known of its leaf's path without reading it, and the cache that holds heads.
 
-mod load;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,6 +128,12 @@ pub struct Head {
 }
 
 impl Head {
+    /// The head of a session without entries.
+    pub fn empty(session_id: Uuid, settings: Arc<Settings>, model: Option<String>) -> Head {
+        let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
+        Head { session_id, row: HeadRow::empty(), state, settings, is_fork: false, model }
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         self.state.snapshot(&self.settings)
     }
@@ -222,15 +226,11 @@ type HeadSlot = Arc<Mutex<Option<Head>>>;
 /// against every other process, so a stale head costs a retry and nothing else.
 pub struct HeadCache {
     slots: moka::sync::Cache<(Tenant, Uuid), HeadSlot>,
-    pub(super) settings: moka::sync::Cache<(String, Option<String>), Arc<Settings>>,
 }
 
 impl Default for HeadCache {
     fn default() -> HeadCache {
-        HeadCache {
-            slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
-            settings: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build(),
-        }
+        HeadCache { slots: moka::sync::Cache::builder().max_capacity(CACHED_HEADS).time_to_idle(CACHED_FOR).build() }
     }
 }
 

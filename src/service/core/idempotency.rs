@@ -13,12 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::idempotency::{self as store, Row};
 
@@ -133,9 +132,20 @@ pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl
     Ok(())
 }
 
-impl Service {
-    pub async fn known_answer(&self, keyed: &Keyed) -> Result<KeyState> {
-        let row = store::get(self.pool(), keyed.tenant.0, &keyed.key).await?;
+/// The answers that are kept under their keys.
+#[derive(Clone)]
+pub struct KeptAnswers {
+    pool: PgPool,
+}
+
+impl KeptAnswers {
+    pub fn new(pool: PgPool) -> KeptAnswers {
+        KeptAnswers { pool }
+    }
+
+    /// What is known of a request's key.
+    pub async fn known(&self, keyed: &Keyed) -> Result<KeyState> {
+        let row = store::get(&self.pool, keyed.tenant.0, &keyed.key).await?;
         Ok(match row {
             None => KeyState::Nothing,
             Some(row) if row.request_hash != keyed.request_hash => KeyState::Reused,
@@ -147,21 +157,21 @@ impl Service {
 
     /// Keeps what the client is about to be told, where that is more than what was sealed with the effect
     /// (a context that came with an append, the end of a compaction that was waited for).
-    pub async fn keep_answer(&self, keyed: &Keyed, answer: &KeptAnswer) -> Result<()> {
+    pub async fn keep(&self, keyed: &Keyed, answer: &KeptAnswer) -> Result<()> {
         let row = keyed.row(answer);
         match keyed.sealed() {
             Some(sealed) if sealed == *answer => {}
-            Some(_) => store::replace(self.pool(), keyed.tenant.0, &keyed.key, &row).await?,
+            Some(_) => store::replace(&self.pool, keyed.tenant.0, &keyed.key, &row).await?,
             None => {
                 let (tenant, key) = (keyed.tenant.0, &keyed.key);
-                store::insert(self.pool(), tenant, key, keyed.session(), &row, clock::now()).await?;
+                store::insert(&self.pool, tenant, key, keyed.session(), &row, clock::now()).await?;
             }
         }
         Ok(())
     }
 
     /// Forgets keys older than `age`; returns how many.
-    pub async fn purge_idempotency_keys(&self, age: Duration) -> Result<u64> {
-        Ok(store::purge(self.pool(), clock::now() - age).await?)
+    pub async fn purge(&self, age: Duration) -> Result<u64> {
+        Ok(store::purge(&self.pool, clock::now() - age).await?)
     }
 }

@@ -1,5 +1,6 @@
 //! Long reads take turns, so that those who read whole paths leave connections and processors to those who append.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -7,8 +8,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgConnection, PgPool, Postgres};
 
 use crate::service::core::error::Result;
-use crate::service::core::lanes::Lane;
-use crate::service::core::state::Service;
+use crate::service::core::lanes::{Lane, Lanes};
 use crate::service::core::tenant::Tenant;
 use crate::store::read;
 
@@ -67,21 +67,32 @@ async fn cancel(long: &Long) -> sqlx::Result<()> {
     connection.close().await
 }
 
-impl Service {
+/// Opens connections to read through, long reads in turn. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct LongReads {
+    pool: PgPool,
+    lanes: Arc<Lanes>,
+}
+
+impl LongReads {
+    pub fn new(pool: PgPool, lanes: Lanes) -> LongReads {
+        LongReads { pool, lanes: Arc::new(lanes) }
+    }
+
     /// Waits for a turn at reading a whole path or session. To be called without a connection in hand.
-    pub(crate) async fn turn(&self, tenant: Tenant) -> Result<Lane> {
-        self.inner.read_lanes.enter_within(tenant, LONGEST_WAIT).await
+    pub async fn turn(&self, tenant: Tenant) -> Result<Lane> {
+        self.lanes.enter_within(tenant, LONGEST_WAIT).await
     }
 
     /// A connection to read about this many entries through. To be called without another one in hand.
-    pub(crate) async fn reader(&self, tenant: Tenant, entries: i64) -> Result<ReadConnection> {
+    pub async fn reader(&self, tenant: Tenant, entries: i64) -> Result<ReadConnection> {
         if entries <= LONG_READ {
-            return Ok(ReadConnection { connection: Some(self.pool().acquire().await?), long: None });
+            return Ok(ReadConnection { connection: Some(self.pool.acquire().await?), long: None });
         }
         let lane = self.turn(tenant).await?;
-        let mut connection = self.pool().acquire().await?;
+        let mut connection = self.pool.acquire().await?;
         let backend = read::backend(&mut *connection).await?;
-        let long = Long { lane, backend, pool: self.pool().clone() };
+        let long = Long { lane, backend, pool: self.pool.clone() };
         Ok(ReadConnection { connection: Some(connection), long: Some(long) })
     }
 }

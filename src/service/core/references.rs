@@ -11,18 +11,18 @@ use crate::domain::compaction::result::BUILTIN;
 use crate::domain::settings::Settings;
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
-use crate::service::core::state::Service;
+use crate::service::core::settings::SettingsResolver;
 use crate::service::core::tenant::Tenant;
 use crate::store::{entries, path};
 
-impl Service {
+impl SettingsResolver {
     /// Whether what `given` names exists. To be asked once the settings are known to be well-formed.
     ///
     /// # Errors
     /// `Invalid`, with a pointer to each name of nothing.
-    pub(crate) fn check_upstream(&self, given: &Map<String, Value>) -> Result<()> {
+    pub fn check_upstream(&self, given: &Map<String, Value>) -> Result<()> {
         let Some(name) = given.get("upstream").and_then(Value::as_str) else { return Ok(()) };
-        match &self.options().upstreams {
+        match &self.upstreams {
             // The built-in summariser is there whatever is configured.
             Some(known) if name != BUILTIN && !known.contains(name) => {
                 let others = known.iter().map(String::as_str).filter(|known| *known != BUILTIN);
@@ -37,8 +37,8 @@ impl Service {
     /// The same, for a session's settings; `before` are those that it has.
     ///
     /// # Errors
-    /// As [`Service::check_upstream`]; the database's.
-    pub(crate) async fn check_named(
+    /// As [`SettingsResolver::check_upstream`]; the database's.
+    pub async fn check_named(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,

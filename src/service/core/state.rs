@@ -2,32 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 
 use crate::domain::tokens::prices::Prices;
-use crate::hooks::Client;
 use crate::service::core::digests::DigestCache;
 use crate::service::core::feed::Feed;
 use crate::service::core::group_commit::GroupCommit;
 use crate::service::core::head::HeadCache;
-use crate::service::core::health::DatabaseStatus;
+use crate::service::core::heads::Heads;
+use crate::service::core::hooks::{HookOptions, Hooks};
 use crate::service::core::lanes::Lanes;
+use crate::service::core::long_reads::LongReads;
 use crate::service::core::paths::PathCache;
+use crate::service::core::settings::SettingsResolver;
 
 /// Of the pool's connections, one in so many may wait for a row, and one in so many may carry a large write.
 const ROW_LANES: u32 = 4;
 const BULK_LANES: u32 = 8;
 const READ_LANES: u32 = 4;
 
-/// Erasures at a time in a process: the others wait, so that they leave connections to everybody else.
-const ERASURES_AT_A_TIME: usize = 3;
-/// How long a key that was found valid is not looked up again.
-const KEY_CACHE: Duration = Duration::from_secs(10);
-
-/// The use cases over one database. Cheap to clone.
+/// The use cases that change sessions and rebuild their contexts. Cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) inner: Arc<Inner>,
@@ -36,24 +32,17 @@ pub struct Service {
 pub(crate) struct Inner {
     pub pool: PgPool,
     pub options: Options,
-    /// Calls hooks.
-    pub hooks: Client,
-    pub heads: HeadCache,
+    pub settings: Arc<SettingsResolver>,
+    pub hooks: Hooks,
+    pub heads: Heads,
+    pub cached_heads: Arc<HeadCache>,
     pub group_commit: GroupCommit,
-    /// For those who wait for a session's row.
-    pub row_lanes: Lanes,
     /// For writes that take the database long.
     pub bulk_lanes: Lanes,
-    /// For those who read a whole path or session.
-    pub read_lanes: Lanes,
+    pub long_reads: LongReads,
     pub digests: DigestCache,
     pub paths: PathCache,
     pub feed: Arc<Feed>,
-    pub erasures: tokio::sync::Semaphore,
-    /// Digests of keys found valid lately; a revoked one works this much longer.
-    pub known_keys: moka::sync::Cache<[u8; 32], ()>,
-    /// How the database is.
-    pub known: DatabaseStatus,
 }
 
 /// What the operator decides.
@@ -78,23 +67,6 @@ pub struct Options {
     pub hooks: HookOptions,
 }
 
-/// How hooks are called.
-#[derive(Debug, Clone)]
-pub struct HookOptions {
-    /// Addresses outside of the public internet may be called.
-    pub allow_private_networks: bool,
-    /// Most hooks of a tenant.
-    pub max_hooks: i64,
-    /// Attempts of a queued delivery before it counts as failed.
-    pub max_attempts: i32,
-}
-
-impl Default for HookOptions {
-    fn default() -> Self {
-        HookOptions { allow_private_networks: false, max_hooks: 50, max_attempts: 8 }
-    }
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -113,24 +85,21 @@ impl Default for Options {
 
 impl Service {
     pub fn new(pool: PgPool, options: Options) -> Service {
-        let known_keys = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(KEY_CACHE).build();
-        let hooks = Client::new(options.hooks.allow_private_networks);
         let one_in = |share: u32| Lanes::new((pool.options().get_max_connections() / share) as usize);
+        let settings = Arc::new(SettingsResolver::new(options.settings.clone(), options.upstreams.clone()));
         let inner = Inner {
-            row_lanes: one_in(ROW_LANES),
-            bulk_lanes: one_in(BULK_LANES),
-            read_lanes: one_in(READ_LANES),
-            pool,
-            hooks,
-            options,
-            heads: HeadCache::default(),
+            hooks: Hooks::new(pool.clone(), options.hooks.clone()),
+            heads: Heads::new(pool.clone(), Arc::clone(&settings), one_in(ROW_LANES)),
+            cached_heads: Arc::default(),
             group_commit: GroupCommit::default(),
+            bulk_lanes: one_in(BULK_LANES),
+            long_reads: LongReads::new(pool.clone(), one_in(READ_LANES)),
             digests: DigestCache::default(),
             paths: PathCache::default(),
             feed: Arc::default(),
-            erasures: tokio::sync::Semaphore::new(ERASURES_AT_A_TIME),
-            known_keys,
-            known: DatabaseStatus::default(),
+            settings,
+            options,
+            pool,
         };
         Service { inner: Arc::new(inner) }
     }
@@ -141,5 +110,9 @@ impl Service {
 
     pub fn options(&self) -> &Options {
         &self.inner.options
+    }
+
+    pub fn hooks(&self) -> &Hooks {
+        &self.inner.hooks
     }
 }

@@ -11,10 +11,9 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::live;
-use crate::service::core::error::{Result, ServiceError};
+use super::{Events, live};
+use crate::service::core::error::{Optional as _, Result, ServiceError};
 use crate::service::core::feed::{Live, TenantNews, TenantState};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::listen::listen;
 use crate::store::{events, sessions};
@@ -30,19 +29,19 @@ const AT_ONCE: usize = 4;
 /// A look that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-impl Service {
+impl Events {
     /// Feeds this process's event streams until `stop`, then ends them.
-    pub async fn follow_events(self, stop: CancellationToken) {
+    pub async fn follow(self, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
             never = self.look_after_streams() => match never {},
             never = self.hear_of_events() => match never {},
         }
-        self.inner.feed.close();
+        self.feed.close();
     }
 
     async fn look_after_streams(&self) -> Infallible {
-        let feed = &self.inner.feed;
+        let feed = &self.feed;
         let mut is_out = false;
         let mut next_poll = Instant::now() + POLL;
         loop {
@@ -70,7 +69,7 @@ impl Service {
     async fn look(&self, tenant: Tenant, watched: TenantState) -> Result<()> {
         let found = timeout(PATIENCE, self.find(tenant, &watched)).await;
         let late = |_| ServiceError::Internal(anyhow::anyhow!("looking for events took too long"));
-        self.inner.feed.tell(tenant, &watched, &found.map_err(late)??);
+        self.feed.tell(tenant, &watched, &found.map_err(late)??);
         Ok(())
     }
 
@@ -79,34 +78,28 @@ impl Service {
         let ids: Vec<Uuid> = watched.sessions.keys().copied().collect();
         let mut found = TenantNews::default();
         if !ids.is_empty() {
-            for (id, version) in sessions::versions(self.pool(), tenant.0, &ids).await? {
+            for (id, version) in sessions::versions(&self.pool, tenant.0, &ids).await? {
                 let is_known = watched.sessions.get(&id).is_some_and(|known| *known >= version);
                 let live = if is_known { None } else { self.live_snapshot(tenant, id).await? };
                 found.sessions.insert(id, live);
             }
         }
-        found.last_position = events::place(self.pool(), tenant.0).await?.last_position;
+        found.last_position = events::place(&self.pool, tenant.0).await?.last_position;
         if let Some(seen) = watched.seen.filter(|seen| *seen < found.last_position) {
-            found.changed = HashMap::from_iter(events::changed(self.pool(), tenant.0, seen).await?);
+            found.changed = HashMap::from_iter(events::changed(&self.pool, tenant.0, seen).await?);
         }
         Ok(found)
     }
 
     async fn live_snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<Arc<Live>>> {
-        match self.inner.load_head(self.pool(), tenant, session_id).await {
-            Ok(head) => {
-                let data = live(session_id, &head.snapshot())?;
-                Ok(Some(Arc::new(Live { version: head.row.version, data })))
-            }
-            // Erased since; the next look says so.
-            Err(ServiceError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        // Where it was erased since, the next look says so.
+        let head = self.heads.read(&self.pool, tenant, session_id).await.optional()?;
+        head.map(|head| live(&head).map(Arc::new)).transpose()
     }
 
     async fn hear_of_events(&self) -> Infallible {
         loop {
-            if let Ok(mut listener) = listen(self.pool(), events::CHANNEL).await {
+            if let Ok(mut listener) = listen(&self.pool, events::CHANNEL).await {
                 loop {
                     let tenant = match listener.try_recv().await {
                         Ok(Some(notification)) => notification.payload().parse().ok().map(Tenant),
@@ -114,7 +107,7 @@ impl Service {
                         Ok(None) => None,
                         Err(_) => break,
                     };
-                    self.inner.feed.announce(tenant);
+                    self.feed.announce(tenant);
                 }
             }
             sleep(PAUSE).await;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sqlx::PgPool;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
-use super::{READY, RESET, SNAPSHOT, StreamEvent, live, recorded};
+use super::{Events, READY, RESET, SNAPSHOT, StreamEvent, live, recorded};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::feed::{Live, Subscription};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::events::{self, Reach};
 
@@ -26,7 +26,7 @@ const RETRY_SECONDS: u64 = 10;
 
 /// The events of a session or of a tenant, one after the other, as long as [`EventStream::next`] gives one.
 pub struct EventStream {
-    service: Service,
+    pool: PgPool,
     tenant: Tenant,
     session: Option<Uuid>,
     subscription: Subscription,
@@ -43,27 +43,24 @@ pub struct EventStream {
     ends: Instant,
 }
 
-impl Service {
+impl Events {
     /// Opens a stream of a session's events, or of all the tenant's, behind the event with the id `after`. Without it
     /// the stream begins now. Where events behind `after` are no longer kept, it begins now with a `reset`.
     ///
     /// # Errors
     /// `NotFound`; `TooManyStreams`.
-    pub async fn events(&self, tenant: Tenant, session: Option<Uuid>, after: Option<i64>) -> Result<EventStream> {
+    pub async fn stream(&self, tenant: Tenant, session: Option<Uuid>, after: Option<i64>) -> Result<EventStream> {
         // The snapshot first: what led to it is then among the events.
         let newest = match session {
             None => None,
-            Some(id) => {
-                let head = self.inner.load_head(self.pool(), tenant, id).await?;
-                Some(Arc::new(Live { version: head.row.version, data: live(id, &head.snapshot())? }))
-            }
+            Some(id) => Some(Arc::new(live(&self.heads.read(&self.pool, tenant, id).await?)?)),
         };
-        let limit = self.options().max_streams;
-        let subscription = self.inner.feed.subscribe(tenant, session, limit);
+        let limit = self.max_streams;
+        let subscription = self.feed.subscribe(tenant, session, limit);
         let subscription = subscription.ok_or(ServiceError::TooManyStreams { limit, retry_after: RETRY_SECONDS })?;
-        let reach = events::place(self.pool(), tenant.0).await?;
+        let reach = events::place(&self.pool, tenant.0).await?;
         let mut stream = EventStream {
-            service: self.clone(),
+            pool: self.pool.clone(),
             tenant,
             session,
             subscription,
@@ -138,8 +135,7 @@ impl EventStream {
             return Ok(Filled::Ended);
         }
         if self.is_behind || self.read_to < news.position {
-            let pool = self.service.pool();
-            let rows = events::page(pool, self.tenant.0, self.session, self.cursor, PAGE).await?;
+            let rows = events::page(&self.pool, self.tenant.0, self.session, self.cursor, PAGE).await?;
             self.is_behind = rows.len() as i64 == PAGE;
             self.read_to = self.read_to.max(news.position);
             self.cursor = rows.last().map_or(self.cursor, |last| last.position);

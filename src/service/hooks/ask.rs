@@ -13,7 +13,7 @@ use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
 use crate::hooks::{CallError, HookCall, Reply};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
-use crate::service::core::state::Service;
+use crate::service::core::hooks::Hooks;
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::deliveries::{self, Attempted, NewDelivery};
 use crate::store::hooks::{self as store, HookRow};
@@ -96,14 +96,14 @@ pub(crate) fn cancels(hook: &HookRow) -> bool {
     hook.on_error.parse::<OnError>().ok() == Some(OnError::Cancel)
 }
 
-impl Service {
-    pub(crate) async fn enabled_hooks(&self, executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<EnabledHooks> {
-        Ok(EnabledHooks(store::enabled(executor, tenant.0).await?))
-    }
+pub(crate) async fn enabled(executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<EnabledHooks> {
+    Ok(EnabledHooks(store::enabled(executor, tenant.0).await?))
+}
 
+impl Hooks {
     /// Notes in the log what became of an answer. A log that can't be written holds nothing up.
     pub(crate) async fn conclude(&self, tenant: Tenant, delivery_id: Uuid, outcome: HookOutcome, detail: Option<&str>) {
-        let noted = deliveries::conclude(self.pool(), tenant.0, delivery_id, outcome.into_str(), detail).await;
+        let noted = deliveries::conclude(&self.pool, tenant.0, delivery_id, outcome.into_str(), detail).await;
         if let Err(error) = noted {
             tracing::warn!(%error, %delivery_id, "what became of a hook's answer was not logged");
         }
@@ -147,7 +147,7 @@ impl Service {
             timeout: timeout(hook.timeout_ms),
         };
         let started = Instant::now();
-        let (reply, attempts) = self.inner.hooks.post_until_taken(&call, ATTEMPTS).await;
+        let (reply, attempts) = self.client.post_until_taken(&call, ATTEMPTS).await;
         let mut attempted = attempted(&reply, started.elapsed());
         let (answer, unread) = match reply {
             Err(error) => (Err(error.to_string()), None),
@@ -158,7 +158,7 @@ impl Service {
         let new = new_delivery(about, hook.id, event, id, Some(body.as_str()).filter(|body| body.len() <= KEPT_BODY));
         let attempts = i32::try_from(attempts).unwrap_or(i32::MAX);
         // A hook or a session that is gone meanwhile has no log any more.
-        if let Err(error) = deliveries::log(self.pool(), about.tenant.0, &new, attempts, &attempted).await {
+        if let Err(error) = deliveries::log(&self.pool, about.tenant.0, &new, attempts, &attempted).await {
             tracing::warn!(%error, hook = %hook.id, "a call of a hook was not logged");
         }
         Ok(HookAnswered { delivery_id: id, unread, answer })

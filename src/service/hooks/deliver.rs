@@ -8,14 +8,14 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::ask::{About, attempted, count, envelope, new_delivery, timeout};
+use super::ask::{About, attempted, count, enabled, envelope, new_delivery, timeout};
 use crate::domain::hook::{Event, HookOutcome, answer};
 use crate::hooks::HookCall;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::hooks::Hooks;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::page::{Page, PageRequest};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks as store;
 use crate::store::hooks::deliveries::{self, DeliveryRow, Due};
@@ -61,42 +61,39 @@ impl DueDelivery {
     }
 }
 
-impl Service {
-    /// Has the agent's hooks told that chapters are wanted, when the transaction commits. `task` is what the agent would
-    /// be handed.
-    pub async fn chapter_requested(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        task: &serde_json::Value,
-    ) -> Result<()> {
-        let about = About { tenant, session_id, compaction_id: None };
-        self.announce(connection, about, Event::ChapterRequested, &serde_json::json!({ "task": task })).await
-    }
+/// Has the agent's hooks told that chapters are wanted, when the transaction commits. `task` is what the agent would be
+/// handed.
+pub async fn announce_chapter_request(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    task: &serde_json::Value,
+) -> Result<()> {
+    let about = About { tenant, session_id, compaction_id: None };
+    announce(connection, about, Event::ChapterRequested, &serde_json::json!({ "task": task })).await
+}
 
-    /// Queues a message to every hook of the event; it is sent when the transaction has committed.
-    pub(crate) async fn announce(
-        &self,
-        connection: &mut PgConnection,
-        about: About,
-        event: Event,
-        data: &impl Serialize,
-    ) -> Result<()> {
-        let hooks = self.enabled_hooks(&mut *connection, about.tenant).await?;
-        for hook in hooks.of(event) {
-            let id = clock::new_id();
-            let body = envelope(about, event, id, data)?;
-            let new = new_delivery(about, hook.id, event, id, Some(&body));
-            deliveries::enqueue(&mut *connection, about.tenant.0, &new).await?;
-        }
-        Ok(())
+/// Queues a message to every hook of the event; it is sent when the transaction has committed.
+pub(crate) async fn announce(
+    connection: &mut PgConnection,
+    about: About,
+    event: Event,
+    data: &impl Serialize,
+) -> Result<()> {
+    for hook in enabled(&mut *connection, about.tenant).await?.of(event) {
+        let id = clock::new_id();
+        let body = envelope(about, event, id, data)?;
+        let new = new_delivery(about, hook.id, event, id, Some(&body));
+        deliveries::enqueue(&mut *connection, about.tenant.0, &new).await?;
     }
+    Ok(())
+}
 
+impl Hooks {
     /// Claims up to `limit` messages that are due.
-    pub async fn due_deliveries(&self, limit: i64) -> sqlx::Result<Vec<DueDelivery>> {
-        deliveries::requeue(self.pool(), false).await?;
-        let due = deliveries::claim(self.pool(), limit, LEASE).await?;
+    pub async fn due(&self, limit: i64) -> sqlx::Result<Vec<DueDelivery>> {
+        deliveries::requeue(&self.pool, false).await?;
+        let due = deliveries::claim(&self.pool, limit, LEASE).await?;
         Ok(due.into_iter().map(DueDelivery).collect())
     }
 
@@ -114,19 +111,19 @@ impl Service {
             timeout: timeout(due.timeout_ms),
         };
         let started = Instant::now();
-        let reply = self.inner.hooks.post(&call).await;
+        let reply = self.client.post(&call).await;
         let attempted = attempted(&reply, started.elapsed());
         count(&due.event, &attempted);
         if let Some(unread) = reply.as_ref().ok().and_then(|reply| unread_when_told(&due.event, &reply.body)) {
             self.conclude(Tenant(due.tenant_id), due.id, HookOutcome::Unused, Some(&unread)).await;
         }
-        let retry_in = (due.attempts < self.options().hooks.max_attempts).then_some(pause);
-        deliveries::settle(self.pool(), &due, &attempted, retry_in).await
+        let retry_in = (due.attempts < self.options.max_attempts).then_some(pause);
+        deliveries::settle(&self.pool, &due, &attempted, retry_in).await
     }
 
     /// A hook's log, newest first.
-    pub async fn hook_deliveries(&self, tenant: Tenant, hook_id: Uuid, page: PageRequest) -> Result<Page<Delivery>> {
-        let mut connection = self.pool().acquire().await?;
+    pub async fn deliveries(&self, tenant: Tenant, hook_id: Uuid, page: PageRequest) -> Result<Page<Delivery>> {
+        let mut connection = self.pool.acquire().await?;
         store::get(&mut *connection, tenant.0, hook_id).await?.ok_or(ServiceError::NotFound("hook"))?;
         let before = page.cursor_id()?;
         let rows = deliveries::list(&mut *connection, tenant.0, hook_id, before, page.limit + 1).await?;
@@ -138,7 +135,7 @@ impl Service {
     /// # Errors
     /// `NotFound`; `Conflict` where it is on its way, or was too large to be kept.
     pub async fn redeliver(&self, tenant: Tenant, hook_id: Uuid, id: Uuid) -> Result<Delivery> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = self.pool.begin().await?;
         let find = async |connection: &mut PgConnection| -> Result<DeliveryRow> {
             deliveries::get(connection, tenant.0, hook_id, id).await?.ok_or(ServiceError::NotFound("delivery"))
         };
@@ -158,8 +155,8 @@ impl Service {
     }
 
     /// Forgets messages that ended longer than `age` ago; returns how many.
-    pub async fn purge_deliveries(&self, age: Duration) -> Result<u64> {
-        Ok(deliveries::purge(self.pool(), clock::now() - age).await?)
+    pub async fn purge_log(&self, age: Duration) -> Result<u64> {
+        Ok(deliveries::purge(&self.pool, clock::now() - age).await?)
     }
 }
 

@@ -19,16 +19,17 @@ use uuid::Uuid;
 use crate::domain::compaction::strategy::counts;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
-use crate::service::chapters::is_requested;
+use crate::service::chapters::{self, is_requested};
 use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::group_commit::{Failed, OneWrite};
 use crate::service::core::head::{Ahead, Head, SessionState};
+use crate::service::core::heads::SessionTransaction;
 use crate::service::core::idempotency::{self, Outcome, seal};
-use crate::service::core::locks::SessionTransaction;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::events;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, GuardedWrite, Write};
 use crate::store::path::Leaf;
@@ -50,7 +51,7 @@ impl Service {
     /// `NotFound`, `Invalid` with pointers into the body, `LeafMoved`, `OutcomeUnknown`, `QueueFull` never (a
     /// compaction that can't be queued does not hold up an append).
     pub async fn append(&self, tenant: Tenant, session_id: Uuid, append: Append) -> Result<Appended> {
-        let slot = self.inner.heads.slot(tenant, session_id);
+        let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         let append = Arc::new(append);
         let mut read = None;
@@ -58,7 +59,7 @@ impl Service {
             let head = match cached.take() {
                 // A compaction, a move of the leaf or another process may have been there since.
                 Some(head) if check_expected(&head, &append).is_ok() => head,
-                _ => self.inner.load_head(self.pool(), tenant, session_id).await?,
+                _ => self.inner.heads.read(self.pool(), tenant, session_id).await?,
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
@@ -89,7 +90,7 @@ impl Service {
         append: &Append,
         planned: PlannedRows,
     ) -> Result<Tried> {
-        let behind = self.put_behind(tenant, &mut head, append, planned)?;
+        let behind = put_behind(tenant, &mut head, append, planned)?;
         let _lane = match behind.write.is_large() {
             true => Some(self.inner.bulk_lanes.enter(tenant).await?),
             false => None,
@@ -123,7 +124,7 @@ impl Service {
             Ok(GuardedWrite::Locked) => Ok(Tried::Locked),
             Err(Failed::RolledBack(error)) => Err(error),
             Err(Failed::InDoubt) => match proof {
-                Some(proof) if self.has_landed(tenant, head.session_id, proof).await? => {
+                Some(proof) if self.inner.heads.has_landed(tenant, head.session_id, proof).await? => {
                     Ok(Tried::Landed(appended, None))
                 }
                 // To append nothing twice does no harm.
@@ -141,8 +142,7 @@ impl Service {
         items: Vec<ReadItem>,
         read_with: &Settings,
     ) -> Result<Appended> {
-        let (mut work, found) = self.locked_head(tenant, session_id).await?;
-        let mut head = self.inner.head_from(session_id, found)?;
+        let (mut work, mut head) = self.inner.heads.begin_locked_head(tenant, session_id).await?;
         check_expected(&head, append)?;
         let items = if head.settings.estimator == read_with.estimator {
             items
@@ -162,7 +162,7 @@ impl Service {
         appended: &Appended,
     ) -> Result<()> {
         seal(&mut work, Outcome::Created, appended).await?;
-        self.commit(work, tenant, head.session_id, proof_of(appended)).await
+        self.inner.heads.commit(work, tenant, head.session_id, proof_of(appended)).await
     }
 
     /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
@@ -194,7 +194,7 @@ impl Service {
         let session_id = head.session_id;
         // What follows the leaf needs no look at its path, however long that is.
         if let Some(planned) = Planner::new(head, append, items).linear(items) {
-            let behind = self.put_behind(tenant, head, append, planned)?;
+            let behind = put_behind(tenant, head, append, planned)?;
             if !entries::write(&mut *connection, tenant.0, &behind.write.as_write()).await? {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
             }
@@ -237,18 +237,18 @@ impl Service {
         }
         head.row.version = version + 1;
         self.check_candidate(connection, tenant, head).await?;
-        let AppendEffect { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
+        let AppendEffect { snapshot, trigger, turned } = settle_head(head, append, planned.now)?;
         let no_more =
             Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
         entries::write(&mut *connection, tenant.0, &no_more).await?;
         head.row.version += 1;
         if turned {
-            self.record_snapshot(connection, tenant, session_id, &snapshot).await?;
+            events::record_snapshot(connection, tenant, session_id, &snapshot).await?;
         }
         let appended = answer(&planned.entries, head, snapshot, planned.warnings);
         let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
         if is_requested(&snapshot_before, &appended.snapshot) {
-            self.request_chapters(connection, tenant, head).await?;
+            chapters::request(connection, tenant, head).await?;
         }
         Ok(appended)
     }
@@ -284,29 +284,29 @@ impl Behind {
     }
 }
 
-impl Service {
-    /// Puts planned items behind the leaf.
-    fn put_behind(&self, tenant: Tenant, head: &mut Head, append: &Append, planned: PlannedRows) -> Result<Behind> {
-        let (version, before) = (head.row.version, head.snapshot());
-        head.row = planned.row;
-        head.state = planned.state;
-        let turn_ends = head.state.end_wait();
-        let AppendEffect { snapshot, trigger, turned } = self.settle_head(head, append, planned.now)?;
-        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
-        let write = OneWrite {
-            tenant,
-            session_id: head.session_id,
-            version,
-            head: head.row.clone(),
-            entries: planned.entries,
-            branches: planned.branches,
-            now: planned.now,
-        };
-        head.row.version = version + 1;
-        let asks = is_requested(&before, &appended.snapshot);
-        Ok(Behind { write, appended, trigger, turned, turn_ends, asks })
-    }
+/// Puts planned items behind the leaf.
+fn put_behind(tenant: Tenant, head: &mut Head, append: &Append, planned: PlannedRows) -> Result<Behind> {
+    let (version, before) = (head.row.version, head.snapshot());
+    head.row = planned.row;
+    head.state = planned.state;
+    let turn_ends = head.state.end_wait();
+    let AppendEffect { snapshot, trigger, turned } = settle_head(head, append, planned.now)?;
+    let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+    let write = OneWrite {
+        tenant,
+        session_id: head.session_id,
+        version,
+        head: head.row.clone(),
+        entries: planned.entries,
+        branches: planned.branches,
+        now: planned.now,
+    };
+    head.row.version = version + 1;
+    let asks = is_requested(&before, &appended.snapshot);
+    Ok(Behind { write, appended, trigger, turned, turn_ends, asks })
+}
 
+impl Service {
     /// Does what follows from items that were just written, in the same transaction.
     async fn finish_behind(
         &self,
@@ -318,11 +318,11 @@ impl Service {
     ) -> Result<Appended> {
         let Behind { appended, trigger, turned, turn_ends, asks, .. } = behind;
         if turned {
-            self.record_snapshot(&mut *connection, tenant, head.session_id, &appended.snapshot).await?;
+            events::record_snapshot(&mut *connection, tenant, head.session_id, &appended.snapshot).await?;
         }
         let appended = self.follow_up(&mut *connection, tenant, head, append, trigger, appended).await?;
         if asks {
-            self.request_chapters(&mut *connection, tenant, head).await?;
+            chapters::request(&mut *connection, tenant, head).await?;
         }
         if turn_ends {
             queue::make_due(connection, tenant.0, head.session_id).await?;
@@ -340,17 +340,17 @@ struct AppendEffect {
     turned: bool,
 }
 
-impl Service {
-    /// Brings the head's columns in line with its state, and says what should follow.
-    fn settle_head(&self, head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<AppendEffect> {
-        let snapshot = head.state.snapshot(&head.settings);
-        head.state.note_fill(snapshot.state, now);
-        let trigger = trigger(&head.state, &snapshot, &head.settings, append);
-        let before = head.row.fill_state.clone();
-        head.state.write_to(&mut head.row, &head.settings)?;
-        Ok(AppendEffect { snapshot, trigger, turned: before != head.row.fill_state })
-    }
+/// Brings the head's columns in line with its state, and says what should follow.
+fn settle_head(head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<AppendEffect> {
+    let snapshot = head.state.snapshot(&head.settings);
+    head.state.note_fill(snapshot.state, now);
+    let trigger = trigger(&head.state, &snapshot, &head.settings, append);
+    let before = head.row.fill_state.clone();
+    head.state.write_to(&mut head.row, &head.settings)?;
+    Ok(AppendEffect { snapshot, trigger, turned: before != head.row.fill_state })
+}
 
+impl Service {
     /// Starts what should follow, in the append's own transaction, or commits at once what was prepared for this.
     async fn follow_up(
         &self,

@@ -1,4 +1,4 @@
-//! What a call has stored, answered with the context that it leaves.
+//! The context that a call leaves, in the answer that says what it has stored.
 
 use metrics::counter;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use crate::service::ingest::transcript::{Put, PutTranscript};
 use crate::service::rebuild::{Context, Rebuild, Rebuilt};
 use crate::store::compactions;
 
-/// What an answer says of the leaf.
+/// The part of an answer that is about the leaf.
 struct LeafAnswer<'a> {
     leaf_id: &'a mut Option<Uuid>,
     snapshot: &'a mut Snapshot,

@@ -23,6 +23,7 @@ use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::Append;
+use crate::service::navigation::land;
 use crate::service::path::entries::{load_entry, state_at};
 use crate::service::sessions::count_fixed;
 use crate::store::sessions::{self, SessionRow};
@@ -41,43 +42,18 @@ impl Service {
         let put = Arc::new(put);
         let posted = Posted::read(&put).await?;
         // Appends of this process wait for this one instead of losing a race against it.
-        let slot = self.inner.heads.slot(tenant, session_id);
+        let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         *cached = None;
-        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
-        let mut head = self.head_of(&row)?;
-        self.set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
+        let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
         let news = self.news(&mut transaction, tenant, &head, &row, &put, Arc::new(posted)).await?;
         let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
         let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
-        self.commit(transaction, tenant, session_id, proof).await?;
+        self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(answer)
-    }
-
-    /// Records another system prompt or other tools.
-    async fn set_fixed(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        row: &mut SessionRow,
-        head: &mut Head,
-        put: &PutTranscript,
-    ) -> Result<()> {
-        let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
-        let system = put.system.as_ref().map_or_else(|| row.system.clone(), text);
-        let tools = put.tools.as_ref().map_or_else(|| row.tools.clone(), text);
-        if (&system, &tools) == (&row.system, &row.tools) {
-            return Ok(());
-        }
-        (row.system, row.tools) = (system, tools);
-        count_fixed(&mut head.state, row, head.settings.estimator).await?;
-        head.state.write_to(&mut row.head, &head.settings)?;
-        sessions::update(&mut *connection, tenant.0, row, clock::now()).await?;
-        row.head.version += 1;
-        head.row = row.head.clone();
-        Ok(())
     }
 
     /// Moves the leaf where the transcript departs, and appends what is new.
@@ -96,7 +72,7 @@ impl Service {
                 Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
                 None => None,
             };
-            let landing = self.land(connection, tenant, &mut row, target.as_ref()).await?;
+            let landing = land(connection, tenant, &mut row, target.as_ref()).await?;
             head.state = state_at(connection, tenant, landing.leaf, head.state).await?;
             head.row = row.head.clone();
             self.check_candidate(connection, tenant, &mut head).await?;
@@ -148,7 +124,7 @@ impl Service {
         if head.row.leaf_id.is_none() && (head.row.entry_count == 0 || !looks_like_ours) {
             return Ok(NewItems::all(put));
         }
-        let basis = self.basis(&mut *connection, tenant, head, &posted).await?;
+        let basis = basis::basis(&self.inner.paths, &mut *connection, tenant, head, &posted).await?;
         let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
         // Taking two transcripts apart is work for a core of its own.
         let bytes = size(&put.items) + basis.loaded.bytes();
@@ -159,10 +135,33 @@ impl Service {
             DiffOutcome::DepartsBefore(place, error) => (place, error),
         };
         // Somebody may have said the summary's words, too: then the raw history stands before them.
-        let basis = self.raw_basis(connection, tenant, head, &posted).await?;
+        let basis = basis::raw_basis(&self.inner.paths, connection, tenant, head, &posted).await?;
         let bytes = size(&put.items) + basis.loaded.bytes();
         let (said, items, system) = input();
         let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), place));
         quoted.await??.ok_or(error)
     }
+}
+
+/// Records another system prompt or other tools.
+async fn set_fixed(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    row: &mut SessionRow,
+    head: &mut Head,
+    put: &PutTranscript,
+) -> Result<()> {
+    let text = |raw: &Option<Box<RawValue>>| raw.as_ref().map(|raw| raw.get().to_owned());
+    let system = put.system.as_ref().map_or_else(|| row.system.clone(), text);
+    let tools = put.tools.as_ref().map_or_else(|| row.tools.clone(), text);
+    if (&system, &tools) == (&row.system, &row.tools) {
+        return Ok(());
+    }
+    (row.system, row.tools) = (system, tools);
+    count_fixed(&mut head.state, row, head.settings.estimator).await?;
+    head.state.write_to(&mut row.head, &head.settings)?;
+    sessions::update(&mut *connection, tenant.0, row, clock::now()).await?;
+    row.head.version += 1;
+    head.row = row.head.clone();
+    Ok(())
 }

@@ -33,11 +33,11 @@ impl Service {
         offered: Option<&Offered>,
         deadline: Instant,
     ) -> Result<Left> {
-        let leaf_id = self.session_row(tenant, session_id).await?.head.leaf_id;
+        let leaf_id = self.inner.heads.read(self.pool(), tenant, session_id).await?.row.leaf_id;
         let pending = PendingBranchSummary::of(navigate, leaf_id);
         if pending.target_id == leaf_id || !self.has_something_to_tell(tenant, session_id, &pending).await? {
             if let Some(offered) = offered {
-                self.leave_unused(tenant, offered, "nothing is left that a summary could tell").await;
+                offered.leave_unused(self.hooks(), tenant, "nothing is left that a summary could tell").await;
             }
             return Ok(Left { leaf_id, drafted: None });
         }
@@ -68,10 +68,10 @@ impl Service {
         let estimator = work.settings.estimator;
         let given = &offered.given;
         if let Err(fault) = verify::check_summary(&given.summary, None, work.replaced_tokens, estimator) {
-            self.refuse_offered(tenant, offered, &fault.to_string()).await?;
+            offered.refuse(self.hooks(), tenant, &fault.to_string()).await?;
             return Ok(None);
         }
-        self.use_offered(tenant, offered).await;
+        offered.take(self.hooks(), tenant).await;
         let outcome = SummaryOutcome { history: Some(given.summary.clone()), ..SummaryOutcome::default() };
         let details = given.details.clone().and_then(|details| serde_json::from_value(details).ok());
         let mut draft = work.draft(outcome);
@@ -113,7 +113,7 @@ impl Service {
             let row = branch_summaries::get(self.pool(), tenant.0, session_id).await?;
             let Some(row) = row.filter(|row| row.id == id) else {
                 // Erased meanwhile?
-                self.session_row(tenant, session_id).await?;
+                self.inner.heads.read(self.pool(), tenant, session_id).await?;
                 let detail = "a newer navigation of this session has taken the place of this one".to_owned();
                 return Err(ServiceError::Conflict { code: "navigation_superseded", detail });
             };

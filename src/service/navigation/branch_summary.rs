@@ -144,7 +144,7 @@ impl Service {
         pending: &PendingBranchSummary,
     ) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await?;
         Ok(!planned(&mut connection, tenant, session_id, pending, &head.settings).await?.plan.messages.is_empty())
     }
 
@@ -157,7 +157,7 @@ impl Service {
         pending: PendingBranchSummary,
     ) -> Result<Option<BranchSummaryWork>> {
         let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await?;
         let planned = planned(&mut connection, tenant, session_id, &pending, &head.settings).await?;
         if planned.plan.messages.is_empty() {
             return Ok(None);

@@ -1,17 +1,18 @@
 //! Hooks around a move in the tree.
 
 use serde_json::json;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome};
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::hooks::Hooks;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::hooks;
 use crate::service::hooks::ask::{About, cancels};
-use crate::service::navigation::{Navigate, Navigated, PendingBranchSummary};
+use crate::service::navigation::{Navigate, PendingBranchSummary};
 use crate::service::path::view;
 
 /// A summary that a hook gives, for the branch that is left.
@@ -36,11 +37,11 @@ impl Service {
         navigate: &Navigate,
     ) -> Result<Option<Offered>> {
         let mut connection = self.pool().acquire().await?;
-        let hooks = self.enabled_hooks(&mut *connection, tenant).await?;
+        let (caller, hooks) = (self.hooks(), hooks::enabled(&mut *connection, tenant).await?);
         if !hooks.has(Event::BeforeNavigate) {
             return Ok(None);
         }
-        let old_leaf_id = self.head_on(&mut connection, tenant, session_id).await?.row.leaf_id;
+        let old_leaf_id = self.inner.heads.read(&mut *connection, tenant, session_id).await?.row.leaf_id;
         if old_leaf_id == navigate.target_id {
             return Ok(None);
         }
@@ -65,23 +66,23 @@ impl Service {
         let about = About { tenant, session_id, compaction_id: None };
         let mut offered: Option<Offered> = None;
         for hook in hooks.of(Event::BeforeNavigate) {
-            let asked = self.ask(about, hook, Event::BeforeNavigate, &data, answer::before_navigate).await?;
+            let asked = caller.ask(about, hook, Event::BeforeNavigate, &data, answer::before_navigate).await?;
             let id = asked.delivery_id;
             let unread = asked.unread.as_deref();
             match asked.answer {
-                Ok(Verdict::Pass) => self.conclude(tenant, id, HookOutcome::Passed, unread).await,
+                Ok(Verdict::Pass) => caller.conclude(tenant, id, HookOutcome::Passed, unread).await,
                 Ok(Verdict::Replace(given)) => {
                     let next = Offered { given, delivery_id: id, cancels: cancels(hook), unread: asked.unread };
                     if let Some(earlier) = offered.replace(next) {
-                        self.leave_unused(tenant, &earlier, "another hook's answer took its place").await;
+                        earlier.leave_unused(caller, tenant, "another hook's answer took its place").await;
                     }
                 }
                 Ok(Verdict::Cancel(reason)) => {
-                    self.conclude(tenant, id, HookOutcome::Cancelled, reason.as_deref().or(unread)).await;
+                    caller.conclude(tenant, id, HookOutcome::Cancelled, reason.as_deref().or(unread)).await;
                     return Err(cancelled(reason.unwrap_or_else(|| "a hook cancelled the move".to_owned())));
                 }
                 Err(fault) => {
-                    self.conclude(tenant, id, HookOutcome::Failed, Some(&fault)).await;
+                    caller.conclude(tenant, id, HookOutcome::Failed, Some(&fault)).await;
                     if cancels(hook) {
                         return Err(cancelled(format!("a hook failed: {fault}")));
                     }
@@ -89,46 +90,30 @@ impl Service {
             }
         }
         if let Some(offered) = offered.take_if(|_| !navigate.summarize) {
-            self.leave_unused(tenant, &offered, "the caller wants no summary").await;
+            offered.leave_unused(caller, tenant, "the caller wants no summary").await;
         }
         Ok(offered)
     }
+}
 
-    /// Notes that a summary that a hook gave is not used, and why.
-    pub(crate) async fn leave_unused(&self, tenant: Tenant, offered: &Offered, why: &str) {
-        self.conclude(tenant, offered.delivery_id, HookOutcome::Unused, Some(why)).await;
+impl Offered {
+    /// Notes that it is not used, and why.
+    pub(crate) async fn leave_unused(&self, hooks: &Hooks, tenant: Tenant, why: &str) {
+        hooks.conclude(tenant, self.delivery_id, HookOutcome::Unused, Some(why)).await;
     }
 
     /// Notes that it is used.
-    pub(crate) async fn use_offered(&self, tenant: Tenant, offered: &Offered) {
-        self.conclude(tenant, offered.delivery_id, HookOutcome::Replaced, offered.unread.as_deref()).await;
+    pub(crate) async fn take(&self, hooks: &Hooks, tenant: Tenant) {
+        hooks.conclude(tenant, self.delivery_id, HookOutcome::Replaced, self.unread.as_deref()).await;
     }
 
     /// Notes that it does not stand up to what a summary has to.
     ///
     /// # Errors
     /// `Conflict` `cancelled_by_hook`, where the hook wants that to end the move.
-    pub(crate) async fn refuse_offered(&self, tenant: Tenant, offered: &Offered, fault: &str) -> Result<()> {
-        self.conclude(tenant, offered.delivery_id, HookOutcome::Failed, Some(fault)).await;
-        if offered.cancels { Err(cancelled(format!("a hook failed: {fault}"))) } else { Ok(()) }
-    }
-
-    /// Has the hooks told of a move, when the transaction commits.
-    pub(crate) async fn after_navigate(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        old_leaf_id: Option<Uuid>,
-        navigated: &Navigated,
-    ) -> Result<()> {
-        let about = About { tenant, session_id, compaction_id: None };
-        let data = json!({
-            "old_leaf_id": old_leaf_id,
-            "new_leaf_id": navigated.leaf_id,
-            "summary_entry_id": navigated.summary_entry_id,
-        });
-        self.announce(connection, about, Event::AfterNavigate, &data).await
+    pub(crate) async fn refuse(&self, hooks: &Hooks, tenant: Tenant, fault: &str) -> Result<()> {
+        hooks.conclude(tenant, self.delivery_id, HookOutcome::Failed, Some(fault)).await;
+        if self.cancels { Err(cancelled(format!("a hook failed: {fault}"))) } else { Ok(()) }
     }
 }
 

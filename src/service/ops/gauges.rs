@@ -1,7 +1,7 @@
 //! Figures about everything at once, read when the metrics are scraped.
 
 use crate::service::core::error::Result;
-use crate::service::core::state::Service;
+use crate::service::ops::readiness::Health;
 use crate::store::gauges as store;
 
 /// Sessions and tokens by fill state, and how full the queue is.
@@ -11,10 +11,10 @@ pub struct Gauges {
     pub queue: store::QueueRow,
 }
 
-impl Service {
+impl Health {
     pub async fn gauges(&self) -> Result<Gauges> {
-        let sessions = store::states(self.pool()).await?;
-        let queue = store::queue(self.pool()).await?;
+        let sessions = store::states(&self.pool).await?;
+        let queue = store::queue(&self.pool).await?;
         Ok(Gauges { sessions, queue })
     }
 }

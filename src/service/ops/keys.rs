@@ -1,19 +1,23 @@
 //! API keys and the tenants they belong to.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::keys;
 
 /// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.
 const PREFIX: &str = "ctxd_";
 const TENANT_DIGITS: usize = 32;
+
+/// How long a key that was found valid is not looked up again.
+const CACHED_FOR: Duration = Duration::from_secs(10);
 
 /// The tenant that `--dev` works as.
 const DEV_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
@@ -27,11 +31,23 @@ pub struct KeyRow {
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-impl Service {
+/// API keys, and the tenants that they are of. Cheap to clone.
+#[derive(Clone)]
+pub struct Keys {
+    pool: PgPool,
+    /// Digests of keys found valid lately; a revoked one works this much longer.
+    known: moka::sync::Cache<[u8; 32], ()>,
+}
+
+impl Keys {
+    pub fn new(pool: PgPool) -> Keys {
+        Keys { pool, known: moka::sync::Cache::builder().max_capacity(10_000).time_to_live(CACHED_FOR).build() }
+    }
+
     /// Creates a key for a tenant (made when new) and returns its text, shown this once only.
-    pub async fn create_key(&self, tenant_name: &str, key_name: &str) -> Result<String> {
+    pub async fn create(&self, tenant_name: &str, key_name: &str) -> Result<String> {
         let now = clock::now();
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = self.pool.begin().await?;
         let tenant = tenant_named(&mut transaction, tenant_name, now).await?;
         let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
         keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;
@@ -41,12 +57,12 @@ impl Service {
 
     /// The tenant of that name, made when new: for the operator's command line only.
     pub async fn tenant_named(&self, name: &str) -> Result<Uuid> {
-        let mut connection = self.pool().acquire().await?;
+        let mut connection = self.pool.acquire().await?;
         tenant_named(&mut connection, name, clock::now()).await
     }
 
     /// Every key of every tenant, without the secrets.
-    pub async fn keys(&self) -> Result<Vec<KeyRow>> {
+    pub async fn list(&self) -> Result<Vec<KeyRow>> {
         let shown = |row: keys::StoredKey| KeyRow {
             tenant: row.tenant,
             id: row.id,
@@ -54,11 +70,11 @@ impl Service {
             created_at: row.created_at,
             revoked_at: row.revoked_at,
         };
-        Ok(keys::all(self.pool()).await?.into_iter().map(shown).collect())
+        Ok(keys::all(&self.pool).await?.into_iter().map(shown).collect())
     }
 
-    pub async fn revoke_key(&self, id: Uuid) -> Result<()> {
-        let revoked = keys::revoke(self.pool(), id, clock::now()).await?;
+    pub async fn revoke(&self, id: Uuid) -> Result<()> {
+        let revoked = keys::revoke(&self.pool, id, clock::now()).await?;
         if revoked { Ok(()) } else { Err(ServiceError::NotFound("key")) }
     }
 
@@ -67,19 +83,19 @@ impl Service {
         let digits = key.strip_prefix(PREFIX).and_then(|rest| rest.get(..TENANT_DIGITS));
         let Some(tenant) = digits.and_then(|digits| Uuid::try_parse(digits).ok()) else { return Ok(None) };
         let hash = digest(key);
-        if self.inner.known_keys.get(&hash).is_some() {
+        if self.known.get(&hash).is_some() {
             return Ok(Some(Tenant(tenant)));
         }
-        if !keys::is_valid(self.pool(), tenant, &hash).await? {
+        if !keys::is_valid(&self.pool, tenant, &hash).await? {
             return Ok(None);
         }
-        self.inner.known_keys.insert(hash, ());
+        self.known.insert(hash, ());
         Ok(Some(Tenant(tenant)))
     }
 
     /// The tenant that `--dev` works as, made when it is not there.
     pub async fn dev_tenant(&self) -> Result<Tenant> {
-        keys::insert_tenant(self.pool(), DEV_TENANT, "dev", clock::now()).await?;
+        keys::insert_tenant(&self.pool, DEV_TENANT, "dev", clock::now()).await?;
         Ok(Tenant(DEV_TENANT))
     }
 }

@@ -1,12 +1,14 @@
 //! Whether the service can work: the database answers and its schema is this binary's.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
+use sqlx::PgPool;
 use tokio::time::Instant;
 
 use crate::service::core::error::Result;
-use crate::service::core::health::{DatabaseHealth, FULL_FOR};
+use crate::service::core::group_commit::GroupCommit;
 use crate::service::core::state::Service;
+use crate::service::ops::health::{DatabaseHealth, DatabaseStatus, FULL_FOR};
 use crate::store;
 
 /// Why requests can't be taken.
@@ -21,14 +23,27 @@ pub enum Readiness {
     StorageFull,
 }
 
-impl Service {
+/// How the database is: what is known of it, and what is asked of it. Cheap to clone.
+#[derive(Clone)]
+pub struct Health {
+    pub(super) pool: PgPool,
+    known: Arc<DatabaseStatus>,
+    /// Its statements are given up where the database says nothing any more.
+    group_commit: GroupCommit,
+}
+
+impl Health {
+    pub fn of(service: &Service) -> Health {
+        let inner = &service.inner;
+        Health { pool: inner.pool.clone(), known: Arc::default(), group_commit: inner.group_commit.clone() }
+    }
+
     /// Asks the database; an error means that it is not reachable.
     pub async fn readiness(&self) -> Result<Readiness> {
-        let applied: Option<i64> = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success")
-            .fetch_one(self.pool())
-            .await?;
+        let applied: Option<i64> =
+            sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success").fetch_one(&self.pool).await?;
         let latest = store::MIGRATIONS.iter().map(|migration| migration.version).max();
-        let known = &self.inner.known;
+        let known = &self.known;
         let is_full =
             known.full.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < FULL_FOR);
         let health = *known.health.borrow();
@@ -42,8 +57,8 @@ impl Service {
     }
 
     /// To be told by whoever watches the database.
-    pub fn set_health(&self, health: DatabaseHealth) {
-        self.inner.known.health.send_if_modified(|known| {
+    pub fn set(&self, health: DatabaseHealth) {
+        self.known.health.send_if_modified(|known| {
             let has_changed = *known != health;
             if has_changed {
                 tracing::warn!(before = ?known, now = ?health, "the database's health has changed");
@@ -52,39 +67,27 @@ impl Service {
             has_changed
         });
         if health == DatabaseHealth::Silent {
-            self.inner.group_commit.cut();
+            self.group_commit.cut();
         }
     }
 
     /// A write failed because the database's disk is full.
     pub fn found_storage_full(&self) {
-        *self.inner.known.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.known.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// The database is at another server: nothing comes from the one before any more.
     pub fn database_has_moved(&self) {
-        self.inner.known.moved.notify_waiters();
-        self.inner.group_commit.cut();
+        self.known.moved.notify_waiters();
+        self.group_commit.cut();
     }
 
     /// Returns when what was asked of the database by now gets no answer: it says nothing any more, or it has moved.
     pub async fn silenced(&self) {
-        let mut health = self.inner.known.health.subscribe();
+        let mut health = self.known.health.subscribe();
         tokio::select! {
             Ok(_) = health.wait_for(|health| *health == DatabaseHealth::Silent) => {}
-            () = self.inner.known.moved.notified() => {}
+            () = self.known.moved.notified() => {}
         }
-    }
-}
-
-#[cfg(test)]
-impl Service {
-    /// A service whose database is not there: whatever reaches it fails.
-    pub fn without_database() -> Service {
-        let pool = sqlx::postgres::PgPoolOptions::new()
-            .acquire_timeout(std::time::Duration::from_millis(200))
-            .connect_lazy("postgres://nobody@127.0.0.1:1/none")
-            .unwrap();
-        Service::new(pool, crate::service::core::state::Options::default())
     }
 }

@@ -15,16 +15,16 @@ use crate::domain::model::format::Format;
 use crate::domain::model::message::Message;
 use crate::domain::model::shape::apply_shape;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::head::SessionState;
+use crate::service::core::head::{Head, SessionState};
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::offload::offload;
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::core::queries::Queries;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, Size, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
-use crate::store::sessions;
 
 /// One entry, whole.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -62,7 +62,7 @@ pub struct EntryQuery {
     pub all: bool,
 }
 
-impl Service {
+impl Queries {
     /// Entries of a path root to leaf, or of every branch by `seq`; a cursor is the place of the last one.
     pub async fn entries(
         &self,
@@ -72,8 +72,8 @@ impl Service {
         page: PageRequest,
     ) -> Result<Page<EntryView>> {
         let after = page.cursor_number()?;
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let shared = match query.all && head.is_fork {
             true => path::shared_history(&mut connection, tenant.0, session_id).await?,
             false => Vec::new(),
@@ -82,7 +82,7 @@ impl Service {
         let (stored, more) = if query.all {
             all(&mut connection, tenant, session_id, &shared, after, page.limit).await?
         } else {
-            let segments = self.path_of(&mut connection, tenant, &head, query.leaf_id).await?;
+            let segments = path_of(&mut connection, tenant, &head, query.leaf_id).await?;
             let after = after.unwrap_or(-1);
             let wanted = [(after.saturating_add(1), after.saturating_add(1 + page.limit))];
             let (fitting, more) =
@@ -106,13 +106,15 @@ impl Service {
     }
 
     pub async fn entry(&self, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<EntryView> {
-        let mut connection = self.pool().acquire().await?;
-        self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        self.heads.read(&mut *connection, tenant, session_id).await?;
         let stored = load_entry(&mut connection, tenant, session_id, entry_id).await?;
         drop(connection);
         offload(stored.entry.item.len(), move || show(stored)).await?
     }
+}
 
+impl Service {
     /// Sets or clears the label of an entry. On shared history the label shows in every session that shares it.
     pub async fn set_label(
         &self,
@@ -122,7 +124,7 @@ impl Service {
         label: Option<String>,
     ) -> Result<EntryView> {
         let mut transaction = self.pool().begin().await?;
-        self.head_on(&mut transaction, tenant, session_id).await?;
+        self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         let place = view::place(&mut transaction, tenant, session_id, entry_id).await?;
         entries::set_label(&mut *transaction, tenant.0, place.session_id, place.seq, label.as_deref()).await?;
         let stored = load_entry(&mut transaction, tenant, session_id, entry_id).await?;
@@ -131,34 +133,23 @@ impl Service {
         transaction.commit().await?;
         Ok(entry)
     }
+}
 
-    pub(crate) async fn head_on(
-        &self,
-        connection: &mut sqlx::PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-    ) -> Result<crate::service::core::head::Head> {
-        let found =
-            sessions::head(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        self.inner.head_from(session_id, found)
-    }
-
-    pub(crate) async fn path_of(
-        &self,
-        connection: &mut sqlx::PgConnection,
-        tenant: Tenant,
-        head: &crate::service::core::head::Head,
-        leaf_id: Option<Uuid>,
-    ) -> Result<Vec<Segment>> {
-        let (leaf, plain) = match leaf_id {
-            None => (head.leaf(), head.is_plain()),
-            Some(id) => {
-                let place = view::place(connection, tenant, head.session_id, id).await?;
-                (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, false)
-            }
-        };
-        Ok(path::segments(connection, tenant.0, leaf, plain).await?)
-    }
+/// The path of an entry of the session; of its leaf when `None`.
+pub(crate) async fn path_of(
+    connection: &mut sqlx::PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    leaf_id: Option<Uuid>,
+) -> Result<Vec<Segment>> {
+    let (leaf, plain) = match leaf_id {
+        None => (head.leaf(), head.is_plain()),
+        Some(id) => {
+            let place = view::place(connection, tenant, head.session_id, id).await?;
+            (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, false)
+        }
+    };
+    Ok(path::segments(connection, tenant.0, leaf, plain).await?)
 }
 
 /// The state of a leaf that was just moved.

@@ -8,7 +8,7 @@ use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::work::stages::CompactionWork;
-use crate::service::core::error::Result;
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::offload::offload;
 use crate::service::path::entries::message_of;
 use crate::service::path::view::{self, ReadMode};
@@ -26,10 +26,8 @@ impl Service {
     ) -> Result<Option<SessionPrefix>> {
         let (tenant, session_id) = (work.tenant, work.session_id);
         let mut connection = self.pool().acquire().await?;
-        let Some(row) = crate::store::sessions::get(&mut *connection, tenant.0, session_id).await? else {
-            return Ok(None);
-        };
-        let head = self.head_of(&row)?;
+        let found = self.inner.heads.read_row(&mut *connection, tenant, session_id).await.optional()?;
+        let Some((row, head)) = found else { return Ok(None) };
         let afresh = !work.settings.iterative && head.state.newest.is_some();
         if row.model.as_deref() != Some(model) || afresh {
             return Ok(None);

@@ -8,11 +8,13 @@ use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items};
-use crate::service::core::error::Result;
+use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::long_reads::LongReads;
 use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::batches;
+use crate::service::path::entries::path_of;
+use crate::service::path::{batches, view};
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
 
@@ -27,7 +29,7 @@ pub struct Export {
     pub leaf_id: Option<Uuid>,
 }
 
-impl Service {
+impl Queries {
     /// A session as JSON Lines, in pieces. `pi`: a session file of version 3 with all branches, the leaf last. Any other
     /// format: the items of the leaf's path, those of that format as they came. What is appended meanwhile is not in it.
     ///
@@ -47,18 +49,17 @@ impl Service {
         format: Format,
         leaf_id: Option<Uuid>,
     ) -> Result<Pieces> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
-        let rest = self.path_of(&mut connection, tenant, &head, leaf_id).await?;
-        Ok(pieces(Lines { service: self.clone(), tenant, format, rest }))
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
+        let rest = path_of(&mut connection, tenant, &head, leaf_id).await?;
+        Ok(pieces(Lines { long_reads: self.long_reads.clone(), tenant, format, rest }))
     }
 
     async fn export_tree(&self, tenant: Tenant, session_id: Uuid, leaf_id: Option<Uuid>) -> Result<Pieces> {
-        let row = self.session_row(tenant, session_id).await?;
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let (row, head) = self.heads.read_row(&mut *connection, tenant, session_id).await?;
         if let Some(id) = leaf_id {
-            crate::service::path::view::place(&mut connection, tenant, session_id, id).await?;
+            view::place(&mut connection, tenant, session_id, id).await?;
         }
         let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
         drop(connection);
@@ -66,7 +67,7 @@ impl Service {
         let exporter = Exporter::new(leaf_id.or(head.row.leaf_id), origin);
         // Entries are never changed, and those that come after these are left out: all readings see one state.
         let last = head.row.next_seq - 1;
-        let scope = ExportScope { service: self.clone(), tenant, session_id, last };
+        let scope = ExportScope { long_reads: self.long_reads.clone(), tenant, session_id, last };
         let exporter = scope.know(&shared, exporter).await?;
         Ok(pieces(PiExport { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
     }
@@ -74,7 +75,7 @@ impl Service {
 
 /// The lines of a path in one format.
 struct Lines {
-    service: Service,
+    long_reads: LongReads,
     tenant: Tenant,
     format: Format,
     rest: Vec<Segment>,
@@ -82,7 +83,7 @@ struct Lines {
 
 impl PieceWriter for Lines {
     async fn next(&mut self) -> Result<Option<String>> {
-        let mut reader = self.service.reader(self.tenant, length(&self.rest)).await?;
+        let mut reader = self.long_reads.reader(self.tenant, length(&self.rest)).await?;
         let chunk = entries::chunk(reader.on()?, self.tenant.0, &self.rest, PIECE_BYTES).await?;
         reader.done();
         let Some(last) = chunk.last() else { return Ok(None) };
@@ -113,7 +114,7 @@ fn behind(path: &[Segment], last: &StoredEntry) -> Vec<Segment> {
 
 /// A session up to one of its entries.
 struct ExportScope {
-    service: Service,
+    long_reads: LongReads,
     tenant: Tenant,
     session_id: Uuid,
     /// The `seq` of the last entry.
@@ -123,7 +124,7 @@ struct ExportScope {
 impl ExportScope {
     /// Makes every entry known to an exporter, and finds the file's header.
     async fn know(&self, shared: &[Segment], exporter: Exporter) -> Result<Exporter> {
-        let mut reader = self.service.reader(self.tenant, self.last + length(shared)).await?;
+        let mut reader = self.long_reads.reader(self.tenant, self.last + length(shared)).await?;
         let mut known = Heads { exporter, headers: Vec::new() };
         for portion in path::portions(shared) {
             let heads = entries::heads(reader.on()?, self.tenant.0, &portion).await?;
@@ -150,7 +151,7 @@ impl ExportScope {
 
     /// The next entries to write. None are left where there are none.
     async fn chunk(&self, shared: &[Segment], after: i64) -> Result<Vec<StoredEntry>> {
-        let mut reader = self.service.reader(self.tenant, self.last - after + length(shared)).await?;
+        let mut reader = self.long_reads.reader(self.tenant, self.last - after + length(shared)).await?;
         let (tenant, own) = (self.tenant.0, (after, self.last));
         let chunk = if shared.is_empty() {
             entries::chunk_by_seq(reader.on()?, tenant, self.session_id, own, PIECE_BYTES).await?
@@ -205,7 +206,7 @@ impl PieceWriter for PiExport {
         let Some(last) = chunk.last() else {
             if !self.shared.is_empty() {
                 // Its session is being erased.
-                return Err(crate::service::core::error::ServiceError::NotFound("session"));
+                return Err(ServiceError::NotFound("session"));
             }
             return Ok(Some(exporter.finish()));
         };

@@ -20,7 +20,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::search::{ParsedQuery, text_of};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::PageRequest;
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries;
 use crate::store::path::{self, Segment, join};
@@ -74,7 +74,7 @@ struct SearchCursor {
     seq: i64,
 }
 
-impl Service {
+impl Queries {
     /// Looks for words and quoted phrases in every entry of the session, on any branch, and in what a fork shares. A cursor
     /// is the rank and `seq` of the last one: what is appended meanwhile moves no page.
     ///
@@ -84,9 +84,9 @@ impl Service {
         let query = ParsedQuery::parse(q).map_err(|error| ServiceError::invalid("/query/q", error.to_string()))?;
         let query = Arc::new(query);
         let cursor = page.after.as_deref().map(SearchCursor::read).transpose()?;
-        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let head = self.heads.read(&self.pool, tenant, session_id).await?;
         let entries = head.row.next_seq;
-        let mut reader = self.reader(tenant, i64::MAX).await?;
+        let mut reader = self.long_reads.reader(tenant, i64::MAX).await?;
         let connection = reader.on()?;
         let mut matched = cursor.as_ref().map_or(Matched::All, |cursor| cursor.matched);
         let mut found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;

@@ -23,7 +23,7 @@ use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::{Page, PageRequest};
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::entries::message_of;
@@ -75,12 +75,12 @@ pub struct ToolCallDetail {
     pub original_missing: bool,
 }
 
-impl Service {
+impl Queries {
     /// Every call on the leaf's path in order; a cursor is the place of the next one.
     pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
         let from = page.after.as_deref().map_or(Ok((0, 0)), read_cursor)?;
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
         let (entries, next) = next_calls(&mut connection, tenant, &path, from, page.limit).await?;
         let calls: Vec<(&str, CallPosition)> =
@@ -95,8 +95,8 @@ impl Service {
 
     /// The newest call of that id on the leaf's path, with its whole result.
     pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let path = path::segments(&mut connection, tenant.0, head.leaf(), head.is_plain()).await?;
         let segment = newest_call(&mut connection, tenant, &path, tool_call_id).await?;
         let segment = segment.ok_or(ServiceError::NotFound("tool call"))?;
@@ -133,8 +133,8 @@ impl Service {
 
     /// The files that the calls on the whole path read and changed.
     pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
-        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
-        let mut reader = self.reader(tenant, head.row.leaf_depth).await?;
+        let head = self.heads.read(&self.pool, tenant, session_id).await?;
+        let mut reader = self.long_reads.reader(tenant, head.row.leaf_depth).await?;
         let path = path::segments(reader.on()?, tenant.0, head.leaf(), head.is_plain()).await?;
         let files =
             Files { table: head.settings.file_tools.clone(), ops: FileOps::default(), open_file: OpenFile::default() };

@@ -3,13 +3,18 @@
 //! The session is hidden in one short transaction; from then on no call finds it and no row can be written for it. What
 //! it holds is then removed in stretches. Should that be cut short, `erase_rest` goes on with it later.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use sqlx::PgPool;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::feed::Feed;
+use crate::service::core::head::HeadCache;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::erasure::{self, TABLES};
@@ -17,17 +22,38 @@ use crate::store::path;
 
 /// A call gets this long to empty a session itself.
 const REST_AFTER: Duration = Duration::from_secs(60);
+/// Erasures at a time.
+const AT_A_TIME: usize = 3;
 /// Sessions that one look finds.
 const FOUND: i64 = 100;
 
-impl Service {
+/// Erases sessions, a few at a time in a process: the others wait, so that they leave connections to everybody else.
+#[derive(Clone)]
+pub struct Erasure {
+    pool: PgPool,
+    cached_heads: Arc<HeadCache>,
+    feed: Arc<Feed>,
+    turns: Arc<Semaphore>,
+}
+
+impl Erasure {
+    pub fn of(service: &Service) -> Erasure {
+        let inner = &service.inner;
+        Erasure {
+            pool: inner.pool.clone(),
+            cached_heads: Arc::clone(&inner.cached_heads),
+            feed: Arc::clone(&inner.feed),
+            turns: Arc::new(Semaphore::new(AT_A_TIME)),
+        }
+    }
+
     /// Erases a session: what forks share of its history stays until the last of them is erased. Returns when all else
     /// is gone; a caller that goes away does not stop it.
     ///
     /// # Errors
     /// `NotFound`, and the database's, before anything is erased.
-    pub async fn delete_session(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
-        let mut transaction = self.pool().begin().await?;
+    pub async fn erase(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
+        let mut transaction = self.pool.begin().await?;
         if !erasure::hide(&mut transaction, tenant.0, session_id, clock::now()).await? {
             return Err(ServiceError::NotFound("session"));
         }
@@ -37,10 +63,10 @@ impl Service {
             erasure::mark_due(&mut *transaction, tenant.0, *parent).await?;
         }
         transaction.commit().await?;
-        self.inner.heads.forget(tenant, session_id);
-        self.inner.feed.touch(tenant, session_id);
-        let service = self.clone();
-        let emptied = tokio::spawn(async move { service.empty_line(tenant, line).await });
+        self.cached_heads.forget(tenant, session_id);
+        self.feed.touch(tenant, session_id);
+        let erasure = self.clone();
+        let emptied = tokio::spawn(async move { erasure.empty_line(tenant, line).await });
         // It is hidden for good whatever comes of this; the rest follows.
         if let Err(error) = emptied.await.context("erasing a session")? {
             tracing::warn!(%error, tenant = %tenant.0, %session_id, "a session is erased later");
@@ -53,9 +79,9 @@ impl Service {
     /// # Errors
     /// The database's.
     pub async fn erase_rest(&self) -> Result<usize> {
-        let due = erasure::due(self.pool(), clock::now() - REST_AFTER, FOUND).await?;
+        let due = erasure::due(&self.pool, clock::now() - REST_AFTER, FOUND).await?;
         for (tenant, session_id) in &due {
-            let mut connection = self.pool().acquire().await?;
+            let mut connection = self.pool.acquire().await?;
             let line = path::sessions(&mut connection, *tenant, *session_id).await?;
             drop(connection);
             if let Err(error) = self.empty_line(Tenant(*tenant), line).await {
@@ -67,7 +93,7 @@ impl Service {
 
     /// Empties a session, and then those that it comes from, where they are erased too: less of them may be needed.
     async fn empty_line(&self, tenant: Tenant, line: Vec<Uuid>) -> Result<()> {
-        let _turn = self.inner.erasures.acquire().await.context("waiting for other erasures")?;
+        let _turn = self.turns.acquire().await.context("waiting for other erasures")?;
         for session_id in line {
             while self.empty_some(tenant, session_id).await? {}
         }
@@ -76,7 +102,7 @@ impl Service {
 
     /// One stretch. False: there is nothing more to do.
     async fn empty_some(&self, tenant: Tenant, session_id: Uuid) -> Result<bool> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = self.pool.begin().await?;
         let Some(version) = erasure::lock(&mut *transaction, tenant.0, session_id).await? else { return Ok(false) };
         erasure::remove_small(&mut transaction, tenant.0, session_id).await?;
         for table in TABLES {

@@ -22,14 +22,14 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens;
 use crate::service::compaction::Committed;
-use crate::service::core::error::Result;
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::offload::offload;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::message_of;
 use crate::store::entries::{self, Recount, StoredEntry};
+use crate::store::path;
 use crate::store::queue::{self, LeaseProof};
-use crate::store::{path, sessions};
 
 /// A stretch ends where it is this long or this large.
 const ENTRIES: i64 = 500;
@@ -49,11 +49,11 @@ impl Service {
     /// # Errors
     /// The database's; the next attempt goes on where this one ended.
     pub async fn recount(&self, tenant: Tenant, session_id: Uuid, lease: LeaseProof) -> Result<Committed> {
-        let Some(found) = sessions::head(self.pool(), tenant.0, session_id).await? else {
+        let Some(head) = self.inner.heads.read(self.pool(), tenant, session_id).await.optional()? else {
             // Erased, and its jobs with it.
             return Ok(Committed::LeaseLost);
         };
-        let estimator = self.inner.resolve(&found.settings, found.model.as_deref())?.estimator;
+        let estimator = head.settings.estimator;
         let mark = queue::progress(self.pool(), tenant.0, lease).await?;
         let mut after = mark.and_then(|mark| parse_mark(&mark, estimator)).unwrap_or(-1);
         loop {
@@ -85,7 +85,7 @@ impl Service {
         let mut next = path::forks(&mut connection, tenant.0, session_id).await?;
         drop(connection);
         while let Some(fork) = next.pop() {
-            if sessions::head(self.pool(), tenant.0, fork).await?.is_some() {
+            if self.inner.heads.read(self.pool(), tenant, fork).await.optional()?.is_some() {
                 live.push(fork);
                 continue;
             }

@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::service::core::error::Result;
+use crate::service::core::long_reads::LongReads;
 use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
-use crate::service::core::state::Service;
+use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, NodeRow};
 use crate::store::path::{self, Segment};
@@ -44,18 +45,18 @@ impl From<NodeRow> for TreeNode {
     }
 }
 
-impl Service {
+impl Queries {
     /// Every entry of the session, without the items: a [`Tree`] as JSON, in pieces.
     ///
     /// # Errors
     /// `NotFound`; the database's.
     pub async fn tree(&self, tenant: Tenant, session_id: Uuid) -> Result<Pieces> {
-        let mut connection = self.pool().acquire().await?;
-        let head = self.head_on(&mut connection, tenant, session_id).await?;
+        let mut connection = self.pool.acquire().await?;
+        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
         let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
         let leaf = serde_json::to_string(&head.row.leaf_id).context("an id")?;
         Ok(pieces(Nodes {
-            service: self.clone(),
+            long_reads: self.long_reads.clone(),
             tenant,
             session_id,
             shared: path::portions(&shared).collect(),
@@ -70,7 +71,7 @@ impl Service {
 
 /// The nodes of a session up to one of them.
 struct Nodes {
-    service: Service,
+    long_reads: LongReads,
     tenant: Tenant,
     session_id: Uuid,
     /// What is left of the history that is shared with others, a statement each.
@@ -108,7 +109,7 @@ impl PieceWriter for Nodes {
 impl Nodes {
     /// The next nodes; none are left where there are none.
     async fn read(&mut self) -> Result<Vec<NodeRow>> {
-        let mut reader = self.service.reader(self.tenant, self.last - self.after).await?;
+        let mut reader = self.long_reads.reader(self.tenant, self.last - self.after).await?;
         while let Some(portion) = self.shared.pop_front() {
             let rows = entries::nodes(reader.on()?, self.tenant.0, &portion).await?;
             if !rows.is_empty() {

@@ -32,7 +32,7 @@ async fn a_compaction_at_work_plans_again_when_chapters_come_between() {
     jobs.run(&job).await;
     let ended = service.compaction(tenant, asked.id).await.unwrap();
     assert_eq!(ended.status, Status::Succeeded, "{ended:?}");
-    let chapters = service.chapters(tenant, session).await.unwrap().items;
+    let chapters = service.queries().chapters(tenant, session).await.unwrap().items;
     assert_eq!(chapters.iter().map(|chapter| chapter.slug.as_str()).collect::<Vec<_>>(), ["part", "part-2"]);
     assert!(!chapters[0].in_context && chapters[1].in_context);
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use contextd::service::core::state::{Options, Service};
+use contextd::service::ops::keys::Keys;
 use serde_json::json;
 
 use super::reader::*;
@@ -152,8 +152,8 @@ async fn tenants_see_their_own_events_only() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let database = crate::pg::url().await;
     let pool = sqlx::PgPool::connect(&database).await.unwrap();
-    let service = Service::new(pool, Options::default());
-    let keys = [service.create_key("one", "k").await.unwrap(), service.create_key("other", "k").await.unwrap()];
+    let keys = Keys::new(pool);
+    let keys = [keys.create("one", "k").await.unwrap(), keys.create("other", "k").await.unwrap()];
     let served = Keyed::start(&database);
     let all = format!("{}/v1/events", served.base);
     for key in [None, Some("nonsense")] {

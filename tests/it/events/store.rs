@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contextd::service::compaction::CompactRequest;
-use contextd::service::events::StreamEvent;
+use contextd::service::events::{Events, StreamEvent, record_chapter_request};
 use contextd::store::events::{self, NewEvent};
 use contextd::store::queue;
 use sqlx::PgPool;
@@ -82,7 +82,7 @@ async fn readers_and_writers_at_once_agree_on_one_order() {
 
 /// The first event of a stream that goes on after this one.
 async fn first(stage: &Stage, session: Option<Uuid>, after: i64) -> StreamEvent {
-    let mut stream = stage.service.events(stage.tenant, session, Some(after)).await.unwrap();
+    let mut stream = Events::of(&stage.service).stream(stage.tenant, session, Some(after)).await.unwrap();
     timeout(PATIENCE, stream.next()).await.expect("an event at once").unwrap()
 }
 
@@ -101,8 +101,8 @@ async fn who_missed_what_is_no_longer_kept_is_told_so() {
     let seen = at().await;
     assert_eq!(seen, before + 5);
     grow_old(&stage).await;
-    assert_eq!(stage.service.purge_events(2 * 24 * KEEP).await.unwrap(), 0);
-    assert!(stage.service.purge_events(KEEP).await.unwrap() >= 5);
+    assert_eq!(Events::of(&stage.service).purge(2 * 24 * KEEP).await.unwrap(), 0);
+    assert!(Events::of(&stage.service).purge(KEEP).await.unwrap() >= 5);
     for session in [Some(stage.session), None] {
         let reset = first(&stage, session, seen - 1).await;
         assert_eq!((reset.kind.as_str(), reset.id), ("reset", Some(seen)));
@@ -115,7 +115,7 @@ async fn who_missed_what_is_no_longer_kept_is_told_so() {
     // The same where nobody had read what is gone, so that it never had a position.
     stage.compact(CompactRequest::default()).await;
     grow_old(&stage).await;
-    let gone = stage.service.purge_events(KEEP).await.unwrap();
+    let gone = Events::of(&stage.service).purge(KEEP).await.unwrap();
     assert!(gone > 0);
     let reset = first(&stage, None, seen).await;
     assert_eq!((reset.kind.as_str(), reset.id), ("reset", Some(seen + gone as i64)));
@@ -151,12 +151,12 @@ async fn every_attempt_of_a_compaction_is_told_and_its_death() {
 async fn a_chapter_request_is_streamed_when_its_transaction_commits() {
     let stage = Stage::set(crate::drill_support::by_hand()).await;
     let stop = CancellationToken::new();
-    let follower = tokio::spawn(stage.service.clone().follow_events(stop.clone()));
-    let mut stream = stage.service.events(stage.tenant, Some(stage.session), None).await.unwrap();
+    let follower = tokio::spawn(Events::of(&stage.service).follow(stop.clone()));
+    let mut stream = Events::of(&stage.service).stream(stage.tenant, Some(stage.session), None).await.unwrap();
     assert_eq!(stream.next().await.unwrap().kind, "snapshot");
     let snapshot = stage.snapshot().await;
     let mut transaction = stage.pool.begin().await.unwrap();
-    stage.service.record_chapter_request(&mut transaction, stage.tenant, stage.session, &snapshot).await.unwrap();
+    record_chapter_request(&mut transaction, stage.tenant, stage.session, &snapshot).await.unwrap();
     transaction.commit().await.unwrap();
     let asked = timeout(PATIENCE, stream.next()).await.unwrap().unwrap();
     assert_eq!((asked.kind.as_str(), asked.id), ("chapter.requested", Some(1)));

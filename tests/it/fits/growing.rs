@@ -170,7 +170,7 @@ impl<'a> Growing<'a> {
         assert_eq!(self.compactions().await.len(), once, "a second look compacts again");
         assert_eq!((again.leaf_id, again.tokens), (first.leaf_id, first.tokens));
         assert_eq!(again.stable_prefix_messages, again.messages.len());
-        let snapshot = self.service.snapshot(self.tenant, self.session).await.unwrap();
+        let snapshot = self.service.queries().snapshot(self.tenant, self.session).await.unwrap();
         assert_eq!(snapshot.tokens, first.tokens);
         first
     }

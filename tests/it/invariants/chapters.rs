@@ -9,10 +9,10 @@ use super::world::World;
 impl World {
     /// Closes some tasks into a chapter, where that can be.
     pub async fn close(&mut self, from: u8, count: u8) {
-        let tasks = self.service.tasks(self.tenant, self.id()).await.unwrap();
+        let tasks = self.service.queries().tasks(self.tenant, self.id()).await.unwrap();
         let start = i64::from(from) % (tasks.len() as i64 + 1) + 1;
         let chapter = NewChapter { start, end: start + i64::from(count), name: "c".into(), message: "done".into() };
-        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let before = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
         let view = self.context(Format::Native, None).await;
         match self.service.write_chapters(self.tenant, self.id(), vec![chapter]).await {
             Ok(written) => {
@@ -26,7 +26,7 @@ impl World {
                 self.check_anchors(&view).await;
             }
             Err(ServiceError::Invalid(_)) => {
-                assert_eq!(self.service.snapshot(self.tenant, self.id()).await.unwrap(), before);
+                assert_eq!(self.service.queries().snapshot(self.tenant, self.id()).await.unwrap(), before);
             }
             Err(error) => panic!("{error:?}"),
         }

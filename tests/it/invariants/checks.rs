@@ -176,7 +176,7 @@ impl World {
         let mut after = None;
         loop {
             let page = PageRequest { limit: 50, after };
-            let page = self.service.tool_calls(self.tenant, self.id(), page).await.unwrap();
+            let page = self.service.queries().tool_calls(self.tenant, self.id(), page).await.unwrap();
             rows.extend(page.items.into_iter().filter(|row| row.name != "web_search"));
             after = page.next_cursor;
             if after.is_none() {
@@ -198,13 +198,13 @@ impl World {
 
     /// 5: the account says what the context is.
     async fn check_account(&self, path: &[EntryView], native: &Context) {
-        let snapshot = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let snapshot = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
         assert_eq!(snapshot.tokens, native.tokens);
         let parts = &snapshot.breakdown;
         let total = parts.system + parts.tools + parts.summary + parts.messages + parts.tool_results;
         assert_eq!(total, snapshot.tokens, "the parts do not add up: {parts:?}");
         // The fixed parts are known where they are not scaled, or where there are none.
-        let session = self.service.session(self.tenant, self.id()).await.unwrap();
+        let session = self.service.queries().session(self.tenant, self.id()).await.unwrap();
         let known = snapshot.calibration == 1.0 || session.system.is_none();
         if native.elided.is_empty() && snapshot.source == Source::Estimate && known {
             let shown: HashSet<Uuid> = native.entry_ids.iter().copied().chain(native.summary_entry_id).collect();

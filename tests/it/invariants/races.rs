@@ -43,7 +43,7 @@ impl World {
     }
 
     pub async fn race(&mut self, race: Race, meanwhile: &Appending) {
-        let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let before = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
         let Some((job, work)) = self.begin().await else { return };
         let (service, outcome) = (self.service.clone(), World::summary(&work));
         let commit = async |job: &Job| service.commit_compaction(&work, outcome.clone(), job.proof()).await.unwrap();
@@ -54,7 +54,7 @@ impl World {
                 if self.has_ended(work.compaction_id).await {
                     return assert_eq!(commit(&job).await, Committed::LeaseLost);
                 }
-                let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
+                let before = service.queries().snapshot(self.tenant, self.id()).await.unwrap().tokens;
                 let view = self.context(Format::Native, None).await;
                 assert_eq!(commit(&job).await, Committed::Done);
                 let ended = service.compaction(self.tenant, work.compaction_id).await.unwrap();
@@ -88,7 +88,7 @@ impl World {
                     assert_eq!(skipped, Committed::Done);
                 } else {
                     let view = self.context(Format::Native, None).await;
-                    let before = service.snapshot(self.tenant, self.id()).await.unwrap().tokens;
+                    let before = service.queries().snapshot(self.tenant, self.id()).await.unwrap().tokens;
                     if commit(&job).await == Committed::Replan {
                         service.skip_compaction(&work, Reason::Superseded, job.proof()).await.unwrap();
                     } else {

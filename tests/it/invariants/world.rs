@@ -264,7 +264,7 @@ impl World {
             // A job may have left more than the window holds.
             compacted |= self.force_fit().await;
             let Some(job) = self.claim().await else { break };
-            let before = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+            let before = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
             let view = self.context(Format::Native, None).await;
             assert_eq!(self.jobs.run(&job).await, JobOutcome::Done);
             let Some(id) = job.compaction_id else { continue };
@@ -295,7 +295,7 @@ impl World {
         }
         self.compactions_done += 1;
         self.learn(result.entry_id.unwrap());
-        let now = self.service.snapshot(self.tenant, self.id()).await.unwrap();
+        let now = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
         assert_eq!(now.tokens, result.tokens_after);
         self.check_anchors(view).await;
     }
@@ -303,7 +303,7 @@ impl World {
     /// What has to outlive a compaction: the first user message and pinned entries, as far as they were shown.
     pub async fn check_anchors(&mut self, before: &Context) {
         self.force_fit().await;
-        let session = self.service.session(self.tenant, self.id()).await.unwrap();
+        let session = self.service.queries().session(self.tenant, self.id()).await.unwrap();
         let shown: HashSet<Uuid> = before.entry_ids.iter().copied().collect();
         let after = self.context(Format::Native, None).await;
         let mut wanted = self.model().pinned.clone();
@@ -332,7 +332,7 @@ impl World {
         let mut after = None;
         loop {
             let page = PageRequest { limit: 7 + all.len() as i64, after };
-            let page = self.service.entries(self.tenant, self.id(), query.clone(), page).await.unwrap();
+            let page = self.service.queries().entries(self.tenant, self.id(), query.clone(), page).await.unwrap();
             all.extend(page.items);
             after = page.next_cursor;
             if after.is_none() {
@@ -403,7 +403,7 @@ impl World {
         let Some(newest) = newest.items.into_iter().find(|found| found.status == Status::Succeeded) else { return };
         match self.service.revert_compaction(self.tenant, newest.id).await {
             Ok(_) => {
-                let leaf = self.service.session(self.tenant, self.id()).await.unwrap().leaf_id.unwrap();
+                let leaf = self.service.queries().session(self.tenant, self.id()).await.unwrap().leaf_id.unwrap();
                 self.learn(leaf);
             }
             Err(ServiceError::Conflict { .. }) => {}

@@ -21,7 +21,7 @@ use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, Tex
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::offload::{offload, size};
-use crate::service::core::state::Service;
+use crate::service::core::paths::PathCache;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
 use crate::service::path::entries::{chapter_of, message_of};
@@ -165,66 +165,64 @@ fn leave_other_branches(put: &PutTranscript, said: &mut [Option<Said>]) {
     }
 }
 
-impl Service {
-    /// Reads what the posted transcript is compared with: the view, where it holds that view's summary, else the path.
-    pub(super) async fn basis(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        head: &Head,
-        posted: &Posted,
-    ) -> Result<StoredBasis> {
-        let basis = self.basis_of(&mut *connection, tenant, head, posted).await?;
-        completed(connection, tenant, head, posted, basis).await
-    }
+/// Reads what the posted transcript is compared with: the view, where it holds that view's summary, else the path.
+pub(super) async fn basis(
+    paths: &PathCache,
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+) -> Result<StoredBasis> {
+    let basis = basis_of(paths, &mut *connection, tenant, head, posted).await?;
+    completed(connection, tenant, head, posted, basis).await
+}
 
-    /// The whole path, whatever summary the posted transcript seems to hold.
-    pub(super) async fn raw_basis(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        head: &Head,
-        posted: &Posted,
-    ) -> Result<StoredBasis> {
-        let (loaded, _) = self.whole_path(&mut *connection, tenant, head).await?;
-        completed(connection, tenant, head, posted, raw(loaded)).await
-    }
+/// The whole path, whatever summary the posted transcript seems to hold.
+pub(super) async fn raw_basis(
+    paths: &PathCache,
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+) -> Result<StoredBasis> {
+    let (loaded, _) = whole_path(paths, &mut *connection, tenant, head).await?;
+    completed(connection, tenant, head, posted, raw(loaded)).await
+}
 
-    async fn whole_path(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        head: &Head,
-    ) -> Result<(PathSlice, Vec<Segment>)> {
-        let segments = path::segments(&mut *connection, tenant.0, head.leaf(), head.is_plain()).await?;
-        let stored = self.inner.paths.load(connection, tenant, head.settings.estimator, &segments).await?;
-        let newest = view::newest_of(&stored);
-        Ok((PathSlice::new(stored, newest), segments))
-    }
+async fn whole_path(
+    paths: &PathCache,
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+) -> Result<(PathSlice, Vec<Segment>)> {
+    let segments = path::segments(&mut *connection, tenant.0, head.leaf(), head.is_plain()).await?;
+    let stored = paths.load(connection, tenant, head.settings.estimator, &segments).await?;
+    let newest = view::newest_of(&stored);
+    Ok((PathSlice::new(stored, newest), segments))
+}
 
-    async fn basis_of(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        head: &Head,
-        posted: &Posted,
-    ) -> Result<StoredBasis> {
-        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        // What a chapter hides is on the path alone.
-        let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
-        if posted.may_hold_summary && from.newest.is_some() && !whole {
-            let loaded = view::load_view(connection, tenant, &from, ReadMode::Items).await?;
-            if let Some(basis) = StoredBasis::of_newest(loaded, posted) {
-                return Ok(basis);
-            }
+async fn basis_of(
+    paths: &PathCache,
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+) -> Result<StoredBasis> {
+    let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+    // What a chapter hides is on the path alone.
+    let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
+    if posted.may_hold_summary && from.newest.is_some() && !whole {
+        let loaded = view::load_view(connection, tenant, &from, ReadMode::Items).await?;
+        if let Some(basis) = StoredBasis::of_newest(loaded, posted) {
+            return Ok(basis);
         }
-        let (loaded, segments) = self.whole_path(connection, tenant, head).await?;
-        let mut basis = on_path(connection, tenant, head, posted, loaded).await?;
-        if posted.may_hold_chapter() {
-            basis.chapters = chapters_of(connection, tenant, head, &segments).await?;
-        }
-        Ok(basis)
     }
+    let (loaded, segments) = whole_path(paths, connection, tenant, head).await?;
+    let mut basis = on_path(connection, tenant, head, posted, loaded).await?;
+    if posted.may_hold_chapter() {
+        basis.chapters = chapters_of(connection, tenant, head, &segments).await?;
+    }
+    Ok(basis)
 }
 
 /// The basis on a whole path.

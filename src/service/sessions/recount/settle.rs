@@ -9,7 +9,7 @@ use crate::domain::settings::Estimator;
 use crate::domain::tokens::accounting::{Account, UsageMark};
 use crate::service::compaction::Committed;
 use crate::service::core::clock;
-use crate::service::core::error::Result;
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -36,8 +36,8 @@ impl Service {
     ) -> Result<Option<Committed>> {
         let forks = self.recount_forks(tenant, session_id).await?;
         let mut transaction = self.pool().begin().await?;
-        let row = sessions::lock(&mut *transaction, tenant.0, session_id).await?;
-        let Some(mut row) = row else {
+        let locked = self.inner.heads.lock(&mut *transaction, tenant, session_id).await.optional()?;
+        let Some((mut row, head)) = locked else {
             let completed = queue::complete(&mut transaction, tenant.0, lease).await?;
             transaction.commit().await?;
             return Ok(Some(ended(completed)));
@@ -56,7 +56,6 @@ impl Service {
         if completed == Completed::LeaseLost {
             return Ok(Some(Committed::LeaseLost));
         }
-        let head = self.head_of(&row)?;
         // Asked for again meanwhile: what is counted now is not what is wanted, and the next run ends it.
         if completed == Completed::Done && head.settings.estimator == estimator {
             let state = counted_state(&mut transaction, tenant, &head).await?;
@@ -65,7 +64,7 @@ impl Service {
         }
         // Their totals go on from those of the entries that they share with this session.
         for fork in forks {
-            if sessions::head(&mut *transaction, tenant.0, fork).await?.is_some() {
+            if self.inner.heads.read(&mut *transaction, tenant, fork).await.optional()?.is_some() {
                 self.enqueue_recount(&mut transaction, tenant, fork).await?;
             }
         }
@@ -83,8 +82,8 @@ impl Service {
         for (tenant, session_id) in &dead {
             let (tenant, session_id) = (Tenant(*tenant), *session_id);
             let mut transaction = self.pool().begin().await?;
-            if let Some(mut row) = sessions::lock(&mut *transaction, tenant.0, session_id).await? {
-                let head = self.head_of(&row)?;
+            let locked = self.inner.heads.lock(&mut *transaction, tenant, session_id).await.optional()?;
+            if let Some((mut row, head)) = locked {
                 let state = counted_state(&mut transaction, tenant, &head).await?;
                 state.write_to(&mut row.head, &head.settings)?;
                 sessions::update(&mut *transaction, tenant.0, &row, clock::now()).await?;
