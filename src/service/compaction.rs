@@ -27,7 +27,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{Optional as _, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
@@ -67,12 +67,15 @@ impl Service {
         wait: Option<Duration>,
     ) -> Result<Compaction> {
         let mut transaction = self.pool().begin().await?;
-        let head = self.head_on(&mut transaction, tenant, session_id).await?;
+        let head = self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         if request.expected_leaf_id.is_some_and(|expected| Some(expected) != head.row.leaf_id) {
             return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });
         }
-        let settings = self.session_settings(&mut transaction, tenant, session_id, &request.patch()).await?;
-        self.check_named(&mut transaction, tenant, session_id, &head.settings, &request.settings).await?;
+        let settings = self.inner.heads.settings_with(&mut *transaction, tenant, session_id, &request.patch()).await?;
+        self.inner
+            .settings
+            .check_named(&mut transaction, tenant, session_id, &head.settings, &request.settings)
+            .await?;
         if let Some(first_kept) = request.first_kept_entry_id {
             self.check_first_kept(&mut transaction, tenant, &head, first_kept).await?;
         }
@@ -115,7 +118,7 @@ impl Service {
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let queued = show(queued)?;
         seal(&mut transaction, Outcome::Accepted, &queued).await?;
-        self.commit(transaction, tenant, session_id, Some(Proof::Compaction(id))).await?;
+        self.inner.heads.commit(transaction, tenant, session_id, Some(Proof::Compaction(id))).await?;
         match wait {
             Some(wait) => self.wait_for(tenant, id, wait).await,
             None => Ok(queued),
@@ -130,7 +133,7 @@ impl Service {
     /// A session's compactions, newest first.
     pub async fn compactions(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<Compaction>> {
         let mut connection = self.pool().acquire().await?;
-        self.head_on(&mut connection, tenant, session_id).await?;
+        self.inner.heads.read(&mut *connection, tenant, session_id).await?;
         let (before, most) = (page.cursor_id()?, page.limit + 1);
         let (rows, found) = compactions::list(&mut connection, tenant.0, session_id, before, most, PAGE_BYTES).await?;
         let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
@@ -152,13 +155,12 @@ impl Service {
             now: clock::now(),
         };
         // In the order of a commit, session first: whoever has the job then decides how the compaction ends.
-        let session = sessions::lock(&mut *transaction, tenant.0, row.session_id).await?;
+        let locked = self.inner.heads.lock(&mut *transaction, tenant, row.session_id).await.optional()?;
         queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
         let cancelled = compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
         // Somebody did not want it: the next append is not to start the same again.
         let by_itself = row.trigger != Trigger::Manual.into_str();
-        if let Some(mut session) = session.filter(|_| cancelled && by_itself) {
-            let mut head = self.head_of(&session)?;
+        if let Some((mut session, mut head)) = locked.filter(|_| cancelled && by_itself) {
             head.state.forget_ahead(id);
             entry::hold_off(&mut head.state, &head.settings);
             head.state.write_to(&mut session.head, &head.settings)?;
@@ -264,9 +266,7 @@ impl Service {
         request: &CompactRequest,
         waits: bool,
     ) -> Result<Option<Uuid>> {
-        let row =
-            sessions::lock(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        let mut head = self.head_of(&row)?;
+        let (_, mut head) = self.inner.heads.lock(&mut *connection, tenant, session_id).await?;
         let Some(ahead) = head.state.ahead else { return Ok(None) };
         if request.is_plain(head.settings.strategy) && !waits {
             return Ok(match self.settle_ahead(connection, tenant, &mut head, true).await? {
@@ -284,9 +284,7 @@ impl Service {
 
     /// Whether the running turn is still open; then the append that closes it makes the compaction due.
     async fn await_turn_end(&self, connection: &mut PgConnection, tenant: Tenant, session_id: Uuid) -> Result<bool> {
-        let mut row =
-            sessions::lock(&mut *connection, tenant.0, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
-        let mut head = self.head_of(&row)?;
+        let (mut row, mut head) = self.inner.heads.lock(&mut *connection, tenant, session_id).await?;
         if head.state.turn_is_closed() {
             return Ok(false);
         }

@@ -14,7 +14,6 @@ pub mod idempotency;
 pub(crate) mod lanes;
 pub mod long_reads;
 pub mod offload;
-mod old_names;
 pub mod page;
 pub(crate) mod paths;
 pub mod pieces;

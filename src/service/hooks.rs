@@ -2,7 +2,6 @@
 
 pub(crate) mod ask;
 mod deliver;
-mod old_names;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

@@ -17,11 +17,11 @@ use crate::service::compaction::selection::Planning;
 use crate::service::compaction::work::stages::{Begin, CompactionWork, Decision, Material, PlanBasis};
 use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
 use crate::service::compaction::{CompactRequest, Status, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::{About, EnabledHooks};
+use crate::service::hooks::{self, About, EnabledHooks};
 use crate::service::path::batches;
 use crate::service::path::view::{self, ReadMode, ViewOrigin};
 use crate::store::compactions::{self, CompactionRow};
@@ -37,11 +37,10 @@ impl Service {
         }
         let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
         let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
-        let head = match self.head_on(&mut connection, tenant, row.session_id).await {
-            Err(ServiceError::NotFound(_)) => return Ok(Begin::Ended),
-            head => head?,
-        };
-        let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
+        let head = self.inner.heads.read(&mut *connection, tenant, row.session_id).await.optional()?;
+        let Some(head) = head else { return Ok(Begin::Ended) };
+        let settings =
+            self.inner.heads.settings_with(&mut *connection, tenant, row.session_id, &request.patch()).await?;
         if let Some(reason) = held_back(&head, &settings, &request, trigger) {
             drop(connection);
             self.skip_unplanned(tenant, &row, &settings, reason, Vec::new()).await?;
@@ -69,7 +68,7 @@ impl Service {
             return Ok(Begin::Ended);
         }
         let about = About { tenant, session_id: row.session_id, compaction_id: Some(row.id) };
-        let hooks = self.enabled_hooks(&mut *connection, tenant).await?;
+        let hooks = hooks::enabled(&mut *connection, tenant).await?;
         let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
         let (connection, flow) = self.ask_before(connection, &mut asking, &mut material, basis.leaf_id).await?;
         let material = Arc::new(material);
@@ -100,7 +99,7 @@ impl Service {
         mut work: Box<CompactionWork>,
     ) -> Result<std::result::Result<Box<CompactionWork>, Reason>> {
         let Asking { about, hooks, reports } = asking;
-        let flow = self.summarise_by_hooks(*about, hooks, &mut work, reports).await?;
+        let flow = self.hooks().summarise_by_hooks(*about, hooks, &mut work, reports).await?;
         work.hooks.clone_from(reports);
         Ok(if flow.is_break() { Err(Reason::CancelledByHook) } else { Ok(work) })
     }
@@ -119,7 +118,7 @@ impl Service {
         let preparation = self.preparation(&mut connection, asking.about.tenant, leaf_id, material).await?;
         drop(connection);
         let Asking { about, hooks, reports } = asking;
-        let flow = self.before_compact(*about, hooks, material, preparation.as_ref(), reports).await?;
+        let flow = self.hooks().before_compact(*about, hooks, material, preparation.as_ref(), reports).await?;
         Ok((self.pool().acquire().await?, flow))
     }
 
@@ -150,7 +149,7 @@ impl Service {
         };
         drop(connection);
         let Asking { about, hooks, reports } = asking;
-        if self.prune_by_hooks(*about, hooks, &mut reading, reports).await?.is_break() {
+        if self.hooks().prune_by_hooks(*about, hooks, &mut reading, reports).await?.is_break() {
             return Ok(Err(Reason::CancelledByHook));
         }
         let decided = tokio::task::spawn_blocking(move || build(&material, reading, originals));

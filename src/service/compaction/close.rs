@@ -52,8 +52,7 @@ impl Service {
         session_id: Uuid,
         asked: Vec<NewChapter>,
     ) -> Result<ChaptersWritten> {
-        let (mut transaction, mut row) = self.locked(tenant, session_id).await?;
-        let mut head = self.head_of(&row)?;
+        let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         let written = if asked.is_empty() {
             let size = (head.snapshot().tokens as f64 * REST_GROWTH).ceil() as u64;
             head.state.chapters_rest = Some(size);
@@ -67,7 +66,7 @@ impl Service {
         };
         seal(&mut transaction, Outcome::Created, &written).await?;
         let proof = written.compaction_id.map(Proof::Compaction);
-        self.commit(transaction, tenant, session_id, proof).await?;
+        self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
         Ok(written)
     }
 

@@ -23,11 +23,11 @@ use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
 use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
 use crate::service::core::clock;
-use crate::service::core::error::Result;
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::About;
+use crate::service::hooks::{self, About};
 use crate::service::path::view;
 use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
@@ -57,7 +57,7 @@ impl Service {
     ) -> Result<Committed> {
         let mut outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
         if outcome.builtin {
-            self.note_unshown(work.tenant, &mut outcome.hooks).await;
+            self.hooks().note_unshown(work.tenant, &mut outcome.hooks).await;
         }
         let draft = draft(work, &outcome);
         let finished = Finished { work, outcome: &outcome, draft: &draft };
@@ -159,7 +159,7 @@ impl Service {
         }
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
-        self.announce(&mut *connection, about, Event::AfterCompact, &data).await?;
+        hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
         observe_wait(work.trigger, red_for);
         Ok(CommitOutcome::Done)
@@ -215,7 +215,8 @@ impl Service {
         compaction_id: Uuid,
         holder: Holder,
     ) -> Result<Option<Ended>> {
-        let Some(row) = sessions::lock(&mut *connection, tenant.0, session_id).await? else { return Ok(None) };
+        let locked = self.inner.heads.lock(&mut *connection, tenant, session_id).await.optional()?;
+        let Some((row, head)) = locked else { return Ok(None) };
         match holder {
             Holder::Lease(lease) => {
                 if queue::complete(&mut *connection, tenant.0, lease).await? == Completed::LeaseLost {
@@ -230,7 +231,6 @@ impl Service {
         let Some(compaction) = compactions::get(&mut *connection, tenant.0, compaction_id).await? else {
             return Ok(None);
         };
-        let head = self.head_of(&row)?;
         Ok(Some(Ended { row, head, compaction }))
     }
 
@@ -263,10 +263,8 @@ impl Service {
     ) -> Result<()> {
         let tried = SummaryOutcome { hooks, ..SummaryOutcome::default() };
         let mut transaction = self.pool().begin().await?;
-        let Some(row) = sessions::lock(&mut *transaction, tenant.0, compaction.session_id).await? else {
-            return Ok(());
-        };
-        let mut head = self.head_of(&row)?;
+        let locked = self.inner.heads.lock(&mut *transaction, tenant, compaction.session_id).await.optional()?;
+        let Some((row, mut head)) = locked else { return Ok(()) };
         head.settings = std::sync::Arc::new(settings.clone());
         self.write_skip(&mut transaction, tenant, row, head, compaction, reason, Some(&tried)).await?;
         transaction.commit().await?;
@@ -302,7 +300,7 @@ impl Service {
         if matches!(reason, Reason::NothingToCompact | Reason::NoValidCutPoint) {
             head.state.nothing_at = Some(head.state.messages);
         }
-        let own = self.inner.resolve(&row.settings, row.model.as_deref())?;
+        let own = self.inner.settings.resolve(&row.settings, row.model.as_deref())?;
         head.state.write_to(&mut row.head, &own)?;
         sessions::update(&mut *connection, tenant.0, &row, clock::now()).await?;
         finish_skipped(connection, tenant, &head.state, &head.settings, compaction, reason, tried).await

@@ -39,7 +39,7 @@ impl Service {
     /// # Errors
     /// `NotFound`; the database's.
     pub async fn force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<ForceFitted>> {
-        let head = self.head_of(&self.session_row(tenant, session_id).await?)?;
+        let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
         // What could not be made to fit is tried again with every message, if there is a chance.
         if !head.needs_force_fit() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
             return Ok(None);
@@ -72,8 +72,7 @@ impl Service {
     /// Commits the candidate if there is one; else gives the compaction to be carried out here and now: the one that
     /// is waited for, or a new one.
     async fn find_force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<ForceFit> {
-        let (mut transaction, row) = self.locked(tenant, session_id).await?;
-        let mut head = self.head_of(&row)?;
+        let (mut transaction, _, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         if !head.needs_force_fit() {
             return Ok(ForceFit::NotNeeded);
         }
@@ -111,8 +110,7 @@ impl Service {
         session_id: Uuid,
         compaction: CompactionRef,
     ) -> Result<Option<ForceFitted>> {
-        let (mut transaction, row) = self.locked(tenant, session_id).await?;
-        let mut head = self.head_of(&row)?;
+        let (mut transaction, _, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         if head.needs_force_fit() {
             leave_unrelieved(&mut head.state, &head.settings);
             save(&mut transaction, tenant, &mut head).await?;

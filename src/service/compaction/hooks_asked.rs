@@ -19,11 +19,11 @@ use crate::service::compaction::prepare::standing::plan_on;
 use crate::service::compaction::work::ViewReading;
 use crate::service::compaction::work::stages::{CompactionWork, Material};
 use crate::service::core::error::Result;
-use crate::service::core::state::Service;
+use crate::service::core::hooks::Hooks;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::ask::{About, EnabledHooks, Reports};
 
-impl Service {
+impl Hooks {
     /// Asks whether the compaction may be done and who writes its summary; a summary that a hook gives is noted in the
     /// material as if the caller had given it. Break: it is not to be done.
     pub(crate) async fn before_compact(

@@ -15,16 +15,15 @@ use crate::domain::compaction::mask;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::view::item_tokens;
-use crate::domain::model::json;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::settings::{FileTool, Settings, merge_patch};
+use crate::domain::settings::{FileTool, Settings};
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::domain::tokens::prices::{Price, Prices};
 use crate::service::compaction::selection::Planning;
 use crate::service::compaction::work::stages::Material;
 use crate::service::compaction::{CompactRequest, Foreseen, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::long_reads::LONG_READ;
 use crate::service::core::state::Service;
@@ -118,16 +117,20 @@ const SUMMARY_RATIO: u64 = 10;
 impl Service {
     /// Plans a compaction. Asks no model and changes nothing.
     pub async fn prepare(&self, tenant: Tenant, session_id: Uuid, request: PrepareRequest) -> Result<Prepared> {
-        let head = self.head_on(&mut *self.pool().acquire().await?, tenant, session_id).await?;
+        let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
         let length = if request.leaf_id.is_some() { head.row.entry_count } else { head.view_length() };
         // The turn is for all of it: what is foreseen is read through connections of its own.
-        let _turn = if length > LONG_READ { Some(self.turn(tenant).await?) } else { None };
+        let _turn = if length > LONG_READ { Some(self.inner.long_reads.turn(tenant).await?) } else { None };
         let mut connection = self.pool().acquire().await?;
         let settings = if request.settings.is_empty() {
             (*head.settings).clone()
         } else {
-            let settings = self.session_settings(&mut connection, tenant, session_id, &request.settings).await?;
-            self.check_named(&mut connection, tenant, session_id, &head.settings, &request.settings).await?;
+            let settings =
+                self.inner.heads.settings_with(&mut *connection, tenant, session_id, &request.settings).await?;
+            self.inner
+                .settings
+                .check_named(&mut connection, tenant, session_id, &head.settings, &request.settings)
+                .await?;
             settings
         };
         let (from, state) = view_origin(&mut connection, tenant, &head, request.leaf_id).await?;
@@ -171,21 +174,6 @@ impl Service {
         let price = summariser_price(&self.options().prices, &material.settings);
         let forecast = Forecast::of(material, price, None);
         forecast.show(connection, tenant, leaf_id, true).await.map(Some)
-    }
-
-    /// The session's settings with a patch for one call.
-    pub(crate) async fn session_settings(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        session_id: Uuid,
-        patch: &Map<String, Value>,
-    ) -> Result<Settings> {
-        let found = crate::store::sessions::head(&mut *connection, tenant.0, session_id)
-            .await?
-            .ok_or(ServiceError::NotFound("session"))?;
-        let merged = merge_patch(&json::parse_object(&found.settings), patch);
-        self.inner.resolve_map(&merged, found.model.as_deref())
     }
 }
 

@@ -14,9 +14,10 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::events;
 use crate::service::path::view::{self, PathSlice, ReadMode, newest_from, newest_of, state_of_path};
+use crate::store::compactions;
 use crate::store::entries::{self, StoredEntry, Write};
-use crate::store::{compactions, sessions};
 
 impl Service {
     /// Takes back the compaction that is in force on the leaf's path.
@@ -33,10 +34,7 @@ impl Service {
         let (Status::Succeeded, Some(entry_id)) = (compaction.status, entry_id) else {
             return Err(conflict("not_revertible", "only a compaction that succeeded can be reverted"));
         };
-        let mut session = sessions::lock(&mut *transaction, tenant.0, compaction.session_id)
-            .await?
-            .ok_or(ServiceError::NotFound("session"))?;
-        let mut head = self.head_of(&session)?;
+        let (mut session, mut head) = self.inner.heads.lock(&mut *transaction, tenant, compaction.session_id).await?;
         let mut loaded =
             view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
         match in_force(&loaded.stored) {
@@ -75,12 +73,12 @@ impl Service {
             now,
         };
         entries::write(&mut *transaction, tenant.0, &write).await?;
-        self.record_snapshot(&mut transaction, tenant, session.id, &snapshot).await?;
+        events::record_snapshot(&mut transaction, tenant, session.id, &snapshot).await?;
         let reverted =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let reverted = show(reverted)?;
         seal(&mut transaction, Outcome::Done, &reverted).await?;
-        self.commit(transaction, tenant, session.id, proof).await?;
+        self.inner.heads.commit(transaction, tenant, session.id, proof).await?;
         Ok(reverted)
     }
 }

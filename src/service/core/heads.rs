@@ -5,9 +5,12 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use sqlx::{PgExecutor, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::domain::model::json;
+use crate::domain::settings::{Settings, merge_patch};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::lanes::{Lane, Lanes};
@@ -89,6 +92,19 @@ impl Heads {
             }
         };
         Ok((work, self.narrow(session_id, row)?))
+    }
+
+    /// The session's settings with a patch for one call.
+    pub async fn settings_with(
+        &self,
+        executor: impl PgExecutor<'_>,
+        tenant: Tenant,
+        session_id: Uuid,
+        patch: &Map<String, Value>,
+    ) -> Result<Settings> {
+        let row = found(sessions::head(executor, tenant.0, session_id).await?)?;
+        let merged = merge_patch(&json::parse_object(&row.settings), patch);
+        self.settings.resolve_map(&merged, row.model.as_deref())
     }
 
     /// The head of a row as it was just read.

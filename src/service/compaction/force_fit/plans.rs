@@ -20,7 +20,7 @@ use crate::service::compaction::selection::Planning;
 use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
 use crate::service::compaction::work::{Force, KeptTruncation};
 use crate::service::compaction::{CompactRequest, Status, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -108,11 +108,10 @@ impl Service {
         }
         let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
         let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
-        let head = match self.head_on(&mut connection, tenant, row.session_id).await {
-            Err(ServiceError::NotFound(_)) => return Ok(None),
-            head => head?,
-        };
-        let settings = self.session_settings(&mut connection, tenant, row.session_id, &request.patch()).await?;
+        let head = self.inner.heads.read(&mut *connection, tenant, row.session_id).await.optional()?;
+        let Some(head) = head else { return Ok(None) };
+        let settings =
+            self.inner.heads.settings_with(&mut *connection, tenant, row.session_id, &request.patch()).await?;
         let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
         if head.state.account.fills_window(&settings) {
             drop(connection);
