@@ -34,6 +34,11 @@ impl Heads {
         Heads { pool, settings, lanes: Arc::new(lanes) }
     }
 
+    /// Tells if the session is there.
+    pub async fn has(&self, executor: impl PgExecutor<'_>, tenant: Tenant, session_id: Uuid) -> Result<bool> {
+        Ok(!sessions::versions(executor, tenant.0, &[session_id]).await?.is_empty())
+    }
+
     /// A session's head.
     pub async fn read(&self, executor: impl PgExecutor<'_>, tenant: Tenant, session_id: Uuid) -> Result<Head> {
         self.narrow(session_id, found(sessions::head(executor, tenant.0, session_id).await?)?)
@@ -142,9 +147,9 @@ impl Heads {
         tenant: Tenant,
         session_id: Uuid,
     ) -> Result<(SessionTransaction, Lane)> {
-        let known = sessions::versions(&mut *work, tenant.0, &[session_id]).await?;
+        let is_there = self.has(&mut *work, tenant, session_id).await?;
         work.rollback().await?;
-        found(known.first())?;
+        found(is_there.then_some(()))?;
         let lane = self.lanes.enter(tenant).await?;
         Ok((self.pool.begin().await?, lane))
     }

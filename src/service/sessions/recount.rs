@@ -85,7 +85,7 @@ impl Service {
         let mut next = path::forks(&mut connection, tenant.0, session_id).await?;
         drop(connection);
         while let Some(fork) = next.pop() {
-            if self.inner.heads.read(self.pool(), tenant, fork).await.optional()?.is_some() {
+            if self.inner.heads.has(self.pool(), tenant, fork).await? {
                 live.push(fork);
                 continue;
             }

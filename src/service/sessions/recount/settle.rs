@@ -64,7 +64,7 @@ impl Service {
         }
         // Their totals go on from those of the entries that they share with this session.
         for fork in forks {
-            if self.inner.heads.read(&mut *transaction, tenant, fork).await.optional()?.is_some() {
+            if self.inner.heads.has(&mut *transaction, tenant, fork).await? {
                 self.enqueue_recount(&mut transaction, tenant, fork).await?;
             }
         }
