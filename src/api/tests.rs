@@ -13,7 +13,8 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;

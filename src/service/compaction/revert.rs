@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
-use crate::service::compaction::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
-use crate::service::compaction::{Compaction, Status, show};
+use crate::service::compaction::commit::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
+use crate::service::compaction::job::{Compaction, Status};
+use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};

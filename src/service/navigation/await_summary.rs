@@ -11,7 +11,7 @@ use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranch
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::state::Service;

@@ -22,7 +22,7 @@ use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, branch, framing, identifiers};
 use crate::service::compaction::Committed;
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;

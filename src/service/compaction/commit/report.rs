@@ -11,9 +11,10 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::domain::tokens::prices::{NetReport, net};
-use crate::service::compaction::entry::SummaryDraft;
+use crate::service::compaction::commit::draft::SummaryDraft;
 use crate::service::compaction::job::Trigger;
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::store::compactions::CompactionRow;
 
 /// The numbers of a result that depend on how the compaction ended.

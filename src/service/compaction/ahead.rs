@@ -1,31 +1,20 @@
 //! Compactions prepared ahead: kept with their row while the agent goes on, committed at red, dropped where they no
 //! longer fit.
 
-use serde::Deserialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::settings::Settings;
 use crate::service::compaction::commit::{
-    CommitOutcome, CommitThreshold, Finished, evaluate, finish_skipped, json_text, write_head,
+    CommitOutcome, CommitThreshold, ReadyCompaction, evaluate, finish_skipped, json_text, write_head,
 };
-use crate::service::compaction::entry::SummaryDraft;
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
-use crate::service::compaction::{CompactionRef, Status, Trigger};
+use crate::service::compaction::job::{CompactionRef, Status, Trigger};
 use crate::service::core::error::Result;
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
-
-/// The same, read back.
-#[derive(Deserialize)]
-struct PreparedCandidate {
-    work: CompactionWork,
-    outcome: SummaryOutcome,
-    draft: SummaryDraft,
-}
 
 /// What became of a compaction prepared ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,28 +26,21 @@ pub(crate) enum Settled {
     Committed(CompactionRef),
 }
 
-impl PreparedCandidate {
-    fn finished(&self) -> Finished<'_> {
-        Finished { work: &self.work, outcome: &self.outcome, draft: &self.draft }
-    }
-}
-
 impl Service {
     /// Keeps a finished compaction until the context is red. One that would not be worth it even now is refused.
     pub(super) async fn keep_candidate(
         &self,
         connection: &mut PgConnection,
         head: &mut Head,
-        finished: Finished<'_>,
+        ready: &ReadyCompaction<'_>,
     ) -> Result<CommitOutcome> {
-        let work = finished.work;
-        if let Some(reason) = evaluate(head, work, finished.draft, CommitThreshold::MinSavings).refused {
+        let work = &ready.work;
+        if let Some(reason) = evaluate(head, work, &ready.draft, CommitThreshold::MinSavings).refused {
             let (tokens, _) = head.state.account.tokens(head.settings.estimator);
             head.state.guard.record(tokens, tokens, head.state.messages, &head.settings);
             return Ok(CommitOutcome::Refused(reason));
         }
-        if !compactions::keep_candidate(&mut *connection, work.tenant.0, work.compaction_id, &json_text(&finished)?)
-            .await?
+        if !compactions::keep_candidate(&mut *connection, work.tenant.0, work.compaction_id, &json_text(ready)?).await?
         {
             return Ok(CommitOutcome::HasEnded);
         }
@@ -93,7 +75,7 @@ impl Service {
         let reason = match self.fitting_candidate(connection, tenant, head, row.id).await? {
             None => Reason::Superseded,
             Some(candidate) => {
-                match self.apply(connection, head, &row, candidate.finished(), CommitThreshold::MinSavings).await? {
+                match self.apply(connection, head, &row, &candidate, CommitThreshold::MinSavings).await? {
                     CommitOutcome::Done => {
                         let landed = CompactionRef { id: row.id, status: Status::Succeeded, trigger: Trigger::Ahead };
                         return Ok(Settled::Committed(landed));
@@ -144,9 +126,9 @@ impl Service {
         tenant: Tenant,
         head: &Head,
         id: Uuid,
-    ) -> Result<Option<PreparedCandidate>> {
+    ) -> Result<Option<ReadyCompaction<'static>>> {
         let Some(text) = compactions::candidate(&mut *connection, tenant.0, id).await? else { return Ok(None) };
-        let Ok(candidate) = serde_json::from_str::<PreparedCandidate>(&text) else { return Ok(None) };
+        let Ok(candidate) = serde_json::from_str::<ReadyCompaction>(&text) else { return Ok(None) };
         let holds = self.still_holds(connection, &candidate.work, head).await?;
         Ok(holds.then_some(candidate))
     }

@@ -17,9 +17,9 @@ use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::Allowance;
-use crate::service::compaction::work::elide::ProposedElisions;
-use crate::service::compaction::work::outline::elision_outline;
-use crate::service::compaction::work::stages::{Decision, Material};
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::{ProposedElisions, elision_outline};
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
@@ -55,7 +55,7 @@ pub(crate) enum Force {
 
 /// The results of a context that are cut down, on their way past.
 pub(crate) struct KeptTruncation {
-    material: Arc<Material>,
+    planned: Arc<PlannedCompaction>,
     /// By place on the path.
     wanted: HashMap<usize, Vec<KeptResult>>,
     cut: Vec<Elision>,
@@ -72,81 +72,81 @@ struct Present<'a> {
 impl KeptTruncation {
     /// What has to be cut down besides. `None`: nothing, or nothing can be.
     pub(crate) fn of(
-        material: &Arc<Material>,
-        decision: &std::result::Result<Decision, Reason>,
+        planned: &Arc<PlannedCompaction>,
+        work: &std::result::Result<CompactionWork, Reason>,
         force: Force,
     ) -> Option<KeptTruncation> {
-        let heads = &material.loaded.heads;
-        let wanted = match decision {
-            Ok(decision) => {
-                let outline = &decision.outline;
+        let heads = &planned.loaded.heads;
+        let wanted = match work {
+            Ok(work) => {
+                let outline = &work.outline;
                 let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
                 let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
-                let allowance = Allowance::new(decision.replaced_tokens, material.settings.summary_reserve());
+                let allowance = Allowance::new(work.replaced_tokens, planned.settings.summary_reserve());
                 let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
-                to_cut(material, &Present { kept, elisions: &outline.elisions, summary }, force)
+                to_cut(planned, &Present { kept, elisions: &outline.elisions, summary }, force)
             }
             Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
-                let shown: Vec<usize> = material.loaded.view().iter().filter_map(entry_index).collect();
-                let summary = material.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-                to_cut(material, &Present { kept: shown, elisions: present(material), summary }, force)
+                let shown: Vec<usize> = planned.loaded.view().iter().filter_map(entry_index).collect();
+                let summary = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+                to_cut(planned, &Present { kept: shown, elisions: present(planned), summary }, force)
             }
             Err(_) => HashMap::new(),
         };
-        (!wanted.is_empty()).then(|| KeptTruncation { material: material.clone(), wanted, cut: Vec::new() })
+        (!wanted.is_empty()).then(|| KeptTruncation { planned: planned.clone(), wanted, cut: Vec::new() })
     }
 
     /// Where the items are that have to be read.
     pub(crate) fn segments(&self) -> Vec<Segment> {
         let mut places: Vec<usize> = self.wanted.keys().copied().collect();
         places.sort_unstable();
-        join(places.into_iter().map(|index| self.material.loaded.segment(index)))
+        join(places.into_iter().map(|index| self.planned.loaded.segment(index)))
     }
 
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let place = self.material.loaded.place_of(stored);
+        let place = self.planned.loaded.place_of(stored);
         let Some(wanted) = place.and_then(|index| self.wanted.get(&index)) else { return Ok(()) };
         let Some(message) = message_of(stored)? else { return Ok(()) };
         for shown in wanted {
             if shown.part == ElidedPart::Arguments {
-                self.cut.extend(cut_arguments(&self.material, stored.entry.head.id, &message, shown));
+                self.cut.extend(cut_arguments(&self.planned, stored.entry.head.id, &message, shown));
                 continue;
             }
             let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
             if let Some(result) = message.tool_results().find(is_it) {
-                self.cut.extend(cut_down(&self.material, stored.entry.head.id, result, shown));
+                self.cut.extend(cut_down(&self.planned, stored.entry.head.id, result, shown));
             }
         }
         Ok(())
     }
 
-    /// The decision with what was cut.
+    /// The work with what was cut.
     pub(crate) fn finish(
         self,
-        decision: std::result::Result<Decision, Reason>,
-    ) -> std::result::Result<Decision, Reason> {
+        work: std::result::Result<CompactionWork, Reason>,
+    ) -> std::result::Result<CompactionWork, Reason> {
         let count = u32::try_from(self.cut.len()).unwrap_or(u32::MAX);
-        if let Ok(mut decision) = decision {
-            let outline = &mut decision.outline;
+        if let Ok(mut work) = work {
+            let outline = &mut work.outline;
             outline.pruned = outline.pruned.saturating_add(count);
             outline.elisions = elision::merge(&outline.elisions, &self.cut);
-            return Ok(decision);
+            return Ok(work);
         }
-        let previous = present(&self.material);
+        let previous = present(&self.planned);
         let merged = elision::merge(previous, &self.cut);
         let freed = freed(&merged).saturating_sub(freed(previous));
         let elided = ProposedElisions { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
-        let decision = elision_outline(&self.material, elided)?;
-        Ok(Decision { strategy: Strategy::Truncate, ..decision })
+        let work = elision_outline(&self.planned, elided)?;
+        Ok(CompactionWork { strategy: Strategy::Truncate, ..work })
     }
 }
 
 /// Elisions that are in force already.
-fn present(material: &Material) -> &[Elision] {
-    material.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
+fn present(planned: &PlannedCompaction) -> &[Elision] {
+    planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
 }
 
 fn entry_index(item: &ViewItem) -> Option<usize> {
@@ -162,19 +162,19 @@ fn freed(elisions: &[Elision]) -> u64 {
 
 /// What to cut so that what is present comes down to the target: the largest results first, then the arguments of
 /// calls, each only as far as needed.
-fn to_cut(material: &Material, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
-    let heads = &material.loaded.heads;
+fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
+    let heads = &planned.loaded.heads;
     let Present { kept, elisions, summary } = present;
     let ids: HashSet<Uuid> = kept.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect();
     let whole: u64 = kept.iter().filter_map(|index| heads.get(*index)).map(|head| u64::from(head.tokens)).sum();
     let elided: Vec<Elision> = elisions.iter().filter(|elision| ids.contains(&elision.entry_id)).cloned().collect();
-    let account = &material.state.account;
+    let account = &planned.state.account;
     let fixed = u64::from(account.system) + u64::from(account.tools);
-    let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(material));
+    let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(planned));
     let smallest = SMALLEST[force as usize];
     let mut wanted: HashMap<usize, Vec<KeptResult>> = HashMap::new();
-    let results = shown_results(material, kept, elisions);
-    for (index, mut shown) in results.into_iter().chain(shown_calls(material, kept, elisions)) {
+    let results = shown_results(planned, kept, elisions);
+    for (index, mut shown) in results.into_iter().chain(shown_calls(planned, kept, elisions)) {
         if over == 0 || shown.tokens <= 2 * smallest {
             continue;
         }
@@ -186,10 +186,10 @@ fn to_cut(material: &Material, present: &Present<'_>, force: Force) -> HashMap<u
 }
 
 /// The target in estimated tokens, which is what entries are counted in.
-fn target(material: &Material) -> u64 {
-    let account = &material.state.account;
-    let (tokens, _) = account.tokens(material.settings.estimator);
-    let target = u64::from(material.settings.usable()) * TARGET_PERCENT / 100;
+fn target(planned: &PlannedCompaction) -> u64 {
+    let account = &planned.state.account;
+    let (tokens, _) = account.tokens(planned.settings.estimator);
+    let target = u64::from(planned.settings.usable()) * TARGET_PERCENT / 100;
     target * u64::try_from(account.estimated()).unwrap_or(0) / tokens.max(1)
 }
 
@@ -201,12 +201,12 @@ struct Spared<'a> {
 }
 
 impl<'a> Spared<'a> {
-    fn of(material: &'a Material) -> Spared<'a> {
-        let calls = material.loaded.heads.iter().flat_map(|head| &head.shape.calls);
+    fn of(planned: &'a PlannedCompaction) -> Spared<'a> {
+        let calls = planned.loaded.heads.iter().flat_map(|head| &head.shape.calls);
         Spared {
             names: calls.map(|call| (call.id.as_str(), call.name.as_str())).collect(),
-            excluded: material.settings.exclude_tools.iter().map(String::as_str).collect(),
-            pinned: material.settings.pinned_entry_ids.iter().copied().collect(),
+            excluded: planned.settings.exclude_tools.iter().map(String::as_str).collect(),
+            pinned: planned.settings.pinned_entry_ids.iter().copied().collect(),
         }
     }
 
@@ -216,9 +216,9 @@ impl<'a> Spared<'a> {
 }
 
 /// The results that may be shortened, largest first.
-fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
-    let heads = &material.loaded.heads;
-    let spared = Spared::of(material);
+fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
+    let heads = &planned.loaded.heads;
+    let spared = Spared::of(planned);
     let of_result = present.iter().filter(|elision| elision.part == ElidedPart::Result);
     let elided: HashMap<(Uuid, &str), &Elision> =
         of_result.map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
@@ -245,9 +245,9 @@ fn shown_results(material: &Material, kept: &[usize], present: &[Elision]) -> Ve
 }
 
 /// Answers with calls whose arguments may be shortened, largest first. Their size is known with the words beside them.
-fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
-    let heads = &material.loaded.heads;
-    let spared = Spared::of(material);
+fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
+    let heads = &planned.loaded.heads;
+    let spared = Spared::of(planned);
     let mut elided: HashMap<Uuid, i64> = HashMap::new();
     for elision in present.iter().filter(|elision| elision.part == ElidedPart::Arguments) {
         *elided.entry(elision.entry_id).or_default() += elision.freed();
@@ -267,11 +267,11 @@ fn shown_calls(material: &Material, kept: &[usize], present: &[Elision]) -> Vec<
 }
 
 /// The calls of an answer with less and less of their long strings, until they are small enough together.
-fn cut_arguments(material: &Material, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
-    let estimator = material.settings.estimator;
+fn cut_arguments(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
+    let estimator = planned.settings.estimator;
     let ids = elision::occurrences(message.tool_calls().map(|call| call.id.as_str()));
     let may = |call: &&ToolCall| {
-        ids.get(call.id.as_str()) == Some(&1) && !material.settings.exclude_tools.contains(&call.name)
+        ids.get(call.id.as_str()) == Some(&1) && !planned.settings.exclude_tools.contains(&call.name)
     };
     let calls: Vec<(&ToolCall, u32)> =
         message.tool_calls().filter(may).map(|call| (call, call_tokens(estimator, call))).collect();
@@ -312,7 +312,7 @@ fn cut_call(
 }
 
 /// Head and tail of a result, of about as many tokens as wanted; a marker where there is more to it than text.
-fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &KeptResult) -> Option<Elision> {
+fn cut_down(planned: &PlannedCompaction, entry_id: Uuid, result: &ToolResult, shown: &KeptResult) -> Option<Elision> {
     let cuts = shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
     let (text, keep_chars) = if cuts && result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
         let text = result.plain_text();
@@ -323,7 +323,7 @@ fn cut_down(material: &Material, entry_id: Uuid, result: &ToolResult, shown: &Ke
     } else {
         (placeholder::marker(&shown.call_id, shown.original), None)
     };
-    let tokens_after = elision::result_tokens(material.settings.estimator, &shown.call_id, &text);
+    let tokens_after = elision::result_tokens(planned.settings.estimator, &shown.call_id, &text);
     (tokens_after < shown.tokens).then(|| Elision {
         entry_id,
         tool_call_id: shown.call_id.clone(),

@@ -8,11 +8,11 @@ use crate::domain::context::elision;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
-use crate::service::compaction::Trigger;
-use crate::service::compaction::work::stages::Material;
+use crate::service::compaction::job::Trigger;
+use crate::service::compaction::plan::PlannedCompaction;
 
 /// The elisions that pruning and masking propose for a view.
-pub(super) struct ProposedElisions {
+pub(crate) struct ProposedElisions {
     pub merged: Vec<Elision>,
     /// How many results by pruning.
     pub pruned: u32,
@@ -22,11 +22,11 @@ pub(super) struct ProposedElisions {
 }
 
 /// Adds what masking proposes to what pruning does.
-pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> ProposedElisions {
-    let previous = material.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
-    let masks = matches!(material.strategy, Strategy::Auto | Strategy::Mask);
+pub(super) fn elide(planned: &PlannedCompaction, pruned: Vec<Elision>) -> ProposedElisions {
+    let previous = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
+    let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
     let mask = if masks {
-        mask::plan(&material.loaded.view(), &material.loaded.heads, &material.settings)
+        mask::plan(&planned.loaded.view(), &planned.loaded.heads, &planned.settings)
     } else {
         mask::MaskPlan::default()
     };
@@ -41,16 +41,20 @@ pub(super) fn elide(material: &Material, pruned: Vec<Elision>) -> ProposedElisio
 }
 
 /// Gives the result that alone overfills the context the room that the others leave, in place of the least.
-pub(super) fn widen(material: &Material, mut elided: ProposedElisions, largest: Option<Largest>) -> ProposedElisions {
+pub(super) fn widen(
+    planned: &PlannedCompaction,
+    mut elided: ProposedElisions,
+    largest: Option<Largest>,
+) -> ProposedElisions {
     let Some(largest) = largest else { return elided };
-    let (settings, account) = (&material.settings, &material.state.account);
+    let (settings, account) = (&planned.settings, &planned.state.account);
     let estimated = u64::try_from(account.estimated()).unwrap_or(0);
     let estimate = |tokens: u64| account.estimate_of(tokens, settings.estimator);
     let overfills = |estimated: u64| estimated >= estimate(red_tokens(settings) as u64);
     if !overfills(estimated) || overfills(estimated.saturating_sub(u64::from(largest.tokens))) {
         return elided;
     }
-    let room = estimate(aim(settings, material.trigger != Trigger::Manual));
+    let room = estimate(aim(settings, planned.trigger != Trigger::Manual));
     let room = room.saturating_sub(estimated.saturating_sub(elided.freed));
     let is_it = |one: &&mut Elision| {
         let same = one.entry_id == largest.entry_id && one.tool_call_id == largest.call_id;
@@ -67,19 +71,19 @@ pub(super) fn widen(material: &Material, mut elided: ProposedElisions, largest: 
 }
 
 /// Whether eliding alone is what this compaction does.
-pub(super) fn elides_only(material: &Material, elided: &ProposedElisions) -> bool {
-    match material.strategy {
+pub(super) fn elides_only(planned: &PlannedCompaction, elided: &ProposedElisions) -> bool {
+    match planned.strategy {
         Strategy::Mask | Strategy::Prune => true,
-        Strategy::Auto if material.request.summary.is_some() => false,
+        Strategy::Auto if planned.request.summary.is_some() => false,
         // Somebody asked: eliding stands in only where there is nothing to summarise.
-        Strategy::Auto if material.plan.is_err() => elided.freed > 0,
+        Strategy::Auto if planned.plan.is_err() => elided.freed > 0,
         // The provider found the context too long: how much is too much, our count does not know.
-        Strategy::Auto if matches!(material.trigger, Trigger::Manual | Trigger::Overflow) => false,
+        Strategy::Auto if matches!(planned.trigger, Trigger::Manual | Trigger::Overflow) => false,
         Strategy::Auto => {
-            let settings = &material.settings;
-            let (before, _) = material.state.account.tokens(settings.estimator);
-            let after = material.state.account.tokens_without(elided.freed, settings.estimator);
-            let enough = match material.trigger {
+            let settings = &planned.settings;
+            let (before, _) = planned.state.account.tokens(settings.estimator);
+            let after = planned.state.account.tokens_without(elided.freed, settings.estimator);
+            let enough = match planned.trigger {
                 // It is committed at red, and there is time for more: it must be worth the broken prompt cache.
                 Trigger::Ahead => {
                     let at_red = (red_tokens(settings) as u64).saturating_sub(before.saturating_sub(after));

@@ -12,22 +12,26 @@ use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::Message;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::summary::{Allowance, identifiers};
-use crate::service::compaction::work::elide::ProposedElisions;
-use crate::service::compaction::work::reading::Kept;
-use crate::service::compaction::work::stages::{Decision, KeptFrom, Material, Outline};
-use crate::service::compaction::work::tasks::tasks;
-use crate::service::compaction::work::{ReplacedOriginals, ViewReading};
-use crate::service::compaction::{CompactRequest, Trigger};
+use crate::domain::summary::{Allowance, SummaryTask, identifiers};
+use crate::service::compaction::job::{CompactRequest, Trigger};
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::elide::ProposedElisions;
+use crate::service::compaction::read::items::{Kept, ReplacedOriginals, ViewReading};
+use crate::service::compaction::read::tasks::tasks;
+use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline};
 use crate::service::core::error::Result;
+use crate::service::hooks::About;
 use crate::service::path::view::PathSlice;
 
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
-pub(super) fn elision_outline(material: &Material, elided: ProposedElisions) -> std::result::Result<Decision, Reason> {
+pub(crate) fn elision_outline(
+    planned: &PlannedCompaction,
+    elided: ProposedElisions,
+) -> std::result::Result<CompactionWork, Reason> {
     if elided.freed == 0 {
         return Err(Reason::NothingToCompact);
     }
-    let loaded = &material.loaded;
+    let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let first_kept = match loaded.compaction() {
         Some(compaction) => compaction.first_kept.unwrap_or(compaction.index + 1),
@@ -41,7 +45,7 @@ pub(super) fn elision_outline(material: &Material, elided: ProposedElisions) -> 
         .collect();
     let pruned = pruned_results(&elided.merged, record_elisions(&previous));
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
-    let strategy = if material.strategy == Strategy::Auto { Strategy::Mask } else { material.strategy };
+    let strategy = if planned.strategy == Strategy::Auto { Strategy::Mask } else { planned.strategy };
     let record = previous.as_ref();
     let outline = Outline {
         first_kept,
@@ -51,7 +55,7 @@ pub(super) fn elision_outline(material: &Material, elided: ProposedElisions) -> 
         notice: None,
         summarized: 0,
         kept: shown_messages(&loaded.view()),
-        messages: material.state.messages,
+        messages: planned.state.messages,
         identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
         ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
         files: record.map(|record| record.details.clone()).unwrap_or_default(),
@@ -62,7 +66,7 @@ pub(super) fn elision_outline(material: &Material, elided: ProposedElisions) -> 
         from_caller: record.is_some_and(|record| record.from_hook),
         previous,
     };
-    Ok(Decision { tasks: Vec::new(), outline, replaced_tokens: 0, strategy })
+    Ok(work(planned, strategy, outline, Vec::new(), 0))
 }
 
 fn shown_messages(view: &[ViewItem]) -> u64 {
@@ -108,13 +112,13 @@ fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
 }
 
 pub(super) fn summary_outline(
-    material: &Material,
+    planned: &PlannedCompaction,
     plan: &Plan,
     reading: ViewReading,
     originals: Option<ReplacedOriginals>,
     elided: ProposedElisions,
-) -> Result<Decision> {
-    let loaded = &material.loaded;
+) -> Result<CompactionWork> {
+    let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
     let ViewReading { records, history, turn_prefix, .. } = reading;
@@ -122,17 +126,17 @@ pub(super) fn summary_outline(
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
-    let counting = counts(material.strategy);
-    let aim = strategy::aim(&material.settings, material.trigger != Trigger::Manual);
+    let counting = counts(planned.strategy);
+    let aim = strategy::aim(&planned.settings, planned.trigger != Trigger::Manual);
     let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
     if counting {
         replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
     }
-    let has_record = material.request.summary.is_some()
+    let has_record = planned.request.summary.is_some()
         || !ledger.is_empty()
         || record.is_some_and(|record| record.summary.is_some());
-    let notes = counting && (has_record || !strategy::is_narrow(&material.settings, aim));
-    let allowance = Allowance::new(replaced_tokens, material.settings.summary_reserve());
+    let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
+    let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
     let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
@@ -145,17 +149,17 @@ pub(super) fn summary_outline(
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
-    let tasks = if counting { Vec::new() } else { tasks(material, history, messages(turn_prefix)) };
+    let tasks = if counting { Vec::new() } else { tasks(planned, history, messages(turn_prefix)) };
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
-    let used = match material.strategy {
+    let used = match planned.strategy {
         Strategy::Summarize => Strategy::Summarize,
-        _ if counting => material.strategy,
+        _ if counting => planned.strategy,
         _ => Strategy::LlmSummarize,
     };
     let kept = (plan.kept.len() + plan.anchors.len()) as u64;
-    let hidden = material.state.messages.saturating_sub(kept);
+    let hidden = planned.state.messages.saturating_sub(kept);
     let outline = Outline {
         first_kept,
         anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
@@ -165,15 +169,41 @@ pub(super) fn summary_outline(
         notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
-        messages: material.state.messages,
-        files: caller_files(&material.request).unwrap_or_else(|| records.files.lists()),
+        messages: planned.state.messages,
+        files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
         identifiers,
         ledger,
         masked: elided.masked_results,
         pruned: elided.pruned,
         mask_freed: elided.mask_freed,
-        from_caller: material.request.summary.is_some(),
+        from_caller: planned.request.summary.is_some(),
         previous,
     };
-    Ok(Decision { tasks, outline, replaced_tokens, strategy: used })
+    Ok(work(planned, used, outline, tasks, replaced_tokens))
+}
+
+fn work(
+    planned: &PlannedCompaction,
+    strategy: Strategy,
+    outline: Outline,
+    summary_tasks: Vec<SummaryTask>,
+    replaced_tokens: u64,
+) -> CompactionWork {
+    let About { tenant, session_id, compaction_id } = planned.about;
+    CompactionWork {
+        tenant,
+        session_id,
+        compaction_id: compaction_id.unwrap_or_default(),
+        trigger: planned.trigger,
+        settings: planned.settings.clone(),
+        strategy,
+        requested: planned.strategy,
+        summary_tasks,
+        upstream: planned.settings.upstream.clone(),
+        given_summary: planned.request.summary.clone(),
+        replaced_tokens,
+        hooks: Vec::new(),
+        basis: planned.basis.clone(),
+        outline,
+    }
 }

@@ -17,8 +17,8 @@ use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers;
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
-use crate::service::compaction::work::prune_candidates::{PruneCandidate, PruneCandidates};
-use crate::service::compaction::work::stages::Material;
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
@@ -29,7 +29,7 @@ use crate::store::path::{self, Segment, join};
 
 /// The entries of a view, on their way past.
 pub(crate) struct ViewReading {
-    material: Arc<Material>,
+    planned: Arc<PlannedCompaction>,
     /// Places of the view's tool results and of the calls before its tail, with what of them is shown shorter already.
     /// Only where pruning is asked for.
     traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
@@ -63,17 +63,17 @@ pub(super) struct Kept {
 }
 
 impl ViewReading {
-    pub(crate) fn new(material: Arc<Material>) -> ViewReading {
+    pub(crate) fn new(planned: Arc<PlannedCompaction>) -> ViewReading {
         let (mut traffic, mut names) = (HashMap::new(), HashMap::new());
         let mut unanswered = HashSet::new();
-        if material.prunes() {
-            let heads = &material.loaded.heads;
-            let view = material.loaded.view();
+        if planned.prunes() {
+            let heads = &planned.loaded.heads;
+            let view = planned.loaded.view();
             unanswered = pairing::unanswered(&view, heads);
             for item in view {
                 let ViewItem::Entry { index, elisions } = item else { continue };
                 let shape = &heads[index].shape;
-                if !shape.results.is_empty() || !(shape.calls.is_empty() || material.in_tail(index)) {
+                if !shape.results.is_empty() || !(shape.calls.is_empty() || planned.in_tail(index)) {
                     let elided = elisions.into_iter().map(|elision| (elision.part, elision.tool_call_id));
                     traffic.insert(index, elided.collect());
                 }
@@ -85,13 +85,13 @@ impl ViewReading {
             traffic,
             unanswered,
             names,
-            pruner: Pruner::new(&material.settings),
+            pruner: Pruner::new(&planned.settings),
             path: Vec::new(),
             offers: None,
-            records: Records::on(&material.loaded),
+            records: Records::on(&planned.loaded),
             history: Vec::new(),
             turn_prefix: Vec::new(),
-            material,
+            planned,
         }
     }
 
@@ -99,7 +99,7 @@ impl ViewReading {
     pub(crate) fn replaces_chapters(&self) -> bool {
         let replaced =
             |plan: &Plan| plan.history.iter().chain(&plan.turn_prefix).any(|index| self.hidden(*index).is_some());
-        !self.material.loaded.folds().is_empty() && self.material.replaces().is_some_and(replaced)
+        !self.planned.loaded.folds().is_empty() && self.planned.replaces().is_some_and(replaced)
     }
 
     pub(crate) fn on(self, path: Vec<Segment>) -> ViewReading {
@@ -108,7 +108,7 @@ impl ViewReading {
 
     /// What the chapter at this place hides.
     fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
-        self.material.loaded.fold_at(index).map(|shown| shown.fold.hidden())
+        self.planned.loaded.fold_at(index).map(|shown| shown.fold.hidden())
     }
 
     /// Keeps the results that may be shortened, for hooks.
@@ -127,47 +127,47 @@ impl ViewReading {
     /// # Errors
     /// What is wrong with the answer.
     pub(crate) fn shorten(&mut self, shortened: &[Shortened]) -> std::result::Result<usize, String> {
-        let estimator = self.material.settings.estimator;
+        let estimator = self.planned.settings.estimator;
         self.offers.as_mut().map_or(Ok(0), |offers| offers.shorten(shortened, estimator))
     }
 
     /// Where the entries are that have something to say here.
     pub(crate) fn segments(&self) -> Vec<Segment> {
         let mut wanted: Vec<usize> = self.traffic.keys().copied().collect();
-        if let Some(plan) = self.material.replaces() {
+        if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
         wanted.sort_unstable();
         let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
         join(wanted.into_iter().flat_map(|index| {
             let mut segments = hidden(index);
-            segments.push(self.material.loaded.segment(index));
+            segments.push(self.planned.loaded.segment(index));
             segments
         }))
     }
 
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let material = self.material.clone();
-        let index = material.loaded.place_of(stored);
+        let planned = self.planned.clone();
+        let index = planned.loaded.place_of(stored);
         if index.is_none() && !stored.entry.head.is_visible() {
             return Ok(());
         }
         let Some(mut message) = message_of(stored)? else { return Ok(()) };
         let Some(index) = index else {
             // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
-            self.records.done(&message, FileTable::new(&material.settings.file_tools));
+            self.records.done(&message, FileTable::new(&planned.settings.file_tools));
             return Ok(());
         };
         let cut = self.prune(index, &message);
-        let Some(plan) = material.replaces() else { return Ok(()) };
+        let Some(plan) = planned.replaces() else { return Ok(()) };
         let in_history = plan.history.binary_search(&index).is_ok();
         if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
             return Ok(());
         }
-        self.records.add(&message, FileTable::new(&material.settings.file_tools));
+        self.records.add(&message, FileTable::new(&planned.settings.file_tools));
         own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
-        if material.asks() && !(in_history && material.afresh()) {
+        if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
             strip(&mut message);
             let kept = Kept { entry_id: stored.entry.head.id, message };
@@ -179,8 +179,8 @@ impl ViewReading {
     /// The cuts of the message's results and arguments, as far as they are known before the rest is read.
     fn prune(&mut self, index: usize, message: &Message) -> Vec<Elision> {
         let Some(elided) = self.traffic.get(&index) else { return Vec::new() };
-        let Some(head) = self.material.loaded.heads.get(index) else { return Vec::new() };
-        let in_tail = self.material.in_tail(index);
+        let Some(head) = self.planned.loaded.heads.get(index) else { return Vec::new() };
+        let in_tail = self.planned.in_tail(index);
         let already = |part, id: &str| elided.iter().any(|one| one.0 == part && one.1 == id);
         let mut cut = Vec::new();
         let ids = occurrences(message.tool_results().map(|result| result.tool_call_id.as_str()));
@@ -225,7 +225,7 @@ impl ViewReading {
 
     /// All elisions of pruning, once everything was read.
     pub(super) fn pruned(&mut self) -> Vec<Elision> {
-        let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.material.settings)).plan();
+        let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.planned.settings)).plan();
         point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
         let replaced = self.offers.take().map(PruneCandidates::elisions).unwrap_or_default();
         if replaced.is_empty() {
@@ -292,9 +292,9 @@ pub(crate) struct ReplacedOriginals {
 
 impl ReplacedOriginals {
     /// `None`: they are not asked for.
-    pub(crate) fn of(material: &Material) -> Option<ReplacedOriginals> {
-        let plan = material.replaces().filter(|_| material.asks() && material.afresh())?;
-        let heads = &material.loaded.heads;
+    pub(crate) fn of(planned: &PlannedCompaction) -> Option<ReplacedOriginals> {
+        let plan = planned.replaces().filter(|_| planned.asks() && planned.afresh())?;
+        let heads = &planned.loaded.heads;
         let end = plan.turn_prefix.first().copied().unwrap_or(plan.first_kept);
         Some(ReplacedOriginals {
             end: heads.get(end).map_or(i64::MAX, |head| head.depth),

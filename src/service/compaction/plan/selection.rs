@@ -17,7 +17,7 @@ use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::service::compaction::prepare::standing::{as_standing, plan_on};
+use crate::service::compaction::plan::standing::{as_standing, plan_on};
 use crate::service::core::error::Result;
 use crate::service::core::head::SessionState;
 use crate::service::core::tenant::Tenant;
@@ -26,8 +26,7 @@ use crate::service::path::entries::message_of;
 use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
-
-pub(crate) use fitting::{PlanFitting, SpanRecords};
+use fitting::{PlanFitting, SpanRecords};
 
 /// A context, and the compaction that is planned on it.
 pub(crate) struct Planning<'a> {
