@@ -19,7 +19,7 @@ use crate::service::compaction::commit::report::{Measured, blank, result, tried}
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::selection::Planning;
 use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
-use crate::service::compaction::read::{ReplacedOriginals, ViewReading, build};
+use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::compaction::{CompactRequest, Trigger};
@@ -188,13 +188,16 @@ fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strat
         trigger: Trigger::Manual,
         strategy: requested,
     });
-    let work =
-        if head.state.account.has_no_room(&head.settings) { Err(Reason::FixedOverhead) } else { decide(&planned)? };
+    let work = if head.state.account.has_no_room(&head.settings) {
+        Err(Reason::FixedOverhead)
+    } else {
+        read_and_decide(&planned)?
+    };
     Ok((Transcript { head, planned }, work))
 }
 
 /// As a stored session's compaction is decided, from what lies at hand.
-fn decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Result<CompactionWork, Reason>> {
+fn read_and_decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Result<CompactionWork, Reason>> {
     if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = planned.plan {
         return Ok(Err(reason));
     }
@@ -210,7 +213,7 @@ fn decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Result<Compac
             originals.take(stored)?;
         }
     }
-    build(planned, reading, originals)
+    decide(planned, reading, originals)
 }
 
 /// The entries of these segments: there is one branch, so that depths tell them apart.

@@ -40,7 +40,7 @@ impl Service {
             self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;
             return Ok(None);
         }
-        match decide(planned.clone(), reading, originals).await? {
+        match offload_decision(planned.clone(), reading, originals).await? {
             Ok(work) => Ok(Some(Box::new(work))),
             Err(reason) => {
                 self.skip_live(live, &planned.settings, reason).await?;
@@ -55,7 +55,7 @@ impl Service {
         planned: &Arc<PlannedCompaction>,
     ) -> Result<std::result::Result<CompactionWork, Reason>> {
         let (reading, originals) = self.read_items(planned, false).await?;
-        decide(planned.clone(), reading, originals).await
+        offload_decision(planned.clone(), reading, originals).await
     }
 
     /// The connection is given back before anything is decided.
@@ -81,17 +81,17 @@ impl Service {
     }
 }
 
-async fn decide(
+async fn offload_decision(
     planned: Arc<PlannedCompaction>,
     reading: ViewReading,
     originals: Option<ReplacedOriginals>,
 ) -> Result<std::result::Result<CompactionWork, Reason>> {
-    let decided = tokio::task::spawn_blocking(move || build(&planned, reading, originals));
+    let decided = tokio::task::spawn_blocking(move || decide(&planned, reading, originals));
     decided.await.context("planning a compaction")?
 }
 
 /// Decides what a planned compaction does. The inner error is the reason to do nothing.
-pub(crate) fn build(
+pub(crate) fn decide(
     planned: &PlannedCompaction,
     mut reading: ViewReading,
     originals: Option<ReplacedOriginals>,
