@@ -27,7 +27,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
@@ -105,7 +105,7 @@ impl Service {
                 // It ended between the two looks: the caller's next try starts a new one.
                 None => {
                     return Err(ServiceError::Conflict {
-                        code: "in_progress",
+                        code: ConflictCode::InProgress,
                         detail: "a compaction was just ending".into(),
                     });
                 }

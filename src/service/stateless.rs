@@ -21,7 +21,7 @@ use crate::service::compaction::selection::Planning;
 use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
 use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
 use crate::service::compaction::{CompactRequest, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
@@ -97,8 +97,10 @@ impl Service {
             }
         };
         let work = work(&transcript.material.settings, requested, decision);
-        let outcome =
-            by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
+        let outcome = by
+            .summarise(&work)
+            .await
+            .map_err(|detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);
         offload(bytes, job).await?
     }
