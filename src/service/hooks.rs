@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::domain::hook::{Event, OnError, signature};
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::state::Service;
@@ -90,7 +90,7 @@ impl Service {
         let mut transaction = self.pool().begin().await?;
         if !store::insert(&mut transaction, tenant.0, &row, most).await? {
             let detail = format!("a tenant may have {most} hooks; delete one first");
-            return Err(ServiceError::Conflict { code: "too_many_hooks", detail });
+            return Err(ServiceError::Conflict { code: ConflictCode::TooManyHooks, detail });
         }
         let secret = Some(row.secret.clone());
         let created = Hook { secret, ..show(row)? };

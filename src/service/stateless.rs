@@ -23,7 +23,7 @@ use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::compaction::{CompactRequest, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
@@ -99,8 +99,10 @@ impl Service {
                 return offload(bytes, job).await?;
             }
         };
-        let outcome =
-            by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
+        let outcome = by
+            .summarise(&work)
+            .await
+            .map_err(|detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);
         offload(bytes, job).await?
     }

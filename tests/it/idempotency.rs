@@ -4,8 +4,8 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contextd::service::core::error::ServiceError;
-use contextd::service::core::idempotency::{IN_PROGRESS, KeptAnswer, KeyState, Keyed, Outcome, seal, under};
+use contextd::service::core::error::{ConflictCode, ServiceError};
+use contextd::service::core::idempotency::{KeptAnswer, KeyState, Keyed, Outcome, seal, under};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use sqlx::PgPool;
@@ -80,7 +80,9 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
         first.unwrap();
         match second {
             Ok(()) => assert!(second_acts),
-            Err(ServiceError::Conflict { code, .. }) => assert!(!second_acts && code == IN_PROGRESS),
+            Err(ServiceError::Conflict { code, .. }) => {
+                assert!(!second_acts && code == ConflictCode::IdempotencyInProgress)
+            }
             Err(error) => panic!("{error}"),
         }
         let body = if second_acts { "\"second\"" } else { "\"first\"" };

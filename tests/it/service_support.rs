@@ -5,7 +5,7 @@ use contextd::domain::tokens::accounting::Snapshot;
 use contextd::llm::Upstreams;
 use contextd::service::compaction::work::CompactionWork;
 use contextd::service::compaction::{CompactRequest, Compaction};
-use contextd::service::core::error::{Result, ServiceError};
+use contextd::service::core::error::{ConflictCode, Result, ServiceError};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use contextd::service::ingest::append::{Append, Appended};
@@ -120,7 +120,7 @@ pub fn result(id: &str, text: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": text})
 }
 
-pub fn is_conflict(result: &Result<Compaction>, code: &str) -> bool {
+pub fn is_conflict(result: &Result<Compaction>, code: ConflictCode) -> bool {
     matches!(result, Err(ServiceError::Conflict { code: found, .. }) if *found == code)
 }
 

@@ -1,8 +1,6 @@
 //! What writers of contexts share: the pieces they are given and the notes they leave.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
+use super::note_code::NoteCode;
 use crate::domain::model::message::{Media, Message, ToolCall, ToolResult};
 
 /// Characters of a provider-run tool's arguments or output that survive where only text can carry them.
@@ -21,15 +19,13 @@ pub enum Piece<'a> {
 }
 
 /// Something that the context says otherwise than the stored items do, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// A stable snake_case word, e.g. `thinking_dropped`, `synthetic_result`, `orphan_result_dropped`.
-    pub code: &'static str,
-    /// Index into the path (replaced by the entry's id before it is shown).
+    pub code: NoteCode,
+    /// Index into the path.
     pub entry: Option<usize>,
     pub detail: String,
     /// What was wrong, where the code alone leaves that open.
-    #[serde(skip)]
     pub fault: Option<ItemFault>,
 }
 
@@ -45,7 +41,7 @@ pub enum ItemFault {
 }
 
 impl Note {
-    pub fn new(code: &'static str, entry: Option<usize>, detail: impl Into<String>) -> Note {
+    pub fn new(code: NoteCode, entry: Option<usize>, detail: impl Into<String>) -> Note {
         Note { code, entry, detail: detail.into(), fault: None }
     }
 

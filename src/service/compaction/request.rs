@@ -14,7 +14,7 @@ use crate::service::compaction::job::{CompactRequest, Compaction, CompactionRef,
 use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Ahead, Head};
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
@@ -81,7 +81,7 @@ impl Service {
                 // It ended between the two looks: the caller's next try starts a new one.
                 None => {
                     return Err(ServiceError::Conflict {
-                        code: "in_progress",
+                        code: ConflictCode::InProgress,
                         detail: "a compaction was just ending".into(),
                     });
                 }

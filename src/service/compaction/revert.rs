@@ -11,7 +11,7 @@ use crate::service::compaction::job::{Compaction, Status};
 use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -32,7 +32,7 @@ impl Service {
         about(compaction.session_id);
         let entry_id = compaction.result.as_ref().and_then(|result| result.entry_id);
         let (Status::Succeeded, Some(entry_id)) = (compaction.status, entry_id) else {
-            return Err(conflict("not_revertible", "only a compaction that succeeded can be reverted"));
+            return Err(conflict(ConflictCode::NotRevertible, "only a compaction that succeeded can be reverted"));
         };
         let mut session = sessions::lock(&mut *transaction, tenant.0, compaction.session_id)
             .await?
@@ -44,9 +44,9 @@ impl Service {
             // Reverted before, but on another branch: here it is in force.
             Some(newest) if newest == entry_id => {}
             _ if compaction.reverted_at.is_some() => {
-                return Err(conflict("already_reverted", "this compaction was reverted before"));
+                return Err(conflict(ConflictCode::AlreadyReverted, "this compaction was reverted before"));
             }
-            _ => return Err(conflict("not_newest", "another compaction is the newest on the current path")),
+            _ => return Err(conflict(ConflictCode::NotNewest, "another compaction is the newest on the current path")),
         }
         let now = clock::now();
         compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await?;
@@ -119,6 +119,6 @@ fn record_before(loaded: &PathSlice, entry_id: Uuid) -> CompactionRecord {
     CompactionRecord { reverts: Some(entry_id), ..record }
 }
 
-fn conflict(code: &'static str, detail: &str) -> ServiceError {
+fn conflict(code: ConflictCode, detail: &str) -> ServiceError {
     ServiceError::Conflict { code, detail: detail.to_owned() }
 }

@@ -12,7 +12,7 @@ use super::ask::{About, attempted, count, envelope, new_delivery, timeout};
 use crate::domain::hook::{Event, HookOutcome, answer};
 use crate::hooks::HookCall;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::state::Service;
@@ -149,7 +149,7 @@ impl Service {
                 None => "the delivery has not ended yet",
                 Some(_) => "the message was too large to be kept",
             };
-            return Err(ServiceError::Conflict { code: "not_redeliverable", detail: detail.to_owned() });
+            return Err(ServiceError::Conflict { code: ConflictCode::NotRedeliverable, detail: detail.to_owned() });
         }
         let queued = show(find(&mut transaction).await?);
         seal(&mut transaction, Outcome::Accepted, &queued).await?;

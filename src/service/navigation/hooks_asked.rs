@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome};
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::ask::{About, cancels};
@@ -133,5 +133,5 @@ impl Service {
 }
 
 fn cancelled(detail: String) -> ServiceError {
-    ServiceError::Conflict { code: "cancelled_by_hook", detail }
+    ServiceError::Conflict { code: ConflictCode::CancelledByHook, detail }
 }

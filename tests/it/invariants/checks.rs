@@ -99,7 +99,7 @@ impl World {
             // What is so only while nothing follows.
             let made_up =
                 ["synthetic_result", "reasoning_unpaired", "result_moved", "messages_merged", "trailing_space_trimmed"];
-            let settled = !context.conversion_notes.iter().any(|note| made_up.contains(&note.code));
+            let settled = !context.conversion_notes.iter().any(|note| made_up.contains(&note.code.into_str()));
             let now = texts(&context.messages);
             let model = self.model_mut();
             if let Some((before, true)) = model.last.insert(*format, (now.clone(), settled))

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::entry::EntryMeta;
@@ -48,7 +49,8 @@ pub fn announce(pieces: &[Piece<'_>], path: &[EntryMeta], target: Format, notes:
         let answer = &pieces[at..at + length];
         if target != Format::OpenaiResponses || !answer.iter().any(|piece| runs_server_tool(piece, path)) {
             let thinks = answer.iter().filter(|piece| thinks(piece, path, target));
-            notes.extend(thinks.map(|piece| Note::new("thinking_stripped", entry_of(piece), "left out, as set")));
+            notes
+                .extend(thinks.map(|piece| Note::new(NoteCode::ThinkingStripped, entry_of(piece), "left out, as set")));
         }
         at += length;
     }

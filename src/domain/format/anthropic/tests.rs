@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::format::corpus::{paired, read_all, sessions, write_one};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_responses;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
@@ -24,7 +25,7 @@ fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
     let texts = write(pieces, &mut notes);
     let values = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note: &Note| note.code).collect())
+    (values, notes.iter().map(|note: &Note| note.code.into_str()).collect())
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> Block {
@@ -262,15 +263,18 @@ fn every_item_of_the_corpus_comes_back() {
             let mut back: Vec<Value> =
                 write(&pieces, &mut notes).iter().map(|text| serde_json::from_str(text).unwrap()).collect();
             assert!(back.pop().is_some_and(|last| last.to_string().contains("end")));
-            notes.retain(|note| note.code != "system_as_user");
+            notes.retain(|note| note.code != NoteCode::SystemAsUser);
             back.retain(|message| !message.to_string().contains("taken up at an answer"));
-            if notes.iter().any(|note| note.code == "call_id_renamed" || note.code == "server_tool_unpaired") {
+            if notes
+                .iter()
+                .any(|note| note.code == NoteCode::CallIdRenamed || note.code == NoteCode::ServerToolUnpaired)
+            {
                 renamed += 1;
                 continue;
             }
             let expected: Vec<Value> = repaired(raw).into_iter().map(with_ids).collect();
             assert_eq!(back, expected, "{}", session.name);
-            let clean = notes.iter().all(|note| note.code == "user_message_inserted");
+            let clean = notes.iter().all(|note| note.code == NoteCode::UserMessageInserted);
             assert!(item.needs_repair || (clean && back == [raw.clone()]), "{} {notes:?}", session.name);
         }
     }
@@ -343,6 +347,6 @@ fn no_turn_ends_with_thinking() {
     let kept = [&items[0], &items[1], &say("assistant", json!([text("b")])), &items[3]];
     let parse = |text: &String| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(written.iter().map(parse).collect::<Vec<_>>(), kept.map(parse));
-    let noted: Vec<_> = notes.iter().map(|note| (note.code, note.entry)).collect();
+    let noted: Vec<_> = notes.iter().map(|note| (note.code.into_str(), note.entry)).collect();
     assert_eq!(noted, [5, 4, 2].map(|entry| ("thinking_dropped", Some(entry))));
 }

@@ -25,7 +25,7 @@ fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
     let texts = write(pieces, &mut notes);
     let values = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note: &Note| note.code).collect())
+    (values, notes.iter().map(|note: &Note| note.code.into_str()).collect())
 }
 
 fn synthetic(id: &str) -> Message {
@@ -91,7 +91,7 @@ fn reasoning_goes_with_what_it_led_to() {
     assert_eq!(written(&[question(), verbatim(1), piece(message(reasoning(2))), answer()]).0.len(), 4);
     let mut notes = Vec::new();
     assert_eq!(write(&[verbatim(1), verbatim(2), question(), answer(), verbatim(3)], &mut notes).len(), 2);
-    let told: Vec<_> = notes.iter().map(|note| (note.code, note.entry)).collect();
+    let told: Vec<_> = notes.iter().map(|note| (note.code.into_str(), note.entry)).collect();
     assert_eq!(told, [("reasoning_unpaired", Some(7)); 3]);
 }
 

@@ -14,7 +14,7 @@ fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
     let lines = write(pieces, &mut notes);
     let values = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (values, notes.iter().map(|note| note.code).collect())
+    (values, notes.iter().map(|note| note.code.into_str()).collect())
 }
 
 fn piece(message: Message) -> Piece<'static> {

@@ -21,8 +21,8 @@ fn real_chat_sessions_come_back_equal_but_for_what_is_noted() {
         let (native, _) = rebuilt(&entries, Format::Native);
         check(&native, Format::Native);
         for note in &notes {
-            *counts.entry(note.code).or_default() += 1;
-            println!("{}: {} {:?} {}", session.name, note.code, note.entry, note.detail);
+            *counts.entry(note.code.into_str()).or_default() += 1;
+            println!("{}: {} {:?} {}", session.name, note.code.into_str(), note.entry, note.detail);
         }
         let untouched = |at: &usize| !notes.iter().any(|note| note.entry == Some(*at));
         let mut rest = out.iter();
