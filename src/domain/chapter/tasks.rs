@@ -25,12 +25,6 @@ pub enum TaskState {
     Chapter,
 }
 
-impl TaskState {
-    pub fn is_closable(self) -> bool {
-        matches!(self, TaskState::Done | TaskState::Chapter)
-    }
-}
-
 /// One numbered task: its number is its place among the spans, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSpan {
@@ -222,24 +216,13 @@ fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     parted
 }
 
-/// One line of at most `most` characters, the sign of a cut among them.
-pub fn clip(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    let mut count = 0;
-    for word in text.split_whitespace() {
-        if count > 0 {
-            line.push(' ');
-        }
-        line.extend(word.chars().take(most + 1));
-        count = line.chars().count();
-        if count > most {
-            break;
-        }
+/// A text as a title: one line of at most `most` characters, the sign of a cut among them.
+pub fn title(text: &str, most: usize) -> String {
+    let mut chars = text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
+    let mut title: String = chars.by_ref().take(most).collect();
+    if chars.next().is_some() {
+        title.pop();
+        title.push('…');
     }
-    if count <= most {
-        return line;
-    }
-    let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    title
 }
