@@ -17,12 +17,6 @@ pub struct Cut {
     pub turn_start: Option<usize>,
 }
 
-impl Cut {
-    pub fn is_split_turn(&self) -> bool {
-        self.turn_start.is_some()
-    }
-}
-
 /// Walks back from the end until `keep_recent_tokens` are gathered and cuts at the first place from there on where
 /// a context may begin; at the newest such place before, where there is none after. Invisible entries directly
 /// before the cut are kept with it. Entries that are smaller than that together are cut at their first place.
