@@ -64,7 +64,7 @@ pub fn spans(shown: FoldedView<'_>, open: &HashSet<i64>, closed: bool) -> Vec<Ta
         let begins = match (chapter, &last) {
             (Some(chapter), last) => last.as_ref().is_none_or(|last| last.chapter != Some(chapter)),
             (None, _) if starts_task(head) => true,
-            (None, _) if is_instruction(head) => false,
+            (None, _) if head.is_instruction() => false,
             (None, Some(last)) => last.chapter.is_some(),
             (None, None) => shown.is_cut,
         };
@@ -109,10 +109,6 @@ pub fn starts_task(head: &EntryMeta) -> bool {
         && head.role == Some(Role::User)
         && head.shape.results.is_empty()
         && !head.shape.chapter_task
-}
-
-fn is_instruction(head: &EntryMeta) -> bool {
-    matches!(head.role, Some(Role::System | Role::Developer))
 }
 
 /// Why a chapter is not written.

@@ -92,12 +92,5 @@ pub fn visible_indexes(path: &[EntryMeta], range: Range<usize>) -> impl Iterator
     path.iter().enumerate().skip(range.start).take(taken).filter(|(_, head)| head.is_visible())
 }
 
-impl EntryMeta {
-    /// Whether the entry puts a message before the model by itself.
-    pub fn is_visible(&self) -> bool {
-        self.kind.holds_message() && self.role.is_some()
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,16 @@ pub enum Piece<'a> {
     Message { entry: Option<usize>, message: Message },
 }
 
+impl Piece<'_> {
+    /// The place in the path of what it is made of.
+    pub fn entry(&self) -> Option<usize> {
+        match self {
+            Piece::Verbatim { entry, .. } => Some(*entry),
+            Piece::Message { entry, .. } => *entry,
+        }
+    }
+}
+
 /// Something that the context says otherwise than the stored items do, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Note {
