@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod background;
+pub mod backoff;
 pub mod cli;
 pub mod config;
 pub mod domain;

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::chapter::{self, Chapter, TaskSpan, TaskState, clip};
+use crate::domain::chapter::{self, Chapter, TaskSpan, TaskState, title};
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::hook::Event;
@@ -162,7 +162,7 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
             EntryType::Chapter => chapter_of(stored)?.name,
             _ => message_of(stored)?.map(|message| message.plain_text()).unwrap_or_default(),
         };
-        titles.insert(stored.entry.head.id, clip(&text, TITLE_CHARS));
+        titles.insert(stored.entry.head.id, title(&text, TITLE_CHARS));
         Ok(())
     };
     let titles = batches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;

@@ -106,18 +106,7 @@ impl Service {
             parent_session: None,
             created_at: now,
             updated_at: now,
-            head: HeadRow {
-                version: 0,
-                next_seq: 0,
-                next_branch: 1,
-                entry_count: 0,
-                leaf_branch: 0,
-                leaf_depth: -1,
-                leaf_id: None,
-                state: String::new(),
-                fill_state: String::new(),
-                tokens: 0,
-            },
+            head: HeadRow::empty(),
         };
         count_fixed(&mut state, &row, settings.estimator).await?;
         state.write_to(&mut row.head, &settings)?;

@@ -111,19 +111,7 @@ impl Service {
 async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, PathSlice)> {
     let session_id = clock::new_id();
     let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
-    let row = HeadRow {
-        version: 0,
-        next_seq: 0,
-        next_branch: 1,
-        entry_count: 0,
-        leaf_branch: 0,
-        leaf_depth: -1,
-        leaf_id: None,
-        state: String::new(),
-        fill_state: String::new(),
-        tokens: 0,
-    };
-    let mut head = Head { session_id, row, state, settings, is_fork: false, model: None };
+    let mut head = Head { session_id, row: HeadRow::empty(), state, settings, is_fork: false, model: None };
     let append = Append {
         format: request.format,
         items: request.items.clone(),

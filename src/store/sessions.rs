@@ -38,6 +38,24 @@ pub struct HeadRow {
     pub tokens: i64,
 }
 
+impl HeadRow {
+    /// The head of a session without entries.
+    pub fn empty() -> HeadRow {
+        HeadRow {
+            version: 0,
+            next_seq: 0,
+            next_branch: 1,
+            entry_count: 0,
+            leaf_branch: 0,
+            leaf_depth: -1,
+            leaf_id: None,
+            state: String::new(),
+            fill_state: String::new(),
+            tokens: 0,
+        }
+    }
+}
+
 /// Head, settings and model: what an append needs, without the large texts.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct HeadAndSettings {
@@ -249,13 +267,4 @@ pub async fn versions(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid])
         .bind(ids)
         .fetch_all(executor)
         .await
-}
-
-/// Sessions and their tokens by fill state, over all tenants: for metrics only.
-pub async fn fill_gauges(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<(String, i64, i64)>> {
-    sqlx::query_as(
-        "SELECT fill_state, count(*), coalesce(sum(tokens), 0)::bigint FROM sessions WHERE deleted_at IS NULL GROUP BY 1",
-    )
-    .fetch_all(executor)
-    .await
 }

@@ -111,4 +111,6 @@ async fn the_gauges_and_the_readiness_read_a_fresh_schema() {
     assert_eq!(service.readiness().await.unwrap(), Readiness::Ready);
     sqlx::query("UPDATE _sqlx_migrations SET success = false").execute(service.pool()).await.unwrap();
     assert_eq!(service.readiness().await.unwrap(), Readiness::SchemaOutdated);
+    sqlx::query("DROP TABLE _sqlx_migrations").execute(service.pool()).await.unwrap();
+    assert_eq!(service.readiness().await.unwrap(), Readiness::SchemaOutdated);
 }

@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 8] = [
+const LAYERS: [(&str, &[&str], &[&str]); 9] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
-    ("llm", &["domain"], &["axum", "sqlx"]),
-    ("hooks", &["domain"], &["axum", "sqlx"]),
+    ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
+    ("llm", &["backoff", "domain"], &["axum", "sqlx"]),
+    ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
     ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("worker", &["background", "service", "store", "llm", "domain"], &["axum"]),
+    ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
 const TEST_SUPPORT: &str = "shared";

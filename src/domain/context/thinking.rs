@@ -72,7 +72,7 @@ fn settle_signed(
         let foreign = thinking_model(piece).zip(model.as_deref()).filter(|(own, newest)| own != newest);
         let other = foreign.map(|(own, newest)| format!("signed for {own}; the newest thinking is of {newest}"));
         let earlier = || {
-            let entry = path.get(entry_of(piece)?).filter(|head| head.seq < changes.model_since)?;
+            let entry = path.get(piece.entry()?).filter(|head| head.seq < changes.model_since)?;
             (entry.role == Some(Role::Assistant) && holds_signed(piece)).then(|| EARLIER_MODEL.to_owned())
         };
         let Some(detail) = other.or_else(earlier) else { continue };
@@ -132,14 +132,7 @@ fn note_unbound(pieces: &[Piece<'_>], changes: &Changes, notes: &mut Vec<Note>) 
             "{count} answers with signed thinking stand behind a summary or behind shortened tool traffic; a provider \
              that binds a signature to what was before it refuses them: `thinking` `strip` leaves them out"
         );
-        notes.push(Note::new(NoteCode::ThinkingAfterCompaction, entry_of(first), detail));
-    }
-}
-
-fn entry_of(piece: &Piece<'_>) -> Option<usize> {
-    match piece {
-        Piece::Verbatim { entry, .. } => Some(*entry),
-        Piece::Message { entry, .. } => *entry,
+        notes.push(Note::new(NoteCode::ThinkingAfterCompaction, first.entry(), detail));
     }
 }
 

@@ -77,7 +77,8 @@ pub fn server_call_text(call: &ToolCall) -> String {
 /// The result of such a call; `None` where it says nothing.
 pub fn server_result_text(result: &ToolResult) -> Option<String> {
     let text = result.plain_text();
-    (!text.trim().is_empty()).then(|| format!("<server_tool_result>\n{text}\n</server_tool_result>"))
+    let tag = if result.is_error { "server_tool_error" } else { "server_tool_result" };
+    (result.is_error || !text.trim().is_empty()).then(|| format!("<{tag}>\n{text}\n</{tag}>"))
 }
 
 /// A provider's own compaction, told as text to another provider.

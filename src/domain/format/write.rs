@@ -1,10 +1,7 @@
 //! What writers of contexts share: the pieces they are given and the notes they leave.
 
 use super::note_code::NoteCode;
-use crate::domain::model::message::{Media, Message, ToolCall, ToolResult};
-
-/// Characters of a provider-run tool's arguments or output that survive where only text can carry them.
-const SERVER_TEXT_CHARS: usize = 4_000;
+use crate::domain::model::message::{Media, Message};
 
 /// One step of a context on its way out, pairing already repaired: every `Function` or `Custom` call is answered
 /// by the `Tool` pieces that directly follow its message, and no result stands alone. The calls of a Responses
@@ -16,6 +13,16 @@ pub enum Piece<'a> {
     /// A message to be written. `entry` is its place in the path; `None`: made up by the service
     /// (a summary, a synthetic result). A message made of several entries names the first.
     Message { entry: Option<usize>, message: Message },
+}
+
+impl Piece<'_> {
+    /// The place in the path of what it is made of.
+    pub fn entry(&self) -> Option<usize> {
+        match self {
+            Piece::Verbatim { entry, .. } => Some(*entry),
+            Piece::Message { entry, .. } => *entry,
+        }
+    }
 }
 
 /// Something that the context says otherwise than the stored items do, and why.
@@ -50,36 +57,9 @@ impl Note {
     }
 }
 
-/// A call that its provider ran itself, said in words for a provider that can't replay it.
-pub fn server_call_text(call: &ToolCall) -> String {
-    let arguments = match &call.arguments_text {
-        Some(text) => clip(text, SERVER_TEXT_CHARS),
-        None => clip(&call.arguments.to_string(), SERVER_TEXT_CHARS),
-    };
-    format!("[{} was run by the provider with {arguments}]", call.name)
-}
-
-/// The result of such a call, said in words.
-pub fn server_result_text(result: &ToolResult) -> String {
-    let name = result.name.as_deref().unwrap_or("the provider's tool");
-    let outcome = if result.is_error { "failed" } else { "returned" };
-    match clip(&result.plain_text(), SERVER_TEXT_CHARS) {
-        text if text.is_empty() => format!("[{name} {outcome}; its output can't be shown here]"),
-        text => format!("[{name} {outcome}: {text}]"),
-    }
-}
-
 /// A document that is elsewhere, for a format that takes no link to one.
 pub fn document_link(url: &str) -> String {
     format!("[document: {url}]")
-}
-
-/// The first `limit` characters, with a mark where something is left out.
-pub fn clip(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Where the bytes are, as one URL: a `data:` URL or the media's own. `None` where only the provider knows.

@@ -9,16 +9,16 @@ use contextd::service::core::page::PageRequest;
 use contextd::service::core::state::{Options, Service};
 use contextd::service::path::entries::{EntryQuery, EntryView};
 use contextd::service::rebuild::{Context, Rebuild};
-use contextd::store::queue;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::checkers::{parse, traffic, violation};
 use super::world::{Effect, World, same_prefix, texts};
+use crate::queue_support::jobs;
 
 impl World {
     pub async fn check(&mut self, effect: Effect, step: usize) {
-        let left = queue::jobs(self.service.pool(), self.tenant.0, None, None, 9).await.unwrap();
+        let left = jobs(self.service.pool(), self.tenant.0).await;
         assert!(left.is_empty(), "a job is left over: {left:?}");
         let entries = self.check_entries().await;
         let mut contexts = HashMap::new();

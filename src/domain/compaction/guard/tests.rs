@@ -1,16 +1,13 @@
 use std::io::BufRead;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::*;
 use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::settings::resolve;
 use crate::domain::summary::testing::settings;
 use crate::shared;
-
-fn number(value: &Value) -> f64 {
-    value.to_string().parse().expect("a number")
-}
 
 fn count(value: &Value) -> u64 {
     value.to_string().parse().expect("a count")
@@ -24,8 +21,9 @@ fn follows_every_recorded_trace() {
     let mut total = 0;
     for line in traces.lines() {
         let trace: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
-        let mut settings = settings();
-        settings.min_savings_pct = scale_pct(number(&trace["config"]["min_savings_pct"]));
+        let patch = Map::from_iter([("min_savings_pct".to_owned(), trace["config"]["min_savings_pct"].clone())]);
+        let resolved = resolve(&Map::new(), &patch, None).expect("settings");
+        let mut settings = Settings { min_savings_pct: resolved.min_savings_pct, ..settings() };
         settings.max_consecutive_low_savings = count(&trace["config"]["max_consecutive_low_savings"]) as u32;
         let threshold = count(&trace["config"]["max_tokens"]);
         assert_ne!(settings.max_consecutive_low_savings, 0, "a cap of 0 means something else here");
@@ -107,11 +105,6 @@ fn only_settings_that_matter_re_arm() {
     guard.on_settings_change(&old, &new);
     assert!(!guard.tripped);
     assert_eq!(guard.reset_reason.as_deref(), Some("settings"));
-}
-
-#[test]
-fn percentages_below_one_are_fractions() {
-    assert_eq!([0.0, 0.15, 1.0, 15.0].map(scale_pct), [0.0, 15.0, 1.0, 15.0]);
 }
 
 proptest! {

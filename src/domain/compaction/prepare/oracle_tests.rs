@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Plan, prepare};
 use crate::domain::compaction::cut::cut_point;
-use crate::domain::context::view::{NewestCompaction, ViewItem, context_tokens, item_tokens, plan_view};
+use crate::domain::context::view::{NewestCompaction, ViewItem, item_tokens, plan_view};
 use crate::domain::format::pi;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry::EntryMeta;
@@ -21,7 +21,7 @@ use crate::domain::model::message::{Role, Stop};
 use crate::domain::model::shape::{CallRef, ResultRef, Shape, ShapeKind};
 use crate::domain::settings::{Estimator, FileKind, FileTool};
 use crate::domain::summary::branch::{left_branch, plan_summary};
-use crate::domain::summary::files::{FileOps, FileTable};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::{count_item, count_text};
 use crate::shared;
 
@@ -150,9 +150,43 @@ fn pi_file_tools() -> BTreeMap<String, FileTool> {
 fn files(path: &[Node], indexes: &[usize], mut ops: FileOps) -> Value {
     let messages = indexes.iter().filter_map(|index| path[*index].item.message.as_ref());
     let tools = pi_file_tools();
-    ops.collect(messages, FileTable::new(&tools));
+    let (table, mut open_file) = (FileTable::new(&tools), OpenFile::default());
+    messages.for_each(|message| ops.note(message, table, &mut open_file));
     let FileLists { read_files, modified_files } = ops.lists();
     json!({"readFiles": read_files, "modifiedFiles": modified_files})
+}
+
+/// How large a context is, in tokens.
+#[derive(Default)]
+struct ContextTokens {
+    /// `usage + trailing`.
+    tokens: u64,
+    /// What the provider reported with the newest answer that can be trusted; 0 without one.
+    usage: u64,
+    /// The estimate of everything after that answer, or of everything.
+    trailing: u64,
+    /// Index of that answer, into the view.
+    last_usage: Option<usize>,
+}
+
+/// The size of a view: the newest reported usage plus the estimates of what follows it, or all estimates.
+/// Usage of entries before `trusted_from` (an index into the path) is of another context and is not used: pass the
+/// place after the newest compaction, which itself makes every older figure wrong.
+fn context_tokens(path: &[EntryMeta], view: &[ViewItem], trusted_from: usize) -> ContextTokens {
+    let mut size = ContextTokens::default();
+    for (place, item) in view.iter().enumerate().rev() {
+        if let ViewItem::Entry { index, .. } = item
+            && *index >= trusted_from
+            && let Some(usage) = path.get(*index).and_then(|head| head.usage)
+        {
+            size.usage = u64::from(usage);
+            size.last_usage = Some(place);
+            break;
+        }
+        size.trailing += item_tokens(path, item);
+    }
+    size.tokens = size.usage + size.trailing;
+    size
 }
 
 fn plan_of(path: &[Node], keep: u32) -> Option<(Plan, Value)> {
@@ -191,7 +225,7 @@ fn cut_answer(path: &[Node], keep: u32) -> Value {
     json!({
         "firstKeptEntryIndex": cut.map_or(0, |cut| cut.first_kept),
         "turnStartIndex": turn_start,
-        "isSplitTurn": cut.is_some_and(|cut| cut.is_split_turn()),
+        "isSplitTurn": turn_start.is_u64(),
     })
 }
 
@@ -205,7 +239,6 @@ fn context_answer(path: &[Node]) -> Value {
     });
     let view = plan_view(&heads, newest);
     let estimate = context_tokens(&heads, &view, 0);
-    let state = pi::state(path.iter().map(|node| &node.raw));
     let shown: Vec<usize> = view
         .iter()
         .map(|item| match item {
@@ -214,8 +247,6 @@ fn context_answer(path: &[Node]) -> Value {
         })
         .collect();
     json!({
-        "thinkingLevel": state.thinking_level,
-        "model": state.model.map(|(provider, model)| json!({"provider": provider, "modelId": model})),
         "messages": tags(path, &shown),
         "est": {"tokens": estimate.tokens, "usageTokens": estimate.usage, "trailingTokens": estimate.trailing,
             "lastUsageIndex": estimate.last_usage},
@@ -263,12 +294,13 @@ fn sessions() -> HashMap<String, Vec<Node>> {
     sessions
 }
 
-fn without_digests(prepare: &Value) -> Value {
-    let mut prepare = prepare.clone();
-    if let Some(fields) = prepare.as_object_mut() {
-        fields.retain(|name, _| !name.starts_with("ser"));
+/// What of pi's answer the service has an answer to.
+fn told(answer: &Value) -> Value {
+    let mut answer = answer.clone();
+    if let Some(fields) = answer.as_object_mut() {
+        fields.retain(|name, _| !name.starts_with("ser") && !["thinkingLevel", "model"].contains(&name.as_str()));
     }
-    prepare
+    answer
 }
 
 #[test]
@@ -292,10 +324,10 @@ fn the_golden_answers_are_ours_too() {
             }
         };
         let plan = plan_of(&path, keep).map_or(Value::Null, |(_, answer)| answer);
-        check("prepare", &without_digests(&golden["prepare"]), plan);
+        check("prepare", &told(&golden["prepare"]), plan);
         check("cut", &golden["cut"], cut_answer(&path, keep));
         if let Some(expected) = golden.get("context") {
-            check("context", expected, context_answer(&path));
+            check("context", &told(expected), context_answer(&path));
         }
         if let Some(expected) = golden.get("branch") {
             check("branch", expected, branch_answer(nodes, expected));

@@ -17,7 +17,6 @@ use uuid::Uuid;
 use super::smart::Clues;
 use super::*;
 use crate::domain::compaction::cut::cut_by_messages;
-use crate::domain::compaction::prepare::instructs;
 use crate::domain::compaction::prepare::tests::settings;
 use crate::domain::compaction::prune::{PruneItem, Pruner};
 use crate::domain::context::pairs::pairs;
@@ -82,7 +81,7 @@ impl Pass {
 
     /// The messages at these places as the original writes them: instructions first.
     fn shown(&self, places: impl Iterator<Item = usize>) -> Vec<Value> {
-        let (system, others): (Vec<usize>, Vec<usize>) = places.partition(|at| instructs(&self.heads[*at]));
+        let (system, others): (Vec<usize>, Vec<usize>) = places.partition(|at| self.heads[*at].is_instruction());
         system.iter().chain(&others).map(|at| self.before[*at].clone()).collect()
     }
 
@@ -179,7 +178,7 @@ fn newest_kept_or_equal(case: usize, pass: &Pass, strategy: Strategy) -> bool {
     assert!(pass.after.iter().all(|message| message["role"] == "system"), "case {case}: {strategy:?}");
     let units = Units::of(&pass.heads, &pass.items(), &BTreeSet::new());
     let newest = units.all.last().unwrap().items.clone();
-    let instructions = (0..newest.start).filter(|at| instructs(&pass.heads[*at]));
+    let instructions = (0..newest.start).filter(|at| pass.heads[*at].is_instruction());
     assert_eq!(kept, instructions.chain(newest).collect::<Vec<_>>(), "case {case}: {strategy:?}");
     true
 }
@@ -188,7 +187,7 @@ fn newest_kept_or_equal(case: usize, pass: &Pass, strategy: Strategy) -> bool {
 fn scores(case: usize, pass: &Pass) -> bool {
     let kept = pass.kept(pass.plan(Strategy::Smart));
     assert!(pass.has_no_orphan(&kept), "case {case}");
-    let required: BTreeSet<usize> = (0..pass.heads.len()).filter(|at| instructs(&pass.heads[*at])).collect();
+    let required: BTreeSet<usize> = (0..pass.heads.len()).filter(|at| pass.heads[*at].is_instruction()).collect();
     let units = Units::of(&pass.heads, &pass.items(), &required);
     let tokens: u64 = kept.iter().map(|at| u64::from(pass.heads[*at].tokens)).sum();
     assert!(tokens <= pass.target || tokens == units.fixed_tokens(), "case {case}: {tokens}");
@@ -198,12 +197,12 @@ fn scores(case: usize, pass: &Pass) -> bool {
 
 /// A summary of ours with a tail counted in messages keeps what the original's summaries keep.
 fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
-    let heads: Vec<&EntryMeta> = pass.heads.iter().filter(|head| !instructs(head)).collect();
+    let heads: Vec<&EntryMeta> = pass.heads.iter().filter(|head| !head.is_instruction()).collect();
     let cut = cut_by_messages(&heads, pass.preserve_recent).map_or(0, |cut| cut.first_kept);
     let own_summary = |message: &&Value| message["role"] != "system" || pass.before.contains(message);
     let theirs: Vec<Value> = pass.after.iter().filter(own_summary).cloned().collect();
     let tail = heads[cut..].iter().map(|head| usize::try_from(head.seq).unwrap());
-    let system = (0..pass.heads.len()).filter(|at| instructs(&pass.heads[*at]));
+    let system = (0..pass.heads.len()).filter(|at| pass.heads[*at].is_instruction());
     let ours = pass.shown(system.chain(tail));
     if pass.preserve_recent == 0 && theirs.iter().all(|message| message["role"] == "system") {
         let system = theirs.len();

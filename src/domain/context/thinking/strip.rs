@@ -49,17 +49,9 @@ pub fn announce(pieces: &[Piece<'_>], path: &[EntryMeta], target: Format, notes:
         let answer = &pieces[at..at + length];
         if target != Format::OpenaiResponses || !answer.iter().any(|piece| runs_server_tool(piece, path)) {
             let thinks = answer.iter().filter(|piece| thinks(piece, path, target));
-            notes
-                .extend(thinks.map(|piece| Note::new(NoteCode::ThinkingStripped, entry_of(piece), "left out, as set")));
+            notes.extend(thinks.map(|piece| Note::new(NoteCode::ThinkingStripped, piece.entry(), "left out, as set")));
         }
         at += length;
-    }
-}
-
-fn entry_of(piece: &Piece<'_>) -> Option<usize> {
-    match piece {
-        Piece::Verbatim { entry, .. } => Some(*entry),
-        Piece::Message { entry, .. } => *entry,
     }
 }
 

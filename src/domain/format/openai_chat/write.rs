@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text};
-use crate::domain::format::write::{Note, Piece, document_link, media_url, server_call_text, server_result_text};
+use crate::domain::format::write::{Note, Piece, document_link, media_url};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
@@ -165,7 +165,7 @@ impl WrittenBlocks {
             Block::Document { source } => self.document(source),
             Block::ToolCall(call) if call.kind == CallKind::Server => {
                 self.lose(NoteCode::ServerToolAsText, "a tool run by another provider is described in words");
-                self.parts.push(text_part(&server_call_text(call)));
+                self.parts.push(text_part(&outgoing::server_call_text(call)));
             }
             Block::ToolCall(call) => {
                 if call.opaque.is_none() && !outgoing::is_word(&call.name, MAX_NAME) {
@@ -173,7 +173,9 @@ impl WrittenBlocks {
                 }
                 self.calls.push(call_value(call));
             }
-            Block::ToolResult(result) => self.parts.push(text_part(&server_result_text(result))),
+            Block::ToolResult(result) => {
+                self.parts.extend(outgoing::server_result_text(result).as_deref().map(text_part));
+            }
             Block::Raw(Opaque { format: Format::OpenaiChat, value }) if value.get("type").is_none() => {
                 self.fields(value);
             }

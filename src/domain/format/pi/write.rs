@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::run::command_and_output;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing;
-use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
+use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
@@ -253,11 +253,13 @@ impl<'a> PiWriter<'a, '_> {
             Block::ToolCall(call) if call.kind == CallKind::Server => {
                 let detail = "a tool run by another provider is described in words";
                 self.notes.push(Note::new(NoteCode::ServerToolAsText, entry, detail));
-                Some(json!({"type": "text", "text": server_call_text(call)}))
+                Some(json!({"type": "text", "text": outgoing::server_call_text(call)}))
             }
             Block::ToolCall(call) => Some(tool_call(call)),
             // Other results are entries of their own.
-            Block::ToolResult(result) => Some(json!({"type": "text", "text": server_result_text(result)})),
+            Block::ToolResult(result) => {
+                outgoing::server_result_text(result).map(|text| json!({"type": "text", "text": text}))
+            }
             Block::Raw(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
             Block::Raw(opaque) => {
                 let (code, detail) = outgoing::raw_lost(opaque, NoteCode::RawDropped);

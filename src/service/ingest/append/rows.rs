@@ -20,7 +20,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::items::{Parent, ReadItem};
 use crate::service::ingest::append::{Append, Warning, WarningCode};
 use crate::service::path::view::{self, ReadMode};
-use crate::store::entries::{self, NewBranch, NewEntry};
+use crate::store::entries::{self, EntryPlace, NewBranch, NewEntry};
 use crate::store::path::{self, Leaf};
 use crate::store::sessions::HeadRow;
 
@@ -51,6 +51,19 @@ struct AppendPosition {
     id: Option<Uuid>,
     path_tokens: i64,
     path_result_tokens: i64,
+}
+
+impl From<EntryPlace> for AppendPosition {
+    fn from(place: EntryPlace) -> AppendPosition {
+        AppendPosition {
+            session_id: place.session_id,
+            branch: place.branch,
+            depth: place.depth,
+            id: Some(place.id),
+            path_tokens: place.path_tokens,
+            path_result_tokens: place.path_result_tokens,
+        }
+    }
 }
 
 pub struct Planner<'a> {
@@ -192,14 +205,7 @@ impl<'a> Planner<'a> {
             if !own && !path::holds(&shared, place.session_id, place.branch, place.depth) {
                 continue;
             }
-            known.entry(source_id).or_insert(AppendPosition {
-                session_id: place.session_id,
-                branch: place.branch,
-                depth: place.depth,
-                id: Some(place.id),
-                path_tokens: place.path_tokens,
-                path_result_tokens: place.path_result_tokens,
-            });
+            known.entry(source_id).or_insert(place.into());
         }
         let twice = |(n, item): (usize, &ReadItem)| {
             let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
@@ -244,14 +250,7 @@ impl<'a> Planner<'a> {
                 }
                 other => other,
             })?;
-        Ok(AppendPosition {
-            session_id: place.session_id,
-            branch: place.branch,
-            depth: place.depth,
-            id: Some(place.id),
-            path_tokens: place.path_tokens,
-            path_result_tokens: place.path_result_tokens,
-        })
+        Ok(place.into())
     }
 
     /// Learns how far the parent's branch reaches, unless this append has touched it already.
