@@ -5,10 +5,6 @@ use tokio::net::{TcpListener, TcpStream};
 use super::resolver::public;
 use super::*;
 
-fn call(url: &str) -> HookCall<'_> {
-    HookCall { url, secret: "s", id: "1", timestamp: 1, body: "{}", timeout: Duration::from_secs(5) }
-}
-
 #[test]
 fn addresses_that_no_hook_may_have() {
     let client = Client::new(false);

@@ -1,7 +1,6 @@
 //! Sessions whose rows somebody else holds, and appends that lose their races.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use contextd::domain::model::format::Format;
 use contextd::service::core::idempotency::{Keyed, under};
