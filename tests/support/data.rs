@@ -43,9 +43,9 @@ impl Source {
     }
 }
 
-/// What was built may be older than what lies beside it now.
+/// No test that needs them is ignored where they are. What was built may be older than what lies beside it now.
 #[test]
 fn they_are_seen_where_they_are() {
-    let is_there = Path::new(env!("CONTEXTD_SHARED_AT")).join("corpus").is_dir();
+    let is_there = ["corpus", "oracle"].iter().any(|part| Path::new(env!("CONTEXTD_SHARED_AT")).join(part).is_dir());
     assert_eq!(is_there, cfg!(shared), "touch build.rs");
 }
