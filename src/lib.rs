@@ -16,5 +16,8 @@ pub mod telemetry;
 pub mod worker;
 
 #[cfg(test)]
-#[path = "../tests/support/shared.rs"]
-mod shared;
+#[path = "../tests/support/data.rs"]
+mod data;
+#[cfg(test)]
+#[path = "../tests/support/made_up.rs"]
+mod made_up;

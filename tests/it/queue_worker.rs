@@ -50,6 +50,7 @@ impl Handler for Recorder {
         let _guard = CountDrop(self.dropped.clone());
         match &self.behaviour {
             Behaviour::Finish(time) => {
+                // Work that takes a while.
                 tokio::time::sleep(*time).await;
                 match complete(&self.pool, job).await {
                     Completed::LeaseLost => JobOutcome::LeaseLost,
@@ -240,15 +241,15 @@ async fn a_worker_survives_the_loss_of_its_connections() {
     let tenant = tenant(&pool).await;
     let recorder = Recorder::new(&pool, Behaviour::Finish(Duration::from_millis(50)));
     let (_worker, _) = recorder.start(quick());
-    for _ in 0..3 {
+    for round in 1..=3 {
         fill(&pool, tenant, 2).await;
+        until("the worker has them", async || recorder.runs().len() == 2 * round).await;
         let _ = sqlx::query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
               WHERE datname = current_database() AND pid <> pg_backend_pid()",
         )
         .execute(&pool)
         .await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     until("all jobs are done", async || {
         let done: Result<i64, _> = sqlx::query_scalar("SELECT count(*) FROM jobs").fetch_one(&pool).await;

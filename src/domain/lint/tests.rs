@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Change, Lint, Op, ViolationCode, lint};
+use crate::data::Source;
 use crate::domain::format::corpus;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note};
@@ -268,22 +269,26 @@ fn mutate(items: &[Value], steps: &[(u8, usize, usize)]) -> Vec<Value> {
     items
 }
 
-const FORMATS: [(&str, Format); 4] = [
-    ("openai-chat", Format::OpenaiChat),
-    ("openai-responses", Format::OpenaiResponses),
-    ("anthropic-messages", Format::Anthropic),
-    ("pi-jsonl", Format::Pi),
-];
+const FORMATS: [Format; 4] = [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Pi];
+
+#[test]
+fn made_up_transcripts_and_what_becomes_of_them_are_mended() {
+    are_mended(Source::Own);
+}
 
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_transcripts_and_what_becomes_of_them_are_mended() {
+    are_mended(Source::Shared);
+}
+
+fn are_mended(source: Source) {
     let mut total: std::collections::BTreeMap<(&str, &str), usize> = Default::default();
-    for (name, format) in FORMATS {
-        for (n, session) in corpus::sessions(name).iter().enumerate() {
+    for format in FORMATS {
+        for (n, session) in corpus::sessions(source, format).iter().enumerate() {
             let found = check(format, &session.items).unwrap_or_else(|why| panic!("{}: {why}", session.name));
             for violation in &found.violations {
-                *total.entry((name, violation.code.into_str())).or_default() += 1;
+                *total.entry((format.into_str(), violation.code.into_str())).or_default() += 1;
             }
             let size = session.items.len();
             if size > 400 {

@@ -5,12 +5,12 @@ use std::io::BufRead;
 
 use serde_json::{Map, Value};
 
+use crate::data::Source;
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::settings::*;
 use crate::domain::summary::{SummaryPart, SummaryTask};
-use crate::shared;
 
 pub fn settings() -> Settings {
     let auto = resolve(&Map::new(), &Map::new(), None).expect("settings");
@@ -74,22 +74,22 @@ fn tool_result(id: &str, text: &str, is_error: bool) -> ToolResult {
     }
 }
 
-/// The sessions of a corpus file, read as the service reads them.
+/// The sessions of a recorded corpus file.
 pub fn transcripts(name: &str) -> Vec<Vec<Message>> {
-    let file = shared::reader(&format!("corpus/{name}.jsonl.gz"));
+    let file = Source::Shared.reader(&format!("corpus/{name}.jsonl"));
     let sessions = file.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str::<Value>(&line).ok());
-    sessions.map(|session| messages(&session)).collect()
-}
-
-fn messages(session: &Value) -> Vec<Message> {
-    let format = match session["format"].as_str() {
+    let format = |session: &Value| match session["format"].as_str() {
         Some("anthropic-messages") => Format::Anthropic,
         Some("openai-responses") => Format::OpenaiResponses,
         Some("pi-jsonl") => Format::Pi,
         _ => Format::OpenaiChat,
     };
-    let items = session["messages"].as_array().into_iter().flatten();
-    items.filter_map(|item| format::read(format, &item.to_string()).ok()?.message).collect()
+    sessions.map(|session| messages(format(&session), session["messages"].as_array().unwrap())).collect()
+}
+
+/// The messages of items, read as the service reads them.
+pub fn messages(format: Format, items: &[Value]) -> Vec<Message> {
+    items.iter().filter_map(|item| format::read(format, &item.to_string()).ok()?.message).collect()
 }
 
 pub fn task(messages: Vec<Message>) -> SummaryTask {

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::data::Source;
 use crate::domain::format::corpus::{paired, read_all, sessions, write_one};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_responses;
@@ -246,11 +247,22 @@ fn repaired(item: &Value) -> Option<Value> {
 }
 
 #[test]
+fn every_made_up_item_comes_back() {
+    let (count, refused) = come_back(Source::Own);
+    assert_eq!((count > 300, refused), (true, 0), "{count}");
+}
+
+#[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn every_item_of_the_corpus_comes_back() {
+    let (count, refused) = come_back(Source::Shared);
+    assert_eq!((count > 4000, refused), (true, 2), "{count}, hand-made fixtures");
+}
+
+/// How many items there are, and how many of them are refused.
+fn come_back(source: Source) -> (usize, usize) {
     let (mut count, mut refusals, mut renamed) = (0, Vec::new(), 0);
-    let sessions = sessions("anthropic-messages");
-    for session in &sessions {
+    for session in &sessions(source, Format::Anthropic) {
         let (items, refused) = read_all(session, read);
         refusals.extend(refused.into_iter().map(|(name, error)| format!("{name}: {error}")));
         for (raw, item) in items {
@@ -280,10 +292,7 @@ fn every_item_of_the_corpus_comes_back() {
     }
     refusals.iter().for_each(|refusal| println!("refused {refusal}"));
     println!("{count} items, {renamed} with renamed ids");
-    if !sessions.is_empty() {
-        assert!(count > 4000);
-        assert_eq!(refusals.len(), 2, "hand-made fixtures");
-    }
+    (count, refusals.len())
 }
 
 /// Results without an id get the word that stands for none.
@@ -298,10 +307,20 @@ fn with_ids(mut message: Value) -> Value {
 }
 
 #[test]
+fn made_up_sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
+    keep_their_calls(Source::Own);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
-    for (name, read) in [("anthropic-messages", read as fn(&Value) -> _), ("openai-responses", openai_responses::read)]
-    {
-        for session in sessions(name) {
+    keep_their_calls(Source::Shared);
+}
+
+fn keep_their_calls(source: Source) {
+    let formats = [(Format::Anthropic, read as fn(&Value) -> _), (Format::OpenaiResponses, openai_responses::read)];
+    for (format, read) in formats {
+        for session in sessions(source, format) {
             let (items, _) = read_all(&session, read);
             let messages: Vec<Message> = items.into_iter().filter_map(|(_, item)| item.message).collect();
             let expected: Vec<(String, Value)> = messages

@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::Recording;
+/// The service's names of the formats that work is told in.
+pub const FORMATS: [&str; 4] = ["openai_chat", "openai_responses", "anthropic", "pi"];
 
 /// A turn: what the user wants, what the agent does, what it says at the end.
 struct Turn {
@@ -24,24 +25,22 @@ struct Call {
     is_error: bool,
 }
 
-/// Tells turns as the items of a format.
-type Tell = fn(&[Turn]) -> Vec<Value>;
+/// Name, format and items of sessions of each size, in each format.
+pub fn sessions() -> Vec<(String, &'static str, Vec<Value>)> {
+    let of = |format| [1, 2, 7, 24, 60].map(|size| (format!("made-up {format} {size}"), format, items(format, size)));
+    FORMATS.into_iter().flat_map(of).collect()
+}
 
-/// Turns of each size, in each format.
-pub fn recordings() -> Vec<Recording> {
-    let sizes = [1, 2, 7, 24, 60];
-    let told: [(&'static str, Tell); 4] =
-        [("openai_chat", openai_chat), ("openai_responses", openai_responses), ("anthropic", anthropic), ("pi", pi)];
-    let of = |(format, tell): (&'static str, Tell)| {
-        sizes.map(|size| Recording {
-            name: format!("made-up {format} {size}"),
-            format,
-            system: Value::Null,
-            tools: Value::Null,
-            items: tell(&turns(size)),
-        })
+/// So many turns, told in a format.
+pub fn items(format: &str, size: usize) -> Vec<Value> {
+    let tell = match format {
+        "openai_chat" => openai_chat,
+        "openai_responses" => openai_responses,
+        "anthropic" => anthropic,
+        "pi" => pi,
+        other => panic!("format {other}"),
     };
-    told.into_iter().flat_map(of).collect()
+    tell(&turns(size))
 }
 
 fn turns(size: usize) -> Vec<Turn> {
@@ -66,8 +65,14 @@ fn turn(n: usize, is_cut_off: bool) -> Turn {
         asks: format!("Step {n}: mend `{path}` and never touch the folder vendor-{n}. \u{1f980} \"quoted\"\\ \u{2028}"),
         thinks: format!("The user wants step {n}. I read the file first."),
         calls: calls.collect(),
-        says: format!("Step {n} is done: {path} is mended, ticket ABC-{n} can be closed."),
+        says: format!("Step {n} is done: {path} is mended, ticket ABC-{n} can be closed. Landmark: {}.", landmark(n)),
     }
+}
+
+/// A word that no other turn has.
+fn landmark(n: usize) -> String {
+    let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
+    format!("signpost{}{}", letter(n / 26), letter(n))
 }
 
 fn openai_chat(turns: &[Turn]) -> Vec<Value> {
