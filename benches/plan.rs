@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use contextd::domain::compaction::prepare::prepare;
-use contextd::domain::context::view::{NewestCompaction, context_tokens, plan_view};
+use contextd::domain::context::view::{NewestCompaction, item_tokens, plan_view};
 use contextd::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind};
 use contextd::domain::model::entry::EntryMeta;
 use contextd::domain::model::entry_type::EntryType;
@@ -34,7 +34,7 @@ fn main() {
     measure("plan, never compacted", || prepare(&path, None, &settings));
     measure("view and its size, never compacted", || {
         let view = plan_view(&path, None);
-        let size = context_tokens(&path, &view, 0);
+        let size: u64 = view.iter().map(|item| item_tokens(&path, item)).sum();
         (view, size)
     });
     let (index, record) = compaction(&path);
@@ -42,7 +42,7 @@ fn main() {
     measure("plan, compacted near its beginning, 1,000 results masked", || prepare(&path, newest, &settings));
     measure("view and its size, compacted near its beginning", || {
         let view = plan_view(&path, newest);
-        let size = context_tokens(&path, &view, index + 1);
+        let size: u64 = view.iter().map(|item| item_tokens(&path, item)).sum();
         (view, size)
     });
 }

@@ -21,6 +21,7 @@ mod mcp;
 mod metrics;
 mod observe;
 mod problem;
+mod problem_code;
 mod query;
 mod request_id;
 mod search;
@@ -34,12 +35,12 @@ mod transcript;
 mod tree;
 
 use axum::Router;
-use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
 use problem::Problem;
+use problem_code::ProblemCode;
 
 pub use bounds::{Bounds, crowded};
 pub use metrics::install as install_metrics;
@@ -59,7 +60,7 @@ pub fn router(state: AppState) -> Router {
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
             let detail = "the route does not take this method; the Allow header lists those it takes";
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+            Problem::new(ProblemCode::MethodNotAllowed, detail)
         });
     around(router, state)
 }

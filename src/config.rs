@@ -15,10 +15,7 @@ use figment::providers::{Format, Toml};
 use serde_json::Map;
 
 pub use error::ConfigError;
-pub use sections::{
-    Config, DatabaseConfig, Events, HooksConfig, LimitsConfig, Log, LogFormat, ProcessRole, WorkerConfig,
-};
-pub use server::Server;
+pub use sections::{Config, DatabaseConfig, LimitsConfig, Log, LogFormat, ProcessRole};
 pub use upstream::{MaxTokensFieldSetting, UpstreamKindSetting, UpstreamSection};
 
 /// A lease outlives the slowest model call by this, so that a job is never taken from a worker that still waits for its model.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Response, Url};
 
+use crate::backoff::jittered;
 use crate::domain::hook::address::is_public;
 use crate::domain::hook::signature::{self, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
 use resolver::{PublicOnly, Refused};
@@ -141,7 +142,7 @@ impl Client {
                 Err(error) if error.passes() && attempt < attempts => {}
                 _ => return (result, attempt),
             }
-            tokio::time::sleep(pause.mul_f64(rand::random_range(0.75..1.25))).await;
+            tokio::time::sleep(jittered(pause)).await;
             pause *= 4;
             attempt += 1;
         }

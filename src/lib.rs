@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod background;
+pub mod backoff;
 pub mod cli;
 pub mod config;
 pub mod domain;
@@ -15,5 +16,8 @@ pub mod telemetry;
 pub mod worker;
 
 #[cfg(test)]
-#[path = "../tests/support/shared.rs"]
-mod shared;
+#[path = "../tests/support/data.rs"]
+mod data;
+#[cfg(test)]
+#[path = "../tests/support/made_up.rs"]
+mod made_up;

@@ -39,7 +39,6 @@ use retry::RetryPolicy;
 use tally::plausible;
 use wire::Wire;
 
-pub use budget::OutputBudget;
 pub use config::{MaxTokensField, ModelOptions, SetupError, UpstreamConfig, UpstreamKind};
 pub use error::UpstreamError;
 pub use registry::{BUILTIN, Upstreams};

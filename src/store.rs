@@ -20,11 +20,18 @@ pub mod sessions;
 mod text_key;
 pub mod tool_calls;
 
-/// Makes a transaction see one state of the database throughout. To be called first in it.
-pub async fn begin_repeatable_read(connection: &mut sqlx::PgConnection) -> sqlx::Result<()> {
-    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY").execute(connection).await?;
-    Ok(())
-}
-
 /// The migrations, forward only.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+
+/// The code of a statement whose table is not there.
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// How many migrations of this version the database lacks. Those of a newer version do not count.
+pub async fn missing_migrations(executor: impl sqlx::PgExecutor<'_>) -> sqlx::Result<usize> {
+    let applied = sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success").fetch_all(executor).await;
+    let applied: Vec<i64> = match applied {
+        Err(sqlx::Error::Database(error)) if error.code().is_some_and(|code| code == UNDEFINED_TABLE) => Vec::new(),
+        applied => applied?,
+    };
+    Ok(MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version)).count())
+}

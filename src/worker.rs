@@ -26,9 +26,10 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::backoff::jittered;
 use crate::store::queue::{self, Job};
 use context::{RELEASE_WITHIN, WorkerContext};
-use pause::{Outage, jittered};
+use pause::Outage;
 
 pub use context::WorkerOptions;
 pub use deliveries::{DeliveryOptions, deliver};

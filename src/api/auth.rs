@@ -2,12 +2,13 @@
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::bounds;
 use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::core::tenant::Tenant;
 
@@ -39,7 +40,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn unauthorized(detail: &str) -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+    Problem::new(ProblemCode::Unauthorized, detail)
         .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"contextd\""))
 }
 

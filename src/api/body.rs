@@ -3,13 +3,14 @@
 
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use futures::StreamExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 
 use super::bounds::{self, BodyTime};
 use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::domain::model::json;
 use crate::service::core::error::FieldError;
@@ -59,7 +60,7 @@ pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
     let mut refused: Option<Problem> = None;
     let time = BodyTime::start();
     while let Some(frame) = time.within(size, frames.next()).await? {
-        let frame = frame.map_err(|_| bad_request("body_unreadable", "the body ended before its time"))?;
+        let frame = frame.map_err(|_| Problem::new(ProblemCode::BodyUnreadable, "the body ended before its time"))?;
         size = size.saturating_add(frame.len());
         if size > limit.saturating_mul(DRAIN_FACTOR) {
             break;
@@ -90,7 +91,7 @@ pub async fn read(body: HttpBody, limit: usize) -> Result<Bytes> {
 
 fn too_large(limit: usize) -> Problem {
     let detail = format!("the body is larger than {limit} bytes");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail).figure("limit", json!(limit))
+    Problem::new(ProblemCode::PayloadTooLarge, detail).figure("limit", json!(limit))
 }
 
 /// A browser sends `text/plain` across sites without asking, so anything but JSON is refused.
@@ -101,7 +102,7 @@ fn require_json(headers: &HeaderMap) -> Result<()> {
         return Ok(());
     }
     let detail = "the body must be sent as application/json";
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+    Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
 }
 
 /// The content type without its parameters.
@@ -113,7 +114,8 @@ pub fn essence(headers: &HeaderMap) -> String {
 fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let offset = error.valid_up_to();
-        bad_request("invalid_utf8", format!("the body is not UTF-8 at byte {offset}")).figure("offset", json!(offset))
+        Problem::new(ProblemCode::InvalidUtf8, format!("the body is not UTF-8 at byte {offset}"))
+            .figure("offset", json!(offset))
     })
 }
 
@@ -124,7 +126,7 @@ fn check_depth(bytes: &[u8], max_depth: usize) -> Result<()> {
         return Ok(());
     }
     let detail = format!("the body nests {depth} deep; an item may nest {max_depth} deep, a body {allowed}");
-    Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "too_deep", detail).figure("limit", json!(max_depth)))
+    Err(Problem::new(ProblemCode::TooDeep, detail).figure("limit", json!(max_depth)))
 }
 
 /// Parses; only a failure pays for finding out where.
@@ -133,7 +135,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
 }
 
 fn malformed(error: &serde_json::Error) -> Problem {
-    bad_request("malformed_json", format!("the body is not JSON: {error}"))
+    Problem::new(ProblemCode::MalformedJson, format!("the body is not JSON: {error}"))
         .figure("line", json!(error.line()))
         .figure("column", json!(error.column()))
 }
@@ -189,8 +191,4 @@ fn without_position(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     message.strip_suffix(&position).map(str::to_owned).unwrap_or(message)
-}
-
-fn bad_request(code: &'static str, detail: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, code, detail)
 }

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::problem::{Code, Problem, Result, STORAGE_FULL};
+use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 use crate::service::core::tenant::Tenant;
 use crate::service::ops::readiness::Health;
 
@@ -136,13 +137,13 @@ pub async fn bound(State((bounds, database)): State<(Arc<Bounds>, Health)>, requ
     let response = tokio::select! {
         biased;
         response = answer => response,
-        () = scope.expired() => given_up("timeout", "it took too long"),
-        () = bounds.stopped.cancelled() => given_up("shutting_down", "the process is shutting down"),
+        () = scope.expired() => given_up(ProblemCode::Timeout, "it took too long"),
+        () = bounds.stopped.cancelled() => given_up(ProblemCode::ShuttingDown, "the process is shutting down"),
         // Probes say themselves what there is to say.
-        () = database.silenced(), if !is_probe => given_up("unavailable", "the database does not answer"),
+        () = database.silenced(), if !is_probe => given_up(ProblemCode::Unavailable, "the database does not answer"),
     };
     // Of what was tried: what `/readyz` says of it is no news.
-    if !is_probe && response.extensions().get::<Code>().is_some_and(|code| code.0 == STORAGE_FULL) {
+    if !is_probe && response.extensions().get() == Some(&ProblemCode::StorageFull) {
         database.found_storage_full();
     }
     response
@@ -153,7 +154,7 @@ pub fn crowded(request: &Request) -> Option<Response> {
     if PROBES.contains(&request.uri().path()) {
         return None;
     }
-    let problem = unavailable("too_many_connections", "too many connections are open", CROWDED_RETRY_SECONDS);
+    let problem = unavailable(ProblemCode::TooManyConnections, "too many connections are open", CROWDED_RETRY_SECONDS);
     Some(problem.header(header::CONNECTION, HeaderValue::from_static("close")).into_response())
 }
 
@@ -194,7 +195,7 @@ impl BodyTime {
             part = part => Ok(part),
             () = sleep_until(limit) => {
                 let detail = "the body did not come in time";
-                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", detail))
+                Err(Problem::new(ProblemCode::BodyTimeout, detail))
             }
         };
         // What came in time is in time however late the request's own clock is.
@@ -221,7 +222,7 @@ pub fn hold(size: usize) -> Result<()> {
         return Ok(());
     }
     let detail = "too many bytes of requests are held already";
-    Err(unavailable("too_many_bytes", detail, CROWDED_RETRY_SECONDS))
+    Err(unavailable(ProblemCode::TooManyBytes, detail, CROWDED_RETRY_SECONDS))
 }
 
 /// Gives the room for this request's body back before it is answered: the body was thrown away.
@@ -232,6 +233,6 @@ pub fn let_go() {
     });
 }
 
-fn unavailable(code: &'static str, detail: &str, retry_after: u64) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(retry_after)
+fn unavailable(code: ProblemCode, detail: &str, retry_after: u64) -> Problem {
+    Problem::new(code, detail).retry_after(retry_after)
 }

@@ -149,6 +149,6 @@ async fn read_vfs(
 async fn read(state: &AppState, tenant: Tenant, sid: Uuid, path: &str) -> Result<Response> {
     Ok(match state.services.queries.vfs(tenant, sid, path).await? {
         VfsNode::Folder { path, entries } => Json(VfsFolder { path, entries }).into_response(),
-        VfsNode::File { text, .. } => ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response(),
+        VfsNode::File { text } => ([(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], text).into_response(),
     })
 }

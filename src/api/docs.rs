@@ -1,7 +1,8 @@
 //! The OpenAPI document: what the routes say of themselves, and around it the parts under `openapi/parts` that no route
-//! can say (descriptions of answers, codes, examples, items, events, hooks, MCP).
+//! can say (descriptions of answers, examples, items, events, hooks, MCP).
 
 mod answers;
+mod codes;
 mod operations;
 mod parts;
 
@@ -11,6 +12,7 @@ use utoipa::openapi::{Components, InfoBuilder, LicenseBuilder, OpenApi, OpenApiB
 use utoipa::{PartialSchema, ToSchema};
 
 use super::problem::{InvalidField, ProblemBody};
+use super::problem_code::ProblemCode;
 
 const BEARER: &str = "bearer";
 
@@ -36,6 +38,7 @@ pub fn complete(mut api: OpenApi) -> Value {
     let components = api.components.get_or_insert_with(Components::new);
     components.add_security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
+    components.schemas.insert(ProblemCode::name().into_owned(), ProblemCode::schema());
     components.schemas.insert(InvalidField::name().into_owned(), InvalidField::schema());
     // A path that takes the rest of the address has no notation of its own here.
     let paths = std::mem::take(&mut api.paths.paths);
@@ -44,5 +47,6 @@ pub fn complete(mut api: OpenApi) -> Value {
     answers::describe(&mut document);
     parts::add(&mut document);
     answers::describe_mcp(&mut document);
+    codes::describe(&mut document);
     document
 }

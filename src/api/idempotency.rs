@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::body;
 use super::check::Faults;
 use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::core::error::ServiceError;
 use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, under};
@@ -78,7 +79,7 @@ async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
         KeyState::Answered(answer) => Ok(Some(replayed(answer))),
         KeyState::Reused => {
             let detail = "this idempotency key was used for another request";
-            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail))
+            Err(Problem::new(ProblemCode::IdempotencyKeyReused, detail))
         }
     }
 }

@@ -7,12 +7,13 @@ use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::body::essence;
 use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 
 /// Pages that somebody may have been led to by a link elsewhere. They change nothing and no other page can read them.
 const PAGES: [&str; 2] = ["/docs", "/ui"];
@@ -23,16 +24,16 @@ const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "mu
 pub async fn local_only(request: Request, next: Next) -> Result<Response> {
     let Ok(host) = host(&request) else {
         let detail = "with --dev the Host must be this machine's own: localhost or a loopback address";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", detail));
+        return Err(Problem::new(ProblemCode::HostNotAllowed, detail));
     };
     let headers = request.headers();
     if !is_own_origin(headers, host.as_ref()) || (is_cross_site(headers) && !is_followed_link(&request)) {
         let detail = "with --dev requests of other sites' pages are refused";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", detail));
+        return Err(Problem::new(ProblemCode::OriginNotAllowed, detail));
     }
     if !is_reading(request.method()) && FORMS.contains(&essence(headers).as_str()) {
         let detail = "the body must be sent as application/json";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
+        return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
     }
     Ok(next.run(request).await)
 }

@@ -112,5 +112,5 @@ pub fn set(gauges: &Gauges) {
     gauge!(QUEUE_JOBS, "status" => "pending").set(queue.pending as f64);
     gauge!(QUEUE_JOBS, "status" => "running").set(queue.running as f64);
     gauge!(QUEUE_JOBS, "status" => "dead").set(queue.dead as f64);
-    gauge!(QUEUE_AGE).set(queue.oldest_due_seconds);
+    gauge!(QUEUE_AGE).set(queue.oldest_pending_age_seconds);
 }

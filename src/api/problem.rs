@@ -1,17 +1,15 @@
 //! Every error answer: `application/problem+json` with a stable `code`. A 5xx says nothing of its cause; the log does.
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::problem_code::ProblemCode;
 use super::request_id;
-use crate::service::core::error::{self, DatabaseFault, FieldError, ServiceError};
-use crate::service::core::idempotency::IN_PROGRESS;
+use crate::service::core::error::{self, ConflictCode, DatabaseFault, FieldError, ServiceError};
 
-/// The database's disk is full.
-pub const STORAGE_FULL: &str = "storage_full";
 /// How long a client should wait when the database is away, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 /// How long until an equal request, at work right now, will have answered.
@@ -25,17 +23,12 @@ pub struct Problem(Box<Parts>);
 
 #[derive(Debug, Clone)]
 struct Parts {
-    status: StatusCode,
-    code: &'static str,
+    code: ProblemCode,
     detail: String,
     errors: Vec<FieldError>,
     figures: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
-
-/// The code of an error answer, for the middleware around it.
-#[derive(Debug, Clone, Copy)]
-pub struct Code(pub &'static str);
 
 /// The body of an error answer (RFC 9457). Some codes add figures as members of their own.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,8 +43,7 @@ pub struct ProblemBody<'a> {
     status: u16,
     /// What is wrong with this request.
     detail: &'a str,
-    /// A stable word to program against.
-    code: &'a str,
+    code: ProblemCode,
     /// Where the request does not validate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<InvalidField<'a>>,
@@ -72,38 +64,37 @@ pub struct InvalidField<'a> {
 }
 
 impl Problem {
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Problem {
         let detail = detail.into();
-        Problem(Box::new(Parts { status, code, detail, errors: vec![], figures: Map::new(), headers: vec![] }))
+        Problem(Box::new(Parts { code, detail, errors: vec![], figures: Map::new(), headers: vec![] }))
     }
 
     pub fn not_found(what: &str) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("{what} not found"))
+        Problem::new(ProblemCode::NotFound, format!("{what} not found"))
     }
 
     /// The body or the query does not validate: at least one pointer says where.
     pub fn invalid(errors: Vec<FieldError>) -> Problem {
-        let mut problem =
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_failed", "the request is not valid");
+        let mut problem = Problem::new(ProblemCode::ValidationFailed, "the request is not valid");
         problem.0.errors = errors;
         problem
     }
 
     pub fn too_many_items(count: usize, limit: usize) -> Problem {
         let detail = format!("{count} items were sent and {limit} are allowed");
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_items", detail).figure("limit", json!(limit))
+        Problem::new(ProblemCode::TooManyItems, detail).figure("limit", json!(limit))
     }
 
     /// A fault of ours. The caller logs the cause.
     pub fn internal() -> Problem {
         let detail = "something went wrong on our side; the log has the cause under this request_id";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", detail)
+        Problem::new(ProblemCode::InternalError, detail)
     }
 
     /// Code and detail in one line, with every invalid field.
     pub fn told(&self) -> String {
         let fields = self.0.errors.iter().map(|error| format!("; {}: {}", error.pointer, error.detail));
-        format!("{}: {}{}", self.0.code, self.0.detail, fields.collect::<String>())
+        format!("{}: {}{}", self.0.code.into_str(), self.0.detail, fields.collect::<String>())
     }
 
     /// Adds a member of its own to the body.
@@ -129,44 +120,43 @@ impl From<ServiceError> for Problem {
             ServiceError::NotFound(what) => Problem::not_found(what),
             ServiceError::Invalid(errors) => Problem::invalid(errors),
             ServiceError::LeafMoved { leaf_id } => {
-                Problem::new(StatusCode::CONFLICT, "leaf_moved", "expected_leaf_id is no longer the session's leaf")
+                Problem::new(ProblemCode::LeafMoved, "expected_leaf_id is no longer the session's leaf")
                     .figure("leaf_id", json!(leaf_id))
             }
             ServiceError::ContextDoesNotFit { needed, max_tokens } => {
                 let detail = format!("what must be kept takes {needed} tokens and max_tokens is {max_tokens}");
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "context_does_not_fit", detail)
+                Problem::new(ProblemCode::ContextDoesNotFit, detail)
                     .figure("tokens_needed", json!(needed))
                     .figure("max_tokens", json!(max_tokens))
             }
             ServiceError::Conflict { code, detail } => {
-                let problem = Problem::new(StatusCode::CONFLICT, code, detail);
-                if code == IN_PROGRESS { problem.retry_after(IN_PROGRESS_RETRY_SECONDS) } else { problem }
+                let problem = Problem::new(code.into(), detail);
+                match code {
+                    ConflictCode::IdempotencyInProgress => problem.retry_after(IN_PROGRESS_RETRY_SECONDS),
+                    _ => problem,
+                }
             }
             ServiceError::QueueFull { retry_after } => {
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", "too many jobs are waiting already")
-                    .retry_after(retry_after)
+                Problem::new(ProblemCode::QueueFull, "too many jobs are waiting already").retry_after(retry_after)
             }
             ServiceError::TooManyStreams { limit, retry_after } => {
                 let detail = format!("{limit} event streams are open, which is as many as there may be");
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
-                    .figure("limit", json!(limit))
-                    .retry_after(retry_after)
+                Problem::new(ProblemCode::TooManyStreams, detail).figure("limit", json!(limit)).retry_after(retry_after)
             }
             ServiceError::Unavailable(cause) => {
                 tracing::error!(request_id = request_id::current(), error = %cause, "the database is not available");
                 let (code, detail) = match error::cause(&cause) {
-                    DatabaseFault::Unavailable => ("unavailable", "the service is not available right now"),
-                    DatabaseFault::ReadOnly => ("read_only", "the database takes no changes right now"),
-                    DatabaseFault::StorageFull => (STORAGE_FULL, "the database has no room left"),
+                    DatabaseFault::Unavailable => (ProblemCode::Unavailable, "the service is not available right now"),
+                    DatabaseFault::ReadOnly => (ProblemCode::ReadOnly, "the database takes no changes right now"),
+                    DatabaseFault::StorageFull => (ProblemCode::StorageFull, "the database has no room left"),
                 };
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+                Problem::new(code, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
             }
             ServiceError::OutcomeUnknown(cause) => {
                 tracing::error!(request_id = request_id::current(), error = %cause, "the outcome of a write is not known");
                 let detail = "the database went away in the middle of this write, so it may have landed or not; \
                     sent again with the same Idempotency-Key it acts once";
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "outcome_unknown", detail)
-                    .retry_after(UNAVAILABLE_RETRY_SECONDS)
+                Problem::new(ProblemCode::OutcomeUnknown, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
             }
             ServiceError::Internal(cause) => {
                 tracing::error!(request_id = request_id::current(), error = format!("{cause:#}"), "internal error");
@@ -178,11 +168,11 @@ impl From<ServiceError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Parts { status, code, detail, errors, figures, headers } = *self.0;
+        let Parts { code, detail, errors, figures, headers } = *self.0;
         let body = ProblemBody {
-            kind: format!("urn:contextd:problem:{code}"),
-            title: title(code),
-            status: status.as_u16(),
+            kind: format!("urn:contextd:problem:{}", code.into_str()),
+            title: title(code.into_str()),
+            status: code.status().as_u16(),
             detail: &detail,
             code,
             errors: errors
@@ -193,9 +183,10 @@ impl IntoResponse for Problem {
             figures: &figures,
         };
         let text = serde_json::to_string(&body).unwrap_or_default();
-        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], text).into_response();
+        let mut response = (code.status(), [(header::CONTENT_TYPE, "application/problem+json")], text).into_response();
         response.headers_mut().extend(headers);
-        response.extensions_mut().insert(Code(code));
+        // For the middleware around it.
+        response.extensions_mut().insert(code);
         response
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::IntoResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,7 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::metrics;
-use super::problem::{Problem, Result, STORAGE_FULL};
+use super::problem::{Problem, Result};
+use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::ops::readiness::Readiness;
 
@@ -42,25 +43,28 @@ async fn healthz() -> Json<Health> {
 #[utoipa::path(get, path = "/readyz", tag = "service", security(), responses((status = 200, body = Health)))]
 async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
     if !state.ready.load(Ordering::Relaxed) {
-        return Err(not_ready("starting_or_draining", "the process is starting or shutting down"));
+        return Err(not_ready(ProblemCode::StartingOrDraining, "the process is starting or shutting down"));
     }
     match tokio::time::timeout(READY_TIMEOUT, state.services.health.readiness()).await {
         Ok(Ok(Readiness::Ready)) => Ok(Json(Health { status: "ready" })),
-        Ok(Ok(Readiness::SchemaOutdated)) => {
-            Err(not_ready("schema_outdated", "the database schema is older than this version; run: contextd migrate"))
+        Ok(Ok(Readiness::SchemaOutdated)) => Err(not_ready(
+            ProblemCode::SchemaOutdated,
+            "the database schema is older than this version; run: contextd migrate",
+        )),
+        Ok(Ok(Readiness::ReadOnly)) => Err(not_ready(ProblemCode::ReadOnly, "the database takes no changes")),
+        Ok(Ok(Readiness::StorageFull)) => {
+            Err(not_ready(ProblemCode::StorageFull, "the database has no room left on its disk"))
         }
-        Ok(Ok(Readiness::ReadOnly)) => Err(not_ready("read_only", "the database takes no changes")),
-        Ok(Ok(Readiness::StorageFull)) => Err(not_ready(STORAGE_FULL, "the database has no room left on its disk")),
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
-            Err(not_ready("unavailable", "the database does not answer"))
+            Err(not_ready(ProblemCode::Unavailable, "the database does not answer"))
         }
-        Err(_) => Err(not_ready("unavailable", "the database does not answer in time")),
+        Err(_) => Err(not_ready(ProblemCode::Unavailable, "the database does not answer in time")),
     }
 }
 
-fn not_ready(code: &'static str, detail: &str) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(RETRY_SECONDS)
+fn not_ready(code: ProblemCode, detail: &str) -> Problem {
+    Problem::new(code, detail).retry_after(RETRY_SECONDS)
 }
 
 /// Prometheus metrics in the text format.

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::service::Services;
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
 

@@ -24,7 +24,7 @@ pub use folder::{event_names, own_depths};
 pub use number::{number, numbered, prefix, unnumber};
 pub use prompt::{prompt, tool};
 pub use slug::Slugs;
-pub use tasks::{FoldedView, Overlap, Refusal, TaskRange, TaskSpan, TaskState, check, clip, spans, starts_task};
+pub use tasks::{FoldedView, Overlap, Refusal, TaskRange, TaskSpan, TaskState, check, spans, starts_task, title};
 
 /// How much of a chapter the context shows. Less than all only where a few words would take more room than the few that
 /// they stand for: the message is in the folder.

@@ -10,6 +10,7 @@ pub mod field;
 mod foreign;
 mod keys;
 pub mod native;
+pub mod note_code;
 pub mod openai_chat;
 pub mod openai_responses;
 pub(in crate::domain) mod outgoing;

@@ -12,6 +12,7 @@ mod openai_responses;
 mod report;
 mod rewrite;
 mod tree;
+mod violation_code;
 
 use std::collections::HashSet;
 
@@ -24,6 +25,7 @@ use report::Report;
 
 pub use diff::{Change, Op};
 pub use report::Violation;
+pub use violation_code::ViolationCode;
 
 /// A copy is mended again until nothing changes any more, at most so often.
 const ROUNDS: usize = 4;
@@ -117,13 +119,13 @@ fn name_the_unnamed(given: &[Doc], diff: &[Change], report: &mut Report) {
     let said: HashSet<String> = diff.iter().filter_map(|change| change.value.as_ref().map(content)).collect();
     for change in diff.iter().filter(|change| change.op != Op::Add && !named.contains(&change.index)) {
         if given.get(change.index).is_some_and(|doc| !said.contains(&content(&doc.value))) {
-            report.at(change.index, "not_sendable", "the item can't be sent as it is");
+            report.at(change.index, ViolationCode::NotSendable, "the item can't be sent as it is");
         }
     }
     if report.found.is_empty()
         && let Some(change) = diff.first()
     {
-        report.at(change.index, "not_sendable", "something is missing here");
+        report.at(change.index, ViolationCode::NotSendable, "something is missing here");
     }
 }
 

@@ -4,7 +4,6 @@ mod hosts;
 mod url;
 mod watch;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -20,7 +19,7 @@ use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::{self, Config};
 use crate::service::ops::readiness::Health;
 use crate::store::hooks::deliveries;
-use crate::store::{MIGRATIONS, queue};
+use crate::store::{self, MIGRATIONS, queue};
 
 /// A connection idle for longer is asked whether it still lives before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
@@ -110,15 +109,7 @@ impl Database {
     /// # Errors
     /// A migration of this version has not been applied.
     pub async fn require_current_schema(&self) -> anyhow::Result<()> {
-        let table: bool =
-            sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL").fetch_one(&self.pool).await?;
-        let applied: Vec<i64> = if table {
-            sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success").fetch_all(&self.pool).await?
-        } else {
-            Vec::new()
-        };
-        let applied: HashSet<i64> = applied.into_iter().collect();
-        let missing = MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version)).count();
+        let missing = store::missing_migrations(&self.pool).await?;
         if missing > 0 {
             bail!("the database lacks {missing} migrations of this version: run `contextd migrate` first");
         }

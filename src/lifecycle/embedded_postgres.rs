@@ -95,17 +95,8 @@ impl EmbeddedPostgres {
         self.status.pid().is_some()
     }
 
-    /// The server's process id, while this process runs it.
-    pub fn pid(&self) -> Option<u32> {
-        self.status.pid()
-    }
-
-    /// Stops the server when this process owns it, and waits for that (at most about 15 s).
-    pub async fn stop(self) {
-        self.stop_within(supervisor::STOP_WITHIN).await;
-    }
-
-    /// The same in less time: a server that does not end by then is ended at once, and recovers at the next start.
+    /// Stops the server when this process owns it, and waits for that. A server that does not end within `patience` is ended
+    /// at once, and recovers at the next start.
     pub async fn stop_within(mut self, patience: Duration) {
         self.status.set_patience(patience);
         drop(self.stop.take());

@@ -56,8 +56,4 @@ impl Upstreams {
     pub fn builtin(&self) -> Arc<Upstream> {
         self.builtin.clone()
     }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
-    }
 }

@@ -7,6 +7,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::config::UpstreamConfig;
 use super::error::UpstreamError;
+use crate::backoff::doubled;
 
 /// The longest `Retry-After` that is waited for, unless the configured pause is longer still.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
@@ -34,8 +35,7 @@ impl RetryPolicy {
         if let Some(asked) = error.retry_after() {
             return (asked <= self.max.max(RETRY_AFTER_MAX)).then_some(asked);
         }
-        let doublings = attempts.saturating_sub(1).min(31);
-        let full = self.base.saturating_mul(1 << doublings).min(self.max);
+        let full = doubled(self.base, self.max, attempts);
         Some(full.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0))
     }
 }

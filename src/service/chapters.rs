@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::chapter::{self, Chapter, TaskSpan, TaskState, clip};
+use crate::domain::chapter::{self, Chapter, TaskSpan, TaskState, title};
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::hook::Event;
@@ -24,6 +24,7 @@ use crate::service::core::error::Result;
 use crate::service::core::head::Head;
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
+use crate::service::hooks::EnabledHooks;
 use crate::service::path::batches;
 use crate::service::path::entries::{chapter_of, message_of};
 use crate::service::path::view::view_origin;
@@ -102,7 +103,7 @@ pub(crate) async fn request(connection: &mut PgConnection, tenant: Tenant, head:
     metrics::counter!("contextd_chapter_requests_total").increment(1);
     tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
     events::record_chapter_request(&mut *connection, tenant, head.session_id, &head.snapshot()).await?;
-    if !hooks::enabled(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
+    if !EnabledHooks::load(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
         return Ok(());
     }
     let task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
@@ -158,7 +159,7 @@ async fn tasks(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Re
             EntryType::Chapter => chapter_of(stored)?.name,
             _ => message_of(stored)?.map(|message| message.plain_text()).unwrap_or_default(),
         };
-        titles.insert(stored.entry.head.id, clip(&text, TITLE_CHARS));
+        titles.insert(stored.entry.head.id, title(&text, TITLE_CHARS));
         Ok(())
     };
     let titles = batches::fold(&mut *connection, tenant, &join(places), HashMap::new(), title).await?;

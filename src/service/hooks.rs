@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use crate::domain::hook::{Event, OnError, signature};
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::hooks::Hooks;
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
 
-pub(crate) use ask::{About, EnabledHooks, enabled};
+pub(crate) use ask::{About, EnabledHooks};
 pub(crate) use deliver::announce;
 pub use deliver::{Delivery, DueDelivery, announce_chapter_request};
 
@@ -91,7 +91,7 @@ impl Hooks {
         let mut transaction = self.pool.begin().await?;
         if !store::insert(&mut transaction, tenant.0, &row, most).await? {
             let detail = format!("a tenant may have {most} hooks; delete one first");
-            return Err(ServiceError::Conflict { code: "too_many_hooks", detail });
+            return Err(ServiceError::Conflict { code: ConflictCode::TooManyHooks, detail });
         }
         let secret = Some(row.secret.clone());
         let created = Hook { secret, ..show(row)? };

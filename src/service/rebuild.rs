@@ -19,6 +19,7 @@ use crate::domain::context::pairing::StoredSource;
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::{pairing, thinking};
 use crate::domain::format;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::compaction::ElidedPart;
 use crate::domain::model::entry::EntryMeta;
@@ -84,7 +85,7 @@ pub struct Elided {
 /// What the context says otherwise than the stored items do.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConversionNote {
-    pub code: &'static str,
+    pub code: NoteCode,
     pub entry_id: Option<Uuid>,
     pub detail: String,
 }

@@ -13,22 +13,25 @@ use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
+use crate::service::compaction::commit::draft::draft;
+use crate::service::compaction::commit::report::{Measured, blank, result, tried};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
-use crate::service::compaction::entry::draft;
-use crate::service::compaction::report::{Measured, blank, result, tried};
-use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
-use crate::service::compaction::work::{ReplacedOriginals, ViewReading, build};
+use crate::service::compaction::plan::selection::Planning;
+use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
+use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::compaction::{CompactRequest, Trigger};
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Head, Newest};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::settings::SettingsResolver;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
+use crate::service::hooks::About;
 use crate::service::ingest::append::{self, Append};
-use crate::service::path::view::{self, PathSlice};
+use crate::service::path::view::{self, PathSlice, ViewOrigin};
 use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
@@ -64,7 +67,7 @@ pub struct Compacted {
 /// A transcript as a session would hold it, and what is to be done about it.
 struct Transcript {
     head: Head,
-    material: Arc<Material>,
+    planned: Arc<PlannedCompaction>,
 }
 
 /// Compacts transcripts that are not stored. Cheap to clone.
@@ -97,17 +100,18 @@ impl Stateless {
         let requested = request.strategy.unwrap_or(settings.strategy);
         let (head, loaded) = read(&request, settings).await?;
         let bytes = size(&request.items);
-        let (transcript, decision) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
-        let decision = match decision {
-            Ok(decision) => decision,
+        let (transcript, work) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
+        let work = match work {
+            Ok(work) => work,
             Err(reason) => {
                 let job = move || transcript.skipped(request, requested, reason, started);
                 return offload(bytes, job).await?;
             }
         };
-        let work = work(&transcript.material.settings, requested, decision);
-        let outcome =
-            by.summarise(&work).await.map_err(|detail| ServiceError::Conflict { code: "summary_failed", detail })?;
+        let outcome = by
+            .summarise(&work)
+            .await
+            .map_err(|detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);
         offload(bytes, job).await?
     }
@@ -141,7 +145,7 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
     Ok((head, loaded))
 }
 
-type PlannedTranscript = (Transcript, std::result::Result<Decision, Reason>);
+type PlannedTranscript = (Transcript, std::result::Result<CompactionWork, Reason>);
 
 fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<PlannedTranscript> {
     let planning = Planning {
@@ -167,7 +171,11 @@ fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strat
     }
     let plan = fitting.finish();
     let newest_from = planning.newest_from();
-    let material = Arc::new(Material {
+    let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
+    let planned = Arc::new(PlannedCompaction {
+        about,
+        origin: ViewOrigin::of(&head),
+        basis: PlanBasis::of(&head),
         plan,
         newest_from,
         loaded,
@@ -177,29 +185,32 @@ fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strat
         trigger: Trigger::Manual,
         strategy: requested,
     });
-    let decision =
-        if head.state.account.has_no_room(&head.settings) { Err(Reason::FixedOverhead) } else { decide(&material)? };
-    Ok((Transcript { head, material }, decision))
+    let work = if head.state.account.has_no_room(&head.settings) {
+        Err(Reason::FixedOverhead)
+    } else {
+        read_and_decide(&planned)?
+    };
+    Ok((Transcript { head, planned }, work))
 }
 
 /// As a stored session's compaction is decided, from what lies at hand.
-fn decide(material: &Arc<Material>) -> Result<std::result::Result<Decision, Reason>> {
-    if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = material.plan {
+fn read_and_decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Result<CompactionWork, Reason>> {
+    if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = planned.plan {
         return Ok(Err(reason));
     }
-    let path = &material.loaded.stored;
-    let mut reading = ViewReading::new(Arc::clone(material));
+    let path = &planned.loaded.stored;
+    let mut reading = ViewReading::new(Arc::clone(planned));
     for stored in within(path, &reading.segments()) {
         reading.take(stored)?;
     }
-    let mut originals = ReplacedOriginals::of(material);
+    let mut originals = ReplacedOriginals::of(planned);
     if let Some(originals) = &mut originals {
-        let whole = path::join((0..path.len()).map(|index| material.loaded.segment(index)));
+        let whole = path::join((0..path.len()).map(|index| planned.loaded.segment(index)));
         for stored in within(path, &originals.segments(&whole)) {
             originals.take(stored)?;
         }
     }
-    build(material, reading, originals)
+    decide(planned, reading, originals)
 }
 
 /// The entries of these segments: there is one branch, so that depths tell them apart.
@@ -209,25 +220,6 @@ fn within<'p>(path: &'p [Arc<StoredEntry>], segments: &'p [Segment]) -> impl Ite
         .iter()
         .flat_map(move |segment| path[at(segment.from)..at(segment.to.saturating_add(1))].iter())
         .map(Arc::as_ref)
-}
-
-fn work(settings: &Settings, requested: Strategy, decision: Decision) -> CompactionWork {
-    CompactionWork {
-        tenant: Tenant(Uuid::nil()),
-        session_id: Uuid::nil(),
-        compaction_id: Uuid::nil(),
-        trigger: Trigger::Manual,
-        strategy: decision.strategy,
-        requested,
-        summary_tasks: decision.tasks,
-        upstream: settings.upstream.clone(),
-        given_summary: None,
-        replaced_tokens: decision.replaced_tokens,
-        settings: settings.clone(),
-        basis: PlanBasis { leaf_id: None, newest: None },
-        outline: decision.outline,
-        hooks: Vec::new(),
-    }
 }
 
 impl Transcript {
@@ -256,7 +248,7 @@ impl Transcript {
             is_revert: false,
             folds: Vec::new(),
         };
-        let mut stored = self.material.loaded.stored.clone();
+        let mut stored = self.planned.loaded.stored.clone();
         stored.push(Arc::new(StoredEntry::unsaved(&entry, self.head.session_id)));
         let thinking = self.head.settings.thinking;
         let (messages, system) =
@@ -286,7 +278,7 @@ impl Transcript {
     ) -> Result<Compacted> {
         let snapshot = self.head.state.snapshot(&self.head.settings);
         let thinking = self.head.settings.thinking;
-        let (messages, system) = render(&self.material.loaded, request.format, thinking, request.system)?;
+        let (messages, system) = render(&self.planned.loaded, request.format, thinking, request.system)?;
         let measured = Measured {
             entry_id: None,
             before: snapshot.tokens,

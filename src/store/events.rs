@@ -105,16 +105,6 @@ pub async fn page(
     }
 }
 
-/// Removes a session's events.
-pub async fn erase(executor: impl PgExecutor<'_>, tenant: Uuid, session_id: Uuid) -> Result<()> {
-    sqlx::query("DELETE FROM events WHERE tenant_id = $1 AND session_id = $2")
-        .bind(tenant)
-        .bind(session_id)
-        .execute(executor)
-        .await?;
-    Ok(())
-}
-
 /// Removes the events of every tenant that were written before `before`; returns how many.
 pub async fn purge(pool: &PgPool, before: DateTime<Utc>) -> Result<u64> {
     let mut all: u64 = 0;

@@ -1,6 +1,8 @@
 //! Paths: from a leaf back to the root as a few contiguous ranges.
 
-use sqlx::PgConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 use uuid::Uuid;
 
 /// Entries `from..=to` (depths) of one branch.
@@ -112,6 +114,16 @@ pub(super) fn ranges(condition: &str) -> String {
               AND e.depth BETWEEN s.low AND s.high {condition} OFFSET 0
          ) e"
     )
+}
+
+/// A statement over [`ranges`]: the tenant and these segments are bound as `$1` to `$5`.
+pub(super) fn over(statement: String, tenant: Uuid, segments: &[Segment]) -> Query<'static, Postgres, PgArguments> {
+    sqlx::query(AssertSqlSafe(statement))
+        .bind(tenant)
+        .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
+        .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
 }
 
 /// Whether a place lies on a path, whose segments ascend.

@@ -8,7 +8,6 @@ mod sql;
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Result};
 use strum::VariantArray as _;
 use uuid::Uuid;
@@ -62,7 +61,6 @@ pub struct Job {
     pub compaction_id: Option<Uuid>,
     /// This attempt's number, from 1.
     pub attempts: i32,
-    pub max_attempts: i32,
     pub token: Uuid,
 }
 
@@ -107,22 +105,6 @@ pub struct Depth {
     pub dead: i64,
     /// How long the oldest due job has been waiting; 0 when none is due.
     pub oldest_pending_age_seconds: f64,
-}
-
-/// A job as it is listed. `status`: `pending`, `running` or `dead`.
-#[derive(Debug, Clone, FromRow)]
-pub struct JobRow {
-    pub id: Uuid,
-    pub session_id: Uuid,
-    pub kind: String,
-    pub compaction_id: Option<Uuid>,
-    pub status: String,
-    pub run_at: DateTime<Utc>,
-    pub attempts: i32,
-    pub max_attempts: i32,
-    pub lease_until: Option<DateTime<Utc>>,
-    pub last_error: Option<String>,
-    pub created_at: DateTime<Utc>,
 }
 
 /// Queues a job within the caller's transaction: it exists, and is announced, when that commits.
@@ -306,16 +288,4 @@ pub async fn depth(executor: impl PgExecutor<'_>) -> Result<Depth> {
 /// A tenant's pending and running jobs.
 pub async fn live(executor: impl PgExecutor<'_>, tenant: Uuid) -> Result<i64> {
     sqlx::query_scalar(sql::LIVE).bind(tenant).fetch_one(executor).await
-}
-
-/// A tenant's jobs by id, of one status or of all; `after` is the last id of the page before.
-pub async fn jobs(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    status: Option<&str>,
-    after: Option<Uuid>,
-    limit: i64,
-) -> Result<Vec<JobRow>> {
-    let after = after.unwrap_or_default();
-    sqlx::query_as(sql::JOBS).bind(tenant).bind(status).bind(after).bind(limit).fetch_all(executor).await
 }

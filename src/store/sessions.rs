@@ -39,7 +39,7 @@ pub struct HeadRow {
 }
 
 impl HeadRow {
-    /// Before the first entry. The columns that repeat what the state says are not written yet.
+    /// The head of a session without entries.
     pub fn empty() -> HeadRow {
         HeadRow {
             version: 0,
@@ -266,13 +266,4 @@ pub async fn versions(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid])
         .bind(ids)
         .fetch_all(executor)
         .await
-}
-
-/// Sessions and their tokens by fill state, over all tenants: for metrics only.
-pub async fn fill_gauges(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<(String, i64, i64)>> {
-    sqlx::query_as(
-        "SELECT fill_state, count(*), coalesce(sum(tokens), 0)::bigint FROM sessions WHERE deleted_at IS NULL GROUP BY 1",
-    )
-    .fetch_all(executor)
-    .await
 }

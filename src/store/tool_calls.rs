@@ -1,9 +1,9 @@
 //! Where call ids occur.
 
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::{PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::path::{Segment, ranges};
+use super::path::{Segment, over, ranges};
 use super::text_key::text_key;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -181,14 +181,10 @@ fn answers() -> (Vec<&'static str>, &'static str) {
 pub async fn is_answered(connection: &mut PgConnection, tenant: Uuid, segments: &[Segment]) -> sqlx::Result<bool> {
     let (kinds, agent) = answers();
     let found = ranges("AND e.kind = ANY($6) AND e.role <> $7");
-    sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT EXISTS (SELECT 1 {found})")))
-        .bind(tenant)
-        .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
+    over(format!("SELECT EXISTS (SELECT 1 {found})"), tenant, segments)
         .bind(kinds)
         .bind(agent)
+        .try_map(|row| row.try_get(0))
         .fetch_one(connection)
         .await
 }

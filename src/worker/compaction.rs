@@ -1,4 +1,4 @@
-//! The compaction job: what is to be done, the summary, the commit. The database is used before and after the
+//! The compaction job: the stages of a compaction from its plan to its commit. The database is used before and after the
 //! summary, never during it.
 
 use super::jobs::Jobs;
@@ -7,7 +7,8 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::Committed;
-use crate::service::compaction::work::stages::{Begin, CompactionWork, SummaryOutcome};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
@@ -21,22 +22,23 @@ const PLANS: u32 = 2;
 /// The database's; the queue tries again.
 pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
     let Some(compaction_id) = job.compaction_id else { return end(jobs, job).await };
+    let (service, tenant) = (&jobs.service, Tenant(job.tenant));
     for plan in 1..=PLANS {
-        let work = match jobs.service.begin_compaction(Tenant(job.tenant), compaction_id).await? {
-            Begin::Ended => return end(jobs, job).await,
-            Begin::Work(work) => work,
-        };
+        let Some(mut live) = service.live_compaction(tenant, compaction_id).await? else { return end(jobs, job).await };
+        let Some(planned) = service.plan_compaction(&mut live).await? else { return end(jobs, job).await };
+        let Some(work) = service.read_compaction(&mut live, planned).await? else { return end(jobs, job).await };
+        let Some(work) = service.summarise_by_hooks(&mut live, work).await? else { return end(jobs, job).await };
         let prefix = prefix(jobs, &work).await?;
         let committed = match summarise(&jobs.upstreams, &request(&work, prefix.as_ref())).await {
             Ok(outcome) => {
                 note(&work, &outcome);
-                jobs.service.commit_compaction(&work, outcome, job.proof()).await?
+                service.commit_compaction(&work, outcome, job.proof()).await?
             }
-            Err(failure) => jobs.service.fail_compaction(&work, &failure.to_string(), job.proof()).await?,
+            Err(failure) => service.fail_compaction(&work, &failure.to_string(), job.proof()).await?,
         };
         match committed {
             Committed::Replan if plan == PLANS => {
-                return jobs.service.skip_compaction(&work, Reason::Superseded, job.proof()).await;
+                return service.skip_compaction(&work, Reason::Superseded, job.proof()).await;
             }
             Committed::Replan => {}
             Committed::Done | Committed::LeaseLost => return Ok(committed),

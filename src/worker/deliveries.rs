@@ -6,7 +6,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pause::{Outage, backoff, jittered, within};
+use super::pause::{Outage, within};
+use crate::backoff::{doubled, jittered};
 use crate::service::core::hooks::Hooks;
 use crate::service::hooks::DueDelivery;
 
@@ -73,7 +74,7 @@ async fn claim(hooks: &Hooks, free: usize) -> sqlx::Result<Vec<DueDelivery>> {
 }
 
 async fn send(hooks: Hooks, due: DueDelivery, options: DeliveryOptions) {
-    let pause = backoff(options.retry_base, options.retry_max, due.attempt());
+    let pause = jittered(doubled(options.retry_base, options.retry_max, due.attempt()));
     if let Err(error) = hooks.deliver(due, pause).await {
         tracing::warn!(%error, "the end of a delivery could not be recorded; it is made again");
     }

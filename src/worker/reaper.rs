@@ -1,13 +1,14 @@
-//! Returns the jobs of workers that went silent, and measures the queue.
+//! Returns the jobs of workers that went silent.
 
 use std::sync::Arc;
 
-use metrics::{counter, gauge};
+use metrics::counter;
 use tokio::time::sleep;
 
 use super::context::WorkerContext;
 use super::handler::Handler;
-use super::pause::{Outage, jittered, within};
+use super::pause::{Outage, within};
+use crate::backoff::jittered;
 use crate::store::queue;
 
 pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>) {
@@ -31,10 +32,5 @@ async fn once<H: Handler>(context: &WorkerContext<H>) -> sqlx::Result<()> {
         counter!("contextd_jobs_reaped_total").increment(reaped);
         context.wake.notify_one();
     }
-    let depth = queue::depth(&context.pool).await?;
-    for (status, jobs) in [("pending", depth.pending), ("running", depth.running), ("dead", depth.dead)] {
-        gauge!("contextd_jobs", "status" => status).set(jobs as f64);
-    }
-    gauge!("contextd_jobs_oldest_pending_age_seconds").set(depth.oldest_pending_age_seconds);
     Ok(())
 }

@@ -12,8 +12,9 @@ use tracing::field::Empty;
 
 use super::context::{RELEASE_WITHIN, WorkerContext};
 use super::handler::{Handler, JobOutcome};
-use super::pause::{backoff, within};
+use super::pause::within;
 use crate::background::at_usual_priority;
+use crate::backoff::{doubled, jittered};
 use crate::store::queue::{self, Job, Retried};
 
 /// How an attempt ended.
@@ -92,5 +93,5 @@ async fn settle<H: Handler>(context: &WorkerContext<H>, job: &Job, end: &End) ->
 
 fn retry_delay<H>(context: &WorkerContext<H>, job: &Job) -> Duration {
     let failures = u32::try_from(job.attempts).unwrap_or(1);
-    backoff(context.options.retry_base, context.options.retry_max, failures)
+    jittered(doubled(context.options.retry_base, context.options.retry_max, failures))
 }

@@ -9,7 +9,8 @@ use super::compaction::request;
 use super::summarise::{Request, summarise};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::llm::Upstreams;
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::stateless::Summariser;
 
 /// A client waits no longer than this for an upstream, its retries included.

@@ -11,7 +11,7 @@ use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, SummaryTask};
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 use caller::Caller;
 use failure::Failure;
 use request::outcome;

@@ -83,6 +83,7 @@ async fn keys_outlive_kill_9_and_no_key_stays_locked() {
             let _ =
                 request.header("idempotency-key", format!("cut-{round}")).body(turn("cut").to_string()).send().await;
         });
+        // Each round kills at another moment of the request, wherever that falls.
         tokio::time::sleep(std::time::Duration::from_millis(round * 2)).await;
         app = app.kill_and_restart();
         cut.await.unwrap();

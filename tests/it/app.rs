@@ -4,15 +4,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Body, Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
 
-use crate::patience::PATIENCE;
+use crate::patience::eventually;
 
 use crate::openapi::assert_documented;
 
@@ -106,15 +104,8 @@ impl App {
     /// Ends it with SIGTERM; one that does not end fails the test.
     pub async fn stop(mut self) -> ExitStatus {
         self.ask_to_end();
-        let ended = async {
-            loop {
-                if let Some(status) = self.child.try_wait().unwrap() {
-                    return status;
-                }
-                sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(PATIENCE, ended).await.expect("it does not stop")
+        let child = std::cell::RefCell::new(&mut self.child);
+        eventually("it stops", async || child.borrow_mut().try_wait().unwrap()).await
     }
 
     fn terminate(&mut self) -> ExitStatus {

@@ -2,7 +2,6 @@
 //!
 //! One test; it prints what it counted.
 
-mod made_up;
 pub mod refused;
 mod report;
 mod session;
@@ -13,7 +12,7 @@ use futures::{StreamExt, stream};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::shared;
+use crate::data::Source;
 use report::Report;
 
 /// Sessions in work at a time.
@@ -43,22 +42,42 @@ async fn every_recorded_session_survives_the_whole_job() {
     assert_eq!(report.refused, refused::known(&recordings), "what was recorded is taken, but for what is broken in it");
 }
 
-/// All sessions, made up and recorded, those whose name holds `CORPUS_ONLY`.
+/// All sessions, made up and recorded.
 pub fn recordings() -> Vec<Recording> {
-    let wanted = std::env::var("CORPUS_ONLY").unwrap_or_default();
-    let mut all = made_up::recordings();
+    let mut all = of(Source::Own);
     if cfg!(shared) {
-        let folder = std::fs::read_dir(shared::path("corpus")).unwrap();
-        let mut sources: Vec<String> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        sources.retain(|source| source.contains(".jsonl"));
-        sources.sort();
-        for source in sources {
-            let text = shared::text(&format!("corpus/{source}"));
-            all.extend(text.lines().map(|line| recording(&source, line)));
-        }
+        all.extend(of(Source::Shared));
     }
+    all
+}
+
+/// Those made up, or those recorded; of them those whose name holds `CORPUS_ONLY`.
+pub fn of(source: Source) -> Vec<Recording> {
+    let wanted = std::env::var("CORPUS_ONLY").unwrap_or_default();
+    let mut all = match source {
+        Source::Own => made_up(),
+        Source::Shared => recorded(),
+    };
     all.retain(|one| one.name.contains(&wanted));
     all
+}
+
+fn made_up() -> Vec<Recording> {
+    let recording = |(name, format, items)| Recording { name, format, system: Value::Null, tools: Value::Null, items };
+    crate::made_up::sessions().into_iter().map(recording).collect()
+}
+
+fn recorded() -> Vec<Recording> {
+    let source = Source::Shared;
+    let folder = std::fs::read_dir(source.path("corpus")).unwrap();
+    let mut files: Vec<String> = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    files.retain(|file| file.contains(".jsonl"));
+    files.sort();
+    let recordings = |file: String| {
+        let text = source.text(&format!("corpus/{file}"));
+        text.lines().map(|line| recording(&file, line)).collect::<Vec<_>>()
+    };
+    files.into_iter().flat_map(recordings).collect()
 }
 
 fn recording(source: &str, line: &str) -> Recording {

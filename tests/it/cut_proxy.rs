@@ -129,7 +129,7 @@ async fn connection(client: TcpStream, socket: PathBuf, orders: Arc<Orders>) {
         Arc::new(Shared { status: AtomicU8::new(b'I'), muted: AtomicBool::new(false), over: CancellationToken::new() });
     let (over, told) = (shared.over.clone(), Arc::clone(&shared));
     let answers = async move {
-        while let Some(message) = read_message(&mut from_server).await {
+        while let Some(message) = read_packet(&mut from_server, 1).await {
             if message[0] == b'Z' {
                 told.status.store(message[5], Ordering::SeqCst);
                 if told.muted.load(Ordering::SeqCst) {
@@ -163,15 +163,11 @@ async fn forward(
     orders: &Orders,
 ) -> Option<()> {
     // The start packet alone has no type.
-    let mut start = vec![0; 4];
-    client.read_exact(&mut start).await.ok()?;
-    let length = u32::from_be_bytes(start[..4].try_into().ok()?) as usize;
-    start.resize(length, 0);
-    client.read_exact(&mut start[4..]).await.ok()?;
+    let start = read_packet(&mut client, 0).await?;
     server.write_all(&start).await.ok()?;
     let (mut writing_statements, mut is_write) = (HashSet::new(), false);
     loop {
-        let message = read_message(&mut client).await?;
+        let message = read_packet(&mut client, 1).await?;
         if orders.is_down.load(Ordering::SeqCst) {
             return None;
         }
@@ -212,11 +208,12 @@ async fn forward(
     }
 }
 
-async fn read_message(from: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
-    let mut message = vec![0; 5];
-    from.read_exact(&mut message).await.ok()?;
-    let length = u32::from_be_bytes(message[1..5].try_into().ok()?) as usize;
-    message.resize(length + 1, 0);
-    from.read_exact(&mut message[5..]).await.ok()?;
-    Some(message)
+/// A packet of the protocol, whole: its type, of so many bytes, its length and what it says.
+pub async fn read_packet(from: &mut (impl AsyncRead + Unpin), of_type: usize) -> Option<Vec<u8>> {
+    let mut packet = vec![0; of_type + 4];
+    from.read_exact(&mut packet).await.ok()?;
+    let length = u32::from_be_bytes(packet[of_type..].try_into().ok()?) as usize;
+    packet.resize(of_type + length, 0);
+    from.read_exact(&mut packet[of_type + 4..]).await.ok()?;
+    Some(packet)
 }

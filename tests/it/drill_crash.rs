@@ -67,7 +67,8 @@ async fn write_until_told(url: String, writer: usize, stop: CancellationToken, t
                 acknowledged += 1;
                 told[writer].store(acknowledged, Ordering::Relaxed);
             }
-            // What went wrong with the database is no fault of the request, so it may be sent again.
+            // What went wrong with the database is no fault of the request, so it may be sent again, as a client
+            // does: a moment later.
             Some(status) if status >= 500 => {
                 refused += 1;
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::corpus::recordings;
 use crate::drill_support::*;
-use seeds::{Dice, mutated, seeds};
+pub use seeds::Dice;
+use seeds::{mutated, seeds};
 
 const NAMES: [&str; 5] = ["native", "openai_chat", "openai_responses", "anthropic", "pi"];
 

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::corpus::recordings;
+use crate::corpus::of;
+use crate::data::Source;
 use crate::drill_support::*;
 use crate::drill_valid::violations;
 use crate::patience::{eventually, until};
@@ -135,7 +136,7 @@ async fn a_generated_session_outgrows_its_window() {
 #[tokio::test(flavor = "multi_thread")]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn a_real_session_outgrows_its_window() {
-    let real = recordings().into_iter().filter(|one| one.format == "anthropic");
+    let real = of(Source::Shared).into_iter().filter(|one| one.format == "anthropic");
     let mut real = real.max_by_key(|one| one.items.len()).expect("a recording");
     // What was reported then is the size of a context that was never compacted.
     for item in &mut real.items {

@@ -28,13 +28,6 @@ pub fn instance(upstreams: &[(&str, &PlayedUpstream, &str)]) -> (App, tempfile::
     (App::fresh(&[("CONTEXTD_CONFIG", file.path().to_str().unwrap())]), file)
 }
 
-fn settings(upstream: &str, on_failure: &str) -> Value {
-    let mut settings = by_hand();
-    settings["upstream"] = json!(upstream);
-    settings["on_upstream_failure"] = json!(on_failure);
-    settings
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn lasting_faults_are_told_and_leave_the_history_as_it_was() {
     let minute = Behaviour::Status(429, Some("3600".to_owned()));
@@ -58,7 +51,7 @@ async fn lasting_faults_are_told_and_leave_the_history_as_it_was() {
         played.iter().map(|(name, upstream)| (*name, upstream, lines)).collect();
     let (app, _file) = instance(&upstreams);
     for (name, _, reason, marker) in faults {
-        let session = filled(&app, settings(name, "fallback"), 20).await;
+        let session = filled(&app, asking(name, "fallback"), 20).await;
         let before = kept_items(&app, &session).await;
         let done = compact(&app, &session, json!({})).await;
         let result = &done["result"];
@@ -67,7 +60,7 @@ async fn lasting_faults_are_told_and_leave_the_history_as_it_was() {
         assert!(!result["summary"].as_str().unwrap().contains(marker), "{name}: {done}");
         assert_eq!(kept_items(&app, &session).await, before, "{name}");
 
-        let session = filled(&app, settings(name, "fail"), 20).await;
+        let session = filled(&app, asking(name, "fail"), 20).await;
         let before = context(&app, &session, "openai_chat").await;
         let done = compact(&app, &session, json!({})).await;
         assert_eq!(done["status"], "failed", "{name}: {done}");

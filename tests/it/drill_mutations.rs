@@ -5,23 +5,12 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::corpus::recordings;
 use crate::corpus::refused::is_broken_item;
+use crate::drill_formats::Dice;
 use crate::drill_support::*;
 use crate::drill_valid::{FORMATS, violations};
 
 const SESSIONS: usize = 150;
 const ITEMS: usize = 14;
-
-/// A small generator of numbers, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound.max(1) as u64).unwrap()
-    }
-}
 
 /// Puts something else in a random place of the value.
 fn damage(value: &mut Value, dice: &mut Dice) {
@@ -73,7 +62,7 @@ async fn damaged_transcripts_are_refused_or_repaired() {
     let with_calls = recordings.iter().filter(|one| one.format != "pi" && one.items.len() > 4);
     let (mut accepted, mut refused, mut compacted, mut faults) = (0, 0, 0, Vec::new());
     for (n, recording) in with_calls.cycle().take(SESSIONS).enumerate() {
-        let mut dice = Dice(0xD1B5_4A32_D192_ED03 ^ (n as u64 + 1));
+        let mut dice = Dice::new(n as u64);
         let items = damaged(&recording.items, &mut dice);
         let session = app.session(json!({"settings": {"enabled": false, "keep_recent_tokens": 50}})).await;
         let mut stored = Vec::new();

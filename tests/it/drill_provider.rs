@@ -1,12 +1,11 @@
 //! Long arguments shown shorter, the providers' own compactions and thinking, through the API.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::*;
 use crate::drill_valid::{FORMATS, violations};
+use crate::patience::eventually;
 
 /// Turns that write a long file each.
 fn writing(range: std::ops::Range<usize>) -> Vec<Value> {
@@ -31,13 +30,11 @@ async fn snapshot(app: &App, session: &str) -> Value {
 
 async fn count_with(app: &App, session: &str, estimator: &str) -> Value {
     app.patch(session, json!({"settings": {"estimator": estimator}})).await.expect(200);
-    loop {
+    eventually("it is counted again", async || {
         let snapshot = snapshot(app, session).await;
-        if snapshot["recounting"] == false {
-            return snapshot["breakdown"].clone();
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        (snapshot["recounting"] == false).then(|| snapshot["breakdown"].clone())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,28 +1,31 @@
-//! Ten compactions in a row on the longest recordings: what must survive all of them.
+//! Ten compactions in a row on long sessions, made up and recorded: what must survive all of them.
 
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::data::Source;
 use crate::drill_support::*;
 use crate::drill_valid::{FORMATS, violations};
-use crate::shared;
+use crate::made_up;
 
 const ROUNDS: usize = 10;
 
 /// The items of the recording with the most of them in a file of the corpus.
 fn longest(file: &str) -> Vec<Value> {
-    let text = shared::text(&format!("corpus/{file}"));
+    let text = Source::Shared.text(&format!("corpus/{file}"));
     let sessions = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let lists = sessions.map(|session| session["messages"].as_array().unwrap().clone());
     lists.max_by_key(Vec::len).unwrap()
 }
 
+/// The message that an item is, or holds.
+fn message<'i>(format: &str, item: &'i Value) -> &'i Value {
+    if format == "pi" { &item["message"] } else { item }
+}
+
 fn call_ids(format: &str, items: &[Value]) -> Vec<String> {
-    let (content, kind) = match format {
-        "pi" => ("/message/content", "toolCall"),
-        _ => ("/content", "tool_use"),
-    };
-    let blocks = items.iter().filter_map(|item| item.pointer(content)?.as_array()).flatten();
+    let kind = if format == "pi" { "toolCall" } else { "tool_use" };
+    let blocks = items.iter().filter_map(|item| message(format, item)["content"].as_array()).flatten();
     blocks.filter(|block| block["type"] == kind).map(|block| block["id"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -44,7 +47,12 @@ pub fn ledger_calls(summary: &str) -> u64 {
     ledger.lines().map(line).sum()
 }
 
-async fn ten_rounds(format: &str, items: Vec<Value>, first: &str) {
+async fn ten_rounds(format: &str, items: Vec<Value>) {
+    let first = items.iter().map(|item| message(format, item)).find(|message| message["role"] == "user").unwrap();
+    let first = match &first["content"] {
+        Value::String(text) => text.clone(),
+        blocks => blocks[0]["text"].as_str().unwrap().to_owned(),
+    };
     let app = App::shared();
     let settings =
         json!({"enabled": false, "context_window": 48_000, "reserve_tokens": 8_000, "keep_recent_tokens": 6_000});
@@ -64,7 +72,7 @@ async fn ten_rounds(format: &str, items: Vec<Value>, first: &str) {
         );
         assert!(after < before, "{done}");
         check_recall(app, &session, result).await;
-        check_round(app, &session, format, &appended, first).await;
+        check_round(app, &session, format, &appended, &first).await;
     }
 }
 
@@ -112,22 +120,20 @@ fn texts_of(value: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ten_rounds_on_made_up_sessions() {
+    for format in ["pi", "anthropic"] {
+        ten_rounds(format, made_up::items(format, 240)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn ten_rounds_on_the_longest_pi_session() {
-    let items = longest("pi-mono.jsonl.gz");
-    let first = items.iter().find(|item| item["message"]["role"] == "user").unwrap()["message"]["content"].clone();
-    let first = texts_of(&first[0]["text"]).pop().unwrap();
-    ten_rounds("pi", items, &first).await;
+    ten_rounds("pi", longest("pi-mono.jsonl")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn ten_rounds_on_the_longest_messages_session() {
-    let items = longest("entireio-cli.jsonl.gz");
-    let first = items.iter().find(|item| item["role"] == "user").unwrap()["content"].clone();
-    let first = match &first {
-        Value::String(text) => text.clone(),
-        blocks => blocks[0]["text"].as_str().unwrap().to_owned(),
-    };
-    ten_rounds("anthropic", items, &first).await;
+    ten_rounds("anthropic", longest("entireio-cli.jsonl")).await;
 }

@@ -8,10 +8,10 @@ use contextd::domain::tokens::count_text;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::data::Source;
 use crate::drill_model_faults::instance;
 use crate::patience::eventually;
 use crate::played_upstream::{Behaviour, PlayedRequest, PlayedUpstream};
-use crate::shared;
 
 const WINDOW: u32 = 8_192;
 const MESSAGES: usize = 1_600;
@@ -22,7 +22,7 @@ const LENGTH: usize = 5_200;
 fn real_text() -> Vec<char> {
     let mut text = String::new();
     if cfg!(shared) {
-        for line in shared::reader("corpus/swe-smith.jsonl.gz").lines().map_while(Result::ok).take(40) {
+        for line in Source::Shared.reader("corpus/swe-smith.jsonl").lines().map_while(Result::ok).take(40) {
             text.push_str(&line);
         }
     }

@@ -32,6 +32,14 @@ pub fn by_hand() -> Value {
     json!({"enabled": false, "context_window": 40_000, "reserve_tokens": 4_000, "keep_recent_tokens": 1_500})
 }
 
+/// [`by_hand`], with an upstream and what to do when it fails.
+pub fn asking(upstream: &str, on_failure: &str) -> Value {
+    let mut settings = by_hand();
+    settings["upstream"] = json!(upstream);
+    settings["on_upstream_failure"] = json!(on_failure);
+    settings
+}
+
 /// A session with these settings that holds `turns` turns.
 pub async fn filled(app: &App, settings: Value, count: usize) -> String {
     let session = app.session(json!({"settings": settings})).await;

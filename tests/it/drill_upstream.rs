@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::app::App;
 use crate::drill_support::*;
@@ -59,19 +59,12 @@ async fn stage() -> Stage {
     Stage { app, upstreams, _config: file }
 }
 
-fn settings(upstream: &str, on_failure: &str) -> Value {
-    let mut settings = by_hand();
-    settings["upstream"] = json!(upstream);
-    settings["on_upstream_failure"] = json!(on_failure);
-    settings
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_bad_answer_is_stored_as_a_summary() {
     let stage = stage().await;
     let app = &stage.app;
     for ((name, _, marker), upstream) in bad().into_iter().zip(&stage.upstreams) {
-        let session = filled(app, settings(name, "fallback"), 30).await;
+        let session = filled(app, asking(name, "fallback"), 30).await;
         let before = kept_items(app, &session).await;
         let done = compact(app, &session, json!({})).await;
         let result = &done["result"];
@@ -96,7 +89,7 @@ async fn a_session_that_wants_no_fallback_stays_as_it_is() {
     let stage = stage().await;
     let app = &stage.app;
     for (name, _, _) in bad() {
-        let session = filled(app, settings(name, "fail"), 30).await;
+        let session = filled(app, asking(name, "fail"), 30).await;
         let before = context(app, &session, "openai_chat").await;
         let done = compact(app, &session, json!({})).await;
         assert_eq!(done["status"], "failed", "{name}: {done}");

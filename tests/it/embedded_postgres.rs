@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
-use crate::patience::eventually;
+use crate::patience::{PATIENCE, eventually};
 
 async fn start(data_dir: &Path) -> EmbeddedPostgres {
     let pg_bin = std::env::var_os("CONTEXTD_PG_BIN").map(PathBuf::from);
@@ -17,6 +17,12 @@ async fn start(data_dir: &Path) -> EmbeddedPostgres {
 
 async fn pool(server: &EmbeddedPostgres) -> PgPool {
     PgPoolOptions::new().max_connections(2).connect_with(server.options().clone()).await.unwrap()
+}
+
+/// The server's, as its own file has it.
+fn pid(data_dir: &Path) -> Pid {
+    let file = std::fs::read_to_string(data_dir.join("postgres/postmaster.pid")).unwrap();
+    Pid::from_raw(file.lines().next().unwrap().parse().unwrap())
 }
 
 /// Asks until the server answers.
@@ -39,18 +45,18 @@ async fn data_survives_stop_and_kill_9() {
     let connections = pool(&server).await;
     keep_a_row(&connections).await;
 
-    let first = server.pid().unwrap();
-    kill(Pid::from_raw(first.try_into().unwrap()), Signal::SIGKILL).unwrap();
+    let first = pid(root.path());
+    kill(first, Signal::SIGKILL).unwrap();
     assert_eq!(rows(&connections).await, 1, "the pool finds the server that was started again");
-    assert_ne!(server.pid().unwrap(), first);
+    assert_ne!(pid(root.path()), first);
 
     connections.close().await;
-    let second = server.pid().unwrap();
-    server.stop().await;
-    assert!(kill(Pid::from_raw(second.try_into().unwrap()), None).is_err(), "the server stops with its owner");
+    let second = pid(root.path());
+    server.stop_within(PATIENCE).await;
+    assert!(kill(second, None).is_err(), "the server stops with its owner");
     let server = start(root.path()).await;
     assert_eq!(rows(&pool(&server).await).await, 1);
-    server.stop().await;
+    server.stop_within(PATIENCE).await;
 }
 
 #[tokio::test]
@@ -61,11 +67,11 @@ async fn a_second_start_joins_and_takes_over() {
     let (owner, follower) = if owner.owned() { (owner, follower) } else { (follower, owner) };
     let connections = pool(&follower).await;
     keep_a_row(&connections).await;
-    owner.stop().await;
+    owner.stop_within(PATIENCE).await;
     assert_eq!(rows(&connections).await, 1);
     assert!(follower.owned());
     connections.close().await;
-    follower.stop().await;
+    follower.stop_within(PATIENCE).await;
 }
 
 #[tokio::test]
@@ -77,7 +83,7 @@ async fn an_interrupted_initdb_is_done_again() {
     let server = start(root.path()).await;
     keep_a_row(&pool(&server).await).await;
     assert!(!unfinished.exists());
-    server.stop().await;
+    server.stop_within(PATIENCE).await;
 }
 
 #[tokio::test]
@@ -88,7 +94,7 @@ async fn a_deep_data_directory_has_a_short_socket() {
     keep_a_row(&pool(&server).await).await;
     let socket_dir = server.options().get_socket().cloned().unwrap();
     assert!(socket_dir.starts_with("/tmp"));
-    server.stop().await;
+    server.stop_within(PATIENCE).await;
     std::fs::remove_dir_all(socket_dir).unwrap();
 }
 

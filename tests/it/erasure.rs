@@ -10,6 +10,7 @@ use sqlx::{PgPool, Row};
 use crate::app::{Answer, App};
 use crate::drill_support::*;
 use crate::hook_support::{Receiver, Reply};
+use crate::patience::until;
 use crate::played_upstream::{Behaviour, PlayedUpstream};
 
 const SECRET: &str = "zq7secret";
@@ -68,16 +69,9 @@ impl Place {
         self.app.send(method, path, &[("Idempotency-Key", key)], body.to_string()).await
     }
 
-    /// Waits until the database holds, or no longer holds, what a count finds.
+    /// Waits until the database holds what a count finds.
     async fn until(&self, count: &'static str) {
-        for _ in 0..1200 {
-            let found: i64 = sqlx::query_scalar(count).fetch_one(&self.pool).await.unwrap();
-            if found > 0 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("never: {count}");
+        until(count, async || sqlx::query_scalar::<_, i64>(count).fetch_one(&self.pool).await.unwrap() > 0).await;
     }
 }
 
@@ -378,6 +372,7 @@ async fn calls_that_race_with_an_erasure_leave_nothing_and_say_not_found() {
         ];
         let called = paths.iter().zip(&keys).zip(calls).map(|((path, key), body)| place.keyed(path, key, body));
         let erased = async {
+            // Each round erases at another moment of the calls, wherever that falls.
             tokio::time::sleep(Duration::from_millis(3 * round)).await;
             place.app.delete(&session).await
         };

@@ -1,8 +1,8 @@
 //! What is handed out fits the window, or says which fixed part of it can't: on growing sessions, generated ones and
 //! recorded ones, under every strategy.
 //!
-//! `CONTEXTD_FIT_CASES` raises the number of cases and makes every run a new one. The recorded sessions are skipped
-//! where they are not at hand.
+//! `CONTEXTD_FIT_CASES` raises the number of cases and makes every run a new one. Recorded sessions are played
+//! beside the made-up ones where they are at hand.
 
 mod forecast;
 mod generate;

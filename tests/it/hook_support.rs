@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -136,10 +135,7 @@ async fn answer(State(stage): State<Arc<Stage>>, headers: HeaderMap, body: Bytes
         Reply::Json(value) => axum::Json(value).into_response(),
         Reply::Text(status, text) => (StatusCode::from_u16(status).unwrap(), text).into_response(),
         Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [("location", to)]).into_response(),
-        Reply::Hang => {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            StatusCode::OK.into_response()
-        }
+        Reply::Hang => std::future::pending().await,
         Reply::Huge => {
             let chunk = Bytes::from(vec![b' '; 1 << 20]);
             let chunks = (0..200).map(move |_| Ok::<_, std::io::Error>(chunk.clone()));

@@ -4,10 +4,8 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contextd::service::core::error::ServiceError;
-use contextd::service::core::idempotency::{
-    IN_PROGRESS, KeptAnswer, KeptAnswers, KeyState, Keyed, Outcome, seal, under,
-};
+use contextd::service::core::error::{ConflictCode, ServiceError};
+use contextd::service::core::idempotency::{KeptAnswer, KeptAnswers, KeyState, Keyed, Outcome, seal, under};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use sqlx::PgPool;
@@ -84,7 +82,9 @@ async fn of_two_at_once_one_acts_and_the_other_steps_back() {
         first.unwrap();
         match second {
             Ok(()) => assert!(second_acts),
-            Err(ServiceError::Conflict { code, .. }) => assert!(!second_acts && code == IN_PROGRESS),
+            Err(ServiceError::Conflict { code, .. }) => {
+                assert!(!second_acts && code == ConflictCode::IdempotencyInProgress)
+            }
             Err(error) => panic!("{error}"),
         }
         let body = if second_acts { "\"second\"" } else { "\"first\"" };
@@ -114,5 +114,7 @@ async fn the_gauges_and_the_readiness_read_a_fresh_schema() {
     assert!(gauges.sessions.is_empty() && gauges.queue.pending == 0);
     assert_eq!(health.readiness().await.unwrap(), Readiness::Ready);
     sqlx::query("UPDATE _sqlx_migrations SET success = false").execute(&pool).await.unwrap();
+    assert_eq!(health.readiness().await.unwrap(), Readiness::SchemaOutdated);
+    sqlx::query("DROP TABLE _sqlx_migrations").execute(&pool).await.unwrap();
     assert_eq!(health.readiness().await.unwrap(), Readiness::SchemaOutdated);
 }

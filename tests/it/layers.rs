@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 8] = [
+const LAYERS: [(&str, &[&str], &[&str]); 9] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
-    ("llm", &["domain"], &["axum", "sqlx"]),
-    ("hooks", &["domain"], &["axum", "sqlx"]),
+    ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
+    ("llm", &["backoff", "domain"], &["axum", "sqlx"]),
+    ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
     ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("worker", &["background", "service", "store", "llm", "domain"], &["axum"]),
+    ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
 const TEST_SUPPORT: &str = "shared";
@@ -143,6 +144,45 @@ fn no_rooms_of_a_layer_use_one_another_in_a_circle() {
         assert!((10..=14).contains(&rooms.len()), "{rooms:?}");
         let circles = arrows::circles(&rooms);
         assert!(circles.is_empty(), "{circles:#?}");
+    }
+}
+
+/// Files that the docs name, as `name.rs` or `folder/name.rs`.
+fn named_files(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).filter(|code| code.ends_with(".rs") && !code.contains(' ')).collect()
+}
+
+#[test]
+fn the_docs_name_files_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for directory in ["src", "tests", "benches"] {
+        sources(&root.join(directory), &mut files);
+    }
+    let mut gone = Vec::new();
+    for doc in std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()) {
+        if doc.extension().is_some_and(|extension| extension == "md") {
+            let text = std::fs::read_to_string(&doc).unwrap();
+            let is_gone = |name: &&str| !files.iter().any(|file| file.ends_with(name));
+            gone.extend(
+                named_files(&text).into_iter().filter(is_gone).map(|name| format!("{}: {name}", doc.display())),
+            );
+        }
+    }
+    assert!(gone.is_empty(), "{gone:#?}");
+}
+
+/// A stranger follows them with twelve files open at most.
+#[test]
+fn the_walks_name_each_file_once() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ARCHITECTURE.md")).unwrap();
+    let walks = text.split("\n## ").find(|section| section.starts_with("Two walks")).unwrap();
+    let walks: Vec<Vec<&str>> = walks.split("\n**").skip(1).map(named_files).collect();
+    assert_eq!(walks.len(), 2);
+    for walk in walks {
+        assert!((8..=12).contains(&walk.len()), "{walk:?}");
+        let once: BTreeSet<&&str> = walk.iter().collect();
+        assert_eq!(once.len(), walk.len(), "{walk:?}");
     }
 }
 

@@ -2,7 +2,6 @@
 //! whoever reads one holds up nobody else.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::time::Duration;
 
 use contextd::domain::model::compaction::ElidedPart;
 use contextd::domain::model::format::Format;
@@ -27,6 +26,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::patience::{blocked, until, until_blocked};
 use crate::pg;
 use crate::queue_support::tenant;
 use crate::service_support::{Stage, assistant, calls, chat, result, user};
@@ -62,7 +62,7 @@ async fn through_one_connection(stage: Stage) -> Stage {
     stage.pool.close().await;
     let pool = PgPoolOptions::new().max_connections(1).connect_with((*options).clone()).await.unwrap();
     // A server process adds its counts as it ends, which may be after its client has gone.
-    crate::patience::until("the other connections have ended", async || {
+    until("the other connections have ended", async || {
         let others = "SELECT count(*) FROM pg_stat_activity
                       WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
         sqlx::query_scalar::<_, i64>(others).fetch_one(&pool).await.unwrap() == 0
@@ -403,35 +403,13 @@ async fn calls_are_paired_and_shown_alike_in_pages_of_any_size_on_branches_and_f
     }
 }
 
-/// Statements that wait for a lock in the pool's database.
-async fn waiting(observer: &mut PgConnection) -> i64 {
-    sqlx::query_scalar(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
-    .fetch_one(observer)
-    .await
-    .unwrap()
-}
-
-async fn until(observer: &mut PgConnection, wanted: impl Fn(i64) -> bool, what: &str) {
-    let deadline = tokio::time::Instant::now() + crate::patience::PATIENCE;
-    loop {
-        let count = waiting(observer).await;
-        if wanted(count) {
-            return;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{what}: {count} statements wait");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 #[tokio::test]
 async fn many_long_reads_leave_connections_to_others() {
     let stage = Stage::set(unbounded()).await;
     for from in (0..5_000).step_by(1_000) {
         stage.append(traffic(from..from + 1_000)).await;
     }
-    let mut observer = stage.pool.acquire().await.unwrap();
+    let observer = PgPool::connect_with((*stage.pool.connect_options()).clone()).await.unwrap();
     let mut holder = stage.pool.begin().await.unwrap();
     sqlx::query("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE").execute(&mut *holder).await.unwrap();
     let reads: Vec<_> = (0..20)
@@ -440,12 +418,12 @@ async fn many_long_reads_leave_connections_to_others() {
             tokio::spawn(async move { service.queries().files(tenant, session).await })
         })
         .collect();
-    until(&mut observer, |count| count > 0, "the reads have begun").await;
+    until_blocked(&observer).await;
     let other = Tenant(tenant(&stage.pool).await);
     for _ in 0..20 {
         stage.service.create_session(other, NewSession::default()).await.expect("a connection is left");
     }
-    assert!(waiting(&mut observer).await <= 2, "a tenant's long reads take turns");
+    assert!(blocked(&observer).await <= 2, "a tenant's long reads take turns");
     holder.rollback().await.unwrap();
     // On a busy machine the last of them may be told that no turn came in time.
     let mut answered = 0;
@@ -470,15 +448,14 @@ async fn the_statement_of_a_client_that_has_gone_is_cancelled() {
     for from in (0..5_000).step_by(1_000) {
         app.append(&session, "openai_chat", json!(traffic(from..from + 1_000))).await;
     }
-    let mut observer = pool.acquire().await.unwrap();
     let mut holder = pool.begin().await.unwrap();
     sqlx::query("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE").execute(&mut *holder).await.unwrap();
     for path in ["files", "tasks", "tree", "search?q=parser", "export?format=pi"] {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let request = tokio::spawn(client.get(app.url(&format!("{session}/{path}"))).send());
-        until(&mut observer, |count| count > 0, "the statement waits").await;
+        until_blocked(&pool).await;
         request.abort();
-        until(&mut observer, |count| count == 0, path).await;
+        until(path, async || blocked(&pool).await == 0).await;
     }
     holder.rollback().await.unwrap();
     assert_eq!(app.get(&format!("{session}/files")).await.expect(200)["read_files"].as_array().unwrap().len(), 150);

@@ -1,10 +1,12 @@
 //! Integration tests: one binary, so that they share one database server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail in any line")]
 
+#[path = "../support/data.rs"]
+mod data;
+#[path = "../support/made_up.rs"]
+mod made_up;
 #[path = "../support/played_upstream.rs"]
 mod played_upstream;
-#[path = "../support/shared.rs"]
-mod shared;
 
 mod api_bad_input;
 mod api_idempotency;

@@ -24,12 +24,14 @@ pub async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() ->
     eventually(what, async || condition().await.then_some(())).await
 }
 
+/// Statements in this database that wait for another's lock.
+pub async fn blocked(pool: &PgPool) -> i64 {
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    sqlx::query_scalar(waiting).fetch_one(pool).await.unwrap()
+}
+
 /// Waits until a statement in this database waits for another's lock.
 pub async fn until_blocked(pool: &PgPool) {
-    until("a statement waits for a lock", async || {
-        let waiting = "SELECT count(*) FROM pg_stat_activity
-                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        sqlx::query_scalar::<_, i64>(waiting).fetch_one(pool).await.unwrap() > 0
-    })
-    .await;
+    until("a statement waits for a lock", async || blocked(pool).await > 0).await;
 }

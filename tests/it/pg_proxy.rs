@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::cut_proxy::read_packet;
 use crate::patience::PATIENCE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +133,7 @@ async fn start_elsewhere(
     named: &str,
     other: &str,
 ) -> Option<()> {
-    let mut packet = vec![0; 4];
-    from.read_exact(&mut packet).await.ok()?;
-    let length = u32::from_be_bytes(packet[..4].try_into().ok()?) as usize;
-    packet.resize(length, 0);
-    from.read_exact(&mut packet[4..]).await.ok()?;
+    let mut packet = read_packet(from, 0).await?;
     let (parameter, named) = ("database\0", format!("database\0{named}\0"));
     let at = packet.windows(named.len()).position(|bytes| bytes == named.as_bytes())? + parameter.len();
     packet[at..at + other.len()].copy_from_slice(other.as_bytes());

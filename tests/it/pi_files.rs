@@ -1,13 +1,14 @@
 //! pi's session files: in, used, compacted, out again, and read by pi's rules as the service reads them.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::data::Source;
 use crate::drill_support::*;
-use crate::shared;
 
 /// A session file as pi reads it. Written from pi's rules and not from our code.
 struct PiFile {
@@ -294,36 +295,48 @@ async fn what_pi_has_no_place_for_is_not_lost() {
 }
 
 #[test]
-#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn the_command_line_takes_a_file_of_version_1_and_gives_one_of_version_3() {
-    let text = shared::text("corpus/pi-mono.jsonl.gz");
+    let text = Source::Own.text("oracle/pi/version-1.jsonl");
     let folder = tempfile::tempdir().unwrap();
+    // The summary, and what it kept.
+    assert_eq!(through_the_command_line(folder.path(), "version-1", text.trim_end()).context().len(), 6);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
+fn the_command_line_takes_recorded_files_of_version_1() {
+    let text = Source::Shared.text("corpus/pi-mono.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    for line in text.lines().take(2) {
+        let recorded: Value = serde_json::from_str(line).unwrap();
+        let lines: Vec<String> = recorded["messages"].as_array().unwrap().iter().map(Value::to_string).collect();
+        let name = recorded["session_id"].as_str().unwrap();
+        let file = through_the_command_line(folder.path(), name, &lines.join("\n"));
+        println!("{name}: {} entries, {} in the context", lines.len(), file.context().len());
+        if name == "large-session" {
+            assert_eq!(file.context().len(), 914);
+        }
+    }
+}
+
+/// Imports a file of version 1 and exports it again.
+fn through_the_command_line(folder: &Path, name: &str, text: &str) -> PiFile {
     let run = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
-        let output =
-            command.args(args).arg("--data-dir").arg(folder.path()).env_remove("DATABASE_URL").output().unwrap();
+        let output = command.args(args).arg("--data-dir").arg(folder).env_remove("DATABASE_URL").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    for line in text.lines().take(2) {
-        let recorded: Value = serde_json::from_str(line).unwrap();
-        let items = recorded["messages"].as_array().unwrap();
-        let path = folder.path().join("session.jsonl");
-        let lines: Vec<String> = items.iter().map(Value::to_string).collect();
-        // A last line that was cut off, as a crash leaves it.
-        std::fs::write(&path, lines.join("\n") + "\n{\"type\": \"mess").unwrap();
-        let session = run(&["import", path.to_str().unwrap(), "--format", "pi"]);
-        let file = PiFile::read(&run(&["export", session.trim(), "--format", "pi"]));
-        assert_eq!(file.entries.len(), items.len() - 1);
-        assert_eq!(file.path().len(), file.entries.len(), "one line of entries");
-        println!("{}: {} entries, {} in the context", recorded["session_id"], items.len(), file.context().len());
-        if recorded["session_id"] == "large-session" {
-            assert_eq!(file.context().len(), 914);
-        }
-        if let Some(out) = std::env::var_os("CONTEXTD_PI_OUT") {
-            let name = format!("{}.jsonl", recorded["session_id"].as_str().unwrap());
-            std::fs::write(std::path::Path::new(&out).join(name), run(&["export", session.trim(), "--format", "pi"]))
-                .unwrap();
-        }
+    let path = folder.join("session.jsonl");
+    // A last line that was cut off, as a crash leaves it.
+    std::fs::write(&path, format!("{text}\n{{\"type\": \"mess")).unwrap();
+    let session = run(&["import", path.to_str().unwrap(), "--format", "pi"]);
+    let exported = run(&["export", session.trim(), "--format", "pi"]);
+    let file = PiFile::read(&exported);
+    assert_eq!(file.entries.len(), text.lines().count() - 1);
+    assert_eq!(file.path().len(), file.entries.len(), "one line of entries");
+    if let Some(out) = std::env::var_os("CONTEXTD_PI_OUT") {
+        std::fs::write(Path::new(&out).join(format!("{name}.jsonl")), exported).unwrap();
     }
+    file
 }

@@ -117,16 +117,3 @@ async fn jobs_of_unknown_kinds_are_left_alone() {
     assert_eq!(claim(&pool, 10).await.len(), 1);
     assert_eq!(counts(&pool).await, (1, 1, 0));
 }
-
-#[tokio::test]
-async fn a_tenants_jobs_are_listed_in_pages() {
-    let pool = database().await;
-    let (mine, other) = (tenant(&pool).await, tenant(&pool).await);
-    let ids = fill(&pool, mine, 3).await;
-    fill(&pool, other, 1).await;
-    let page = queue::jobs(&pool, mine, None, None, 2).await.unwrap();
-    assert_eq!(page.iter().map(|job| job.id).collect::<Vec<_>>(), ids[..2]);
-    let page = queue::jobs(&pool, mine, Some("pending"), Some(ids[1]), 2).await.unwrap();
-    assert_eq!(page.iter().map(|job| job.id).collect::<Vec<_>>(), ids[2..]);
-    assert!(queue::jobs(&pool, mine, Some("dead"), None, 2).await.unwrap().is_empty());
-}

@@ -17,7 +17,7 @@ use sqlx::PgPool;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use crate::patience::PATIENCE;
+use crate::patience::{PATIENCE, until};
 use crate::pg::database;
 use crate::queue_support::{counts, tenant};
 
@@ -93,9 +93,7 @@ async fn a_job_whose_compaction_has_ended_just_ends() {
     let jobs = Jobs { service, upstreams: Upstreams::new(Vec::new(), None).unwrap() };
     let shutdown = CancellationToken::new();
     let worker = tokio::spawn(Worker::new(pool.clone(), jobs, WorkerOptions::default()).run(shutdown.clone()));
-    while counts(&pool).await != (0, 0, 0) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the queue is empty", async || counts(&pool).await == (0, 0, 0)).await;
     shutdown.cancel();
     worker.await.unwrap();
     let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM entries").fetch_one(&pool).await.unwrap();
@@ -110,9 +108,7 @@ async fn a_new_estimator_has_the_session_counted_again() {
     let patch = SessionPatch { settings: Some(settings), ..SessionPatch::default() };
     let patched = service.patch_session(tenant, session, patch).await.unwrap();
     assert!(patched.snapshot.recounting);
-    while counts(&pool).await != (0, 0, 0) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the queue is empty", async || counts(&pool).await == (0, 0, 0)).await;
     let counted = service.queries().snapshot(tenant, session).await.unwrap();
     assert!(!counted.recounting);
     assert_ne!(counted.breakdown, patched.snapshot.breakdown);

@@ -115,6 +115,15 @@ pub async fn make_due(pool: &PgPool) {
     sqlx::query("UPDATE jobs SET run_at = now() WHERE status = 'pending'").execute(pool).await.unwrap();
 }
 
+/// A tenant's jobs: status, attempts and last error of each.
+pub async fn jobs(pool: &PgPool, tenant: Uuid) -> Vec<(String, i32, Option<String>)> {
+    sqlx::query_as("SELECT status, attempts, last_error FROM jobs WHERE tenant_id = $1 ORDER BY id")
+        .bind(tenant)
+        .fetch_all(pool)
+        .await
+        .unwrap()
+}
+
 /// Pending, running and dead jobs.
 pub async fn counts(pool: &PgPool) -> (i64, i64, i64) {
     let depth = queue::depth(pool).await.unwrap();

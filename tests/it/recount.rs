@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::patience::until;
 use crate::queue_support::LEASE;
 use crate::service_support::{Stage, assistant, calls, chat, result, user};
 
@@ -96,13 +97,10 @@ async fn held_in_the_middle(
     let (service, tenant, session, proof) = (stage.service.clone(), stage.tenant, stage.session, job.proof());
     let counting = tokio::spawn(async move { service.recount(tenant, session, proof).await });
     let noted = "SELECT count(*) FROM jobs WHERE progress IS NOT NULL";
-    timeout(END, async {
-        while sqlx::query_scalar::<_, i64>(noted).fetch_one(&stage.pool).await.unwrap() == 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    until("it counts in stretches", async || {
+        sqlx::query_scalar::<_, i64>(noted).fetch_one(&stage.pool).await.unwrap() > 0
     })
-    .await
-    .expect("it counts in stretches");
+    .await;
     (job, holder, counting)
 }
 

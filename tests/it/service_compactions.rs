@@ -3,7 +3,7 @@
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::strategy::Strategy;
 use contextd::service::compaction::{CompactRequest, Status};
-use contextd::service::core::error::ServiceError;
+use contextd::service::core::error::{ConflictCode, ServiceError};
 use contextd::service::navigation::Navigate;
 use contextd::store::queue;
 use serde_json::json;
@@ -97,10 +97,10 @@ async fn compactions_are_taken_back_one_after_the_other() {
     let revert = async |id| stage.service.revert_compaction(stage.tenant, id).await;
     let compacted = stage.leaf().await;
 
-    assert!(is_conflict(&revert(first.id).await, "not_newest"));
+    assert!(is_conflict(&revert(first.id).await, ConflictCode::NotNewest));
     revert(second.id).await.unwrap();
     assert_eq!(stage.context().await, between);
-    assert!(is_conflict(&revert(second.id).await, "already_reverted"));
+    assert!(is_conflict(&revert(second.id).await, ConflictCode::AlreadyReverted));
     revert(first.id).await.unwrap();
     let context = stage.context().await;
     assert_eq!(context[..untouched.len()], untouched);

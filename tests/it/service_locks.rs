@@ -1,7 +1,6 @@
 //! Sessions whose rows somebody else holds, and appends that lose their races.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use contextd::domain::model::format::Format;
 use contextd::service::core::idempotency::{Keyed, under};
@@ -122,9 +121,10 @@ async fn until_waiting(pool: &PgPool, statements: i64) {
 /// Rows of `entries` that were read by connections of this name, all of which have ended.
 async fn rows_read(pool: &PgPool, name: &str) -> i64 {
     let alive = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
-    while sqlx::query_scalar::<_, i64>(alive).bind(name).fetch_one(pool).await.unwrap() > 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the connections have ended", async || {
+        sqlx::query_scalar::<_, i64>(alive).bind(name).fetch_one(pool).await.unwrap() == 0
+    })
+    .await;
     let read = "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables
                 WHERE relname = 'entries'";
     sqlx::query_scalar(read).fetch_one(pool).await.unwrap()

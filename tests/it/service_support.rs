@@ -3,8 +3,9 @@
 use contextd::domain::model::format::Format;
 use contextd::domain::tokens::accounting::Snapshot;
 use contextd::llm::Upstreams;
+use contextd::service::compaction::work::CompactionWork;
 use contextd::service::compaction::{CompactRequest, Compaction};
-use contextd::service::core::error::{Result, ServiceError};
+use contextd::service::core::error::{ConflictCode, Result, ServiceError};
 use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use contextd::service::ingest::append::{Append, Appended};
@@ -119,6 +120,14 @@ pub fn result(id: &str, text: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": text})
 }
 
-pub fn is_conflict(result: &Result<Compaction>, code: &str) -> bool {
+pub fn is_conflict(result: &Result<Compaction>, code: ConflictCode) -> bool {
     matches!(result, Err(ServiceError::Conflict { code: found, .. }) if *found == code)
+}
+
+/// A claimed compaction, planned and read, as the worker has it before a summary is asked for. `None`: it has ended.
+pub async fn read_compaction(service: &Service, tenant: Tenant, id: Uuid) -> Option<Box<CompactionWork>> {
+    let mut live = service.live_compaction(tenant, id).await.unwrap()?;
+    let planned = service.plan_compaction(&mut live).await.unwrap()?;
+    let work = service.read_compaction(&mut live, planned).await.unwrap()?;
+    service.summarise_by_hooks(&mut live, work).await.unwrap()
 }

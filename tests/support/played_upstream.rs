@@ -325,6 +325,7 @@ fn response(code: u16, body: Body) -> Response<Body> {
 /// Some bytes, then an error, upon which the server closes the connection.
 fn cut_body() -> Body {
     let cut = async {
+        // What comes before goes out first.
         tokio::time::sleep(Duration::from_millis(20)).await;
         Err(std::io::Error::other("played"))
     };

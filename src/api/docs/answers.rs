@@ -2,41 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use strum::VariantArray as _;
 
+use super::codes::meaning;
 use super::operations::for_each;
 use super::parts::part;
+use crate::api::problem_code::ProblemCode::{self, *};
 
-const SECRET: [&str; 1] = ["unauthorized"];
-const NAMED: [&str; 1] = ["not_found"];
-const CHECKED: [&str; 1] = ["validation_failed"];
-const BODY: [&str; 8] = [
-    "malformed_json",
-    "invalid_utf8",
-    "body_unreadable",
-    "body_timeout",
-    "payload_too_large",
-    "unsupported_media_type",
-    "validation_failed",
-    "too_deep",
+const SECRET: [ProblemCode; 1] = [Unauthorized];
+const NAMED: [ProblemCode; 1] = [NotFound];
+const CHECKED: [ProblemCode; 1] = [ValidationFailed];
+const BODY: [ProblemCode; 8] = [
+    MalformedJson,
+    InvalidUtf8,
+    BodyUnreadable,
+    BodyTimeout,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    ValidationFailed,
+    TooDeep,
 ];
-const KEYED: [&str; 6] = [
-    "idempotency_in_progress",
-    "idempotency_key_reused",
-    "validation_failed",
-    "payload_too_large",
-    "body_unreadable",
-    "body_timeout",
-];
-const STORED: [&str; 4] = ["internal_error", "unavailable", "read_only", "storage_full"];
+const KEYED: [ProblemCode; 6] =
+    [IdempotencyInProgress, IdempotencyKeyReused, ValidationFailed, PayloadTooLarge, BodyUnreadable, BodyTimeout];
+const STORED: [ProblemCode; 4] = [InternalError, Unavailable, ReadOnly, StorageFull];
+const MCP_BODY: [ProblemCode; 4] = [UnsupportedMediaType, PayloadTooLarge, BodyUnreadable, BodyTimeout];
 /// A form that a page could send is refused where no key is needed.
-const CHANGES: [&str; 2] = ["unsupported_media_type", "outcome_unknown"];
-const BOUNDED: [&str; 6] =
-    ["host_not_allowed", "origin_not_allowed", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"];
+const CHANGES: [ProblemCode; 2] = [UnsupportedMediaType, OutcomeUnknown];
+const BOUNDED: [ProblemCode; 6] =
+    [HostNotAllowed, OriginNotAllowed, Timeout, TooManyBytes, TooManyConnections, ShuttingDown];
 
 /// Adds descriptions, codes and examples to the operations, and the idempotency header to those that take it.
 pub fn describe(document: &mut Value) {
-    let (operations, codes) = (part("operations"), part("codes"));
+    let operations = part("operations");
     for_each(document, |path, method, operation| {
         let own = operations.get(operation["operationId"].as_str().unwrap_or_default()).cloned().unwrap_or_default();
         for (status, said) in own["answers"].as_object().into_iter().flatten() {
@@ -44,7 +42,8 @@ pub fn describe(document: &mut Value) {
                 answer["description"] = said.clone();
             }
         }
-        refusals(operation, &applying(path, method, operation, &own), &codes);
+        let applying = applying(path, method, operation, &own);
+        refusals(operation, &applying);
         if let (Some(examples), Some(body)) = (own.get("examples"), operation.get_mut("requestBody")) {
             body["content"]["application/json"]["examples"] = examples.clone();
         }
@@ -56,22 +55,21 @@ pub fn describe(document: &mut Value) {
 
 /// The same for `POST /mcp`, of what refuses a call before the MCP library has it.
 pub fn describe_mcp(document: &mut Value) {
-    let body = ["unsupported_media_type", "payload_too_large", "body_unreadable", "body_timeout"];
-    let before: [&[&str]; 4] = [&SECRET, &STORED, &body, &BOUNDED];
-    let applying: Vec<String> = before.concat().into_iter().map(str::to_owned).collect();
+    let before: [&[ProblemCode]; 4] = [&SECRET, &STORED, &MCP_BODY, &BOUNDED];
+    let applying = before.concat();
     if let Some(operation) = document.pointer_mut("/paths/~1mcp/post") {
-        refusals(operation, &applying, &part("codes"));
+        refusals(operation, &applying);
     }
 }
 
 /// The codes that an operation may answer with: those that come with its shape, and its own.
-fn applying(path: &str, method: &str, operation: &Value, own: &Value) -> Vec<String> {
+fn applying(path: &str, method: &str, operation: &Value, own: &Value) -> Vec<ProblemCode> {
     let is_open = operation.get("security").is_some();
     let parameters = operation["parameters"].as_array();
     let has_query = parameters.into_iter().flatten().any(|one| one["in"] == "query" || one["in"] == "header");
     let takes_body = operation.get("requestBody").is_some();
     let takes_key = !is_open && (method == "post" || method == "put");
-    let shapes: [(bool, &[&str]); 8] = [
+    let shapes: [(bool, &[ProblemCode]); 8] = [
         (!is_open, &SECRET),
         (path.contains('{'), &NAMED),
         (takes_body, &BODY),
@@ -82,25 +80,24 @@ fn applying(path: &str, method: &str, operation: &Value, own: &Value) -> Vec<Str
         (true, &BOUNDED),
     ];
     let own = own["codes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let own = own.filter_map(|word| word.parse().ok());
     let shared = shapes.iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| codes.iter().copied());
-    own.chain(shared).map(str::to_owned).collect()
+    own.chain(shared).collect()
 }
 
-fn refusals(operation: &mut Value, applying: &[String], codes: &Map<String, Value>) {
-    let mut by_status: BTreeMap<u64, Vec<(&str, &str)>> = BTreeMap::new();
-    for (code, about) in codes.iter().filter(|(code, _)| applying.contains(code)) {
-        let status = about["status"].as_u64().unwrap_or_default();
-        by_status.entry(status).or_default().push((code, about["description"].as_str().unwrap_or_default()));
+fn refusals(operation: &mut Value, applying: &[ProblemCode]) {
+    let mut by_status: BTreeMap<u16, Vec<ProblemCode>> = BTreeMap::new();
+    for code in ProblemCode::VARIANTS.iter().filter(|code| applying.contains(code)) {
+        by_status.entry(code.status().as_u16()).or_default().push(*code);
     }
-    for (status, list) in by_status {
-        let said: Vec<String> = list.iter().map(|(code, about)| format!("`{code}`: {about}")).collect();
-        let names: Vec<&str> = list.iter().map(|(code, _)| *code).collect();
-        operation["responses"][status.to_string()] = problem(&said.join("\n\n"), &names);
+    for (status, codes) in by_status {
+        let said: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.into_str(), meaning(*code))).collect();
+        operation["responses"][status.to_string()] = problem(&said.join("\n\n"), &codes);
     }
     operation["responses"]["default"] = problem("Not done: `code` says why.", &[]);
 }
 
-fn problem(description: &str, codes: &[&str]) -> Value {
+fn problem(description: &str, codes: &[ProblemCode]) -> Value {
     let schema = json!({"$ref": "#/components/schemas/Problem"});
     let mut answer = json!({"description": description, "content": {"application/problem+json": {"schema": schema}}});
     if !codes.is_empty() {
@@ -120,5 +117,20 @@ fn add_idempotency_key(operation: &mut Value) {
     match operation.get_mut("parameters").and_then(Value::as_array_mut) {
         Some(parameters) => parameters.push(key),
         None => operation["parameters"] = json!([key]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_name_known_codes() {
+        for (operation, own) in part("operations") {
+            for word in own["codes"].as_array().into_iter().flatten() {
+                let known = word.as_str().is_some_and(|word| word.parse::<ProblemCode>().is_ok());
+                assert!(known, "openapi/parts/operations.json, {operation}: {word}");
+            }
+        }
     }
 }

@@ -4,9 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::operations::for_each;
 
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [(&str, &str); 6] = [
     ("operations", include_str!("../../../openapi/parts/operations.json")),
-    ("codes", include_str!("../../../openapi/parts/codes.json")),
     ("items", include_str!("../../../openapi/parts/items.json")),
     ("settings", include_str!("../../../openapi/parts/settings.json")),
     ("events", include_str!("../../../openapi/parts/events.json")),

@@ -98,7 +98,7 @@ async fn list_chapter_files(scope: &ToolScope<'_>, arguments: JsonObject) -> Too
 async fn read_chapter_file(scope: &ToolScope<'_>, arguments: JsonObject) -> ToolAnswer {
     let ReadFile { session_id, path, offset, limit } = read(arguments)?;
     match scope.services.queries.vfs(scope.tenant, session_id, &path).await? {
-        VfsNode::File { text, .. } => long(&text, offset, limit),
+        VfsNode::File { text } => long(&text, offset, limit),
         VfsNode::Folder { .. } => Err(ToolRefusal::new("not_found: this is a folder; list_chapter_files shows it")),
     }
 }

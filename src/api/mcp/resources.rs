@@ -63,7 +63,7 @@ pub async fn read(queries: &Queries, tenant: Tenant, uri: &str) -> Result<ReadRe
     let session_id = Uuid::parse_str(session_id).map_err(|_| unknown())?;
     let path = decoded(path).ok_or_else(unknown)?;
     let contents = match queries.vfs(tenant, session_id, &path).await {
-        Ok(VfsNode::File { text, .. }) => ResourceContents::text(text, uri).with_mime_type(MARKDOWN),
+        Ok(VfsNode::File { text }) => ResourceContents::text(text, uri).with_mime_type(MARKDOWN),
         Ok(VfsNode::Folder { path, entries }) => {
             let listing = json!({"path": path, "entries": entries}).to_string();
             ResourceContents::text(listing, uri).with_mime_type("application/json")

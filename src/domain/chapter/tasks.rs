@@ -25,12 +25,6 @@ pub enum TaskState {
     Chapter,
 }
 
-impl TaskState {
-    pub fn is_closable(self) -> bool {
-        matches!(self, TaskState::Done | TaskState::Chapter)
-    }
-}
-
 /// One numbered task: its number is its place among the spans, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSpan {
@@ -70,7 +64,7 @@ pub fn spans(shown: FoldedView<'_>, open: &HashSet<i64>, closed: bool) -> Vec<Ta
         let begins = match (chapter, &last) {
             (Some(chapter), last) => last.as_ref().is_none_or(|last| last.chapter != Some(chapter)),
             (None, _) if starts_task(head) => true,
-            (None, _) if is_instruction(head) => false,
+            (None, _) if head.is_instruction() => false,
             (None, Some(last)) => last.chapter.is_some(),
             (None, None) => shown.is_cut,
         };
@@ -115,10 +109,6 @@ pub fn starts_task(head: &EntryMeta) -> bool {
         && head.role == Some(Role::User)
         && head.shape.results.is_empty()
         && !head.shape.chapter_task
-}
-
-fn is_instruction(head: &EntryMeta) -> bool {
-    matches!(head.role, Some(Role::System | Role::Developer))
 }
 
 /// Why a chapter is not written.
@@ -222,24 +212,13 @@ fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     parted
 }
 
-/// One line of at most `most` characters, the sign of a cut among them.
-pub fn clip(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    let mut count = 0;
-    for word in text.split_whitespace() {
-        if count > 0 {
-            line.push(' ');
-        }
-        line.extend(word.chars().take(most + 1));
-        count = line.chars().count();
-        if count > most {
-            break;
-        }
+/// A text as a title: one line of at most `most` characters, the sign of a cut among them.
+pub fn title(text: &str, most: usize) -> String {
+    let mut chars = text.split_whitespace().flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
+    let mut title: String = chars.by_ref().take(most).collect();
+    if chars.next().is_some() {
+        title.pop();
+        title.push('…');
     }
-    if count <= most {
-        return line;
-    }
-    let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    title
 }

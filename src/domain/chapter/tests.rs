@@ -133,10 +133,10 @@ fn chapters_read_back_as_written() {
 
 #[test]
 fn a_long_line_is_cut_within_its_bound() {
-    assert_eq!(clip("x\n y", 80), "x y");
-    assert_eq!(clip(&"x".repeat(80), 80), "x".repeat(80));
-    assert_eq!(clip(&"x".repeat(81), 80), format!("{}…", "x".repeat(79)));
-    assert_eq!(clip(&"ab ".repeat(50), 10).chars().count(), 10);
+    assert_eq!(title("x\n y", 80), "x y");
+    assert_eq!(title(&"x".repeat(80), 80), "x".repeat(80));
+    assert_eq!(title(&"x".repeat(81), 80), format!("{}…", "x".repeat(79)));
+    assert_eq!(title(&"ab ".repeat(50), 10).chars().count(), 10);
 }
 
 proptest! {

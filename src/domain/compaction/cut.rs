@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::context::pairs::{function_calls, is_answer, led, pairs};
+use crate::domain::context::pairs::{function_calls, led, pairs};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
@@ -15,12 +15,6 @@ pub struct Cut {
     pub first_kept: usize,
     /// Where the turn begins that the cut splits; `None` where it splits none.
     pub turn_start: Option<usize>,
-}
-
-impl Cut {
-    pub fn is_split_turn(&self) -> bool {
-        self.turn_start.is_some()
-    }
 }
 
 /// Walks back from the end until `keep_recent_tokens` are gathered and cuts at the first place from there on where
@@ -113,7 +107,7 @@ fn starts_context(head: &EntryMeta) -> bool {
 fn valid_places(entries: &[&EntryMeta], from: usize) -> Vec<usize> {
     // Behind a message that is not the agent's, no answer goes on.
     let before = entries.get(..from).unwrap_or_default();
-    let base = before.iter().rposition(|head| head.is_visible() && !is_answer(head)).unwrap_or(0);
+    let base = before.iter().rposition(|head| head.is_visible() && !head.is_answer()).unwrap_or(0);
     let tail = entries.get(base..).unwrap_or_default();
     let mut opened = vec![0_usize; tail.len() + 1];
     let mut closed = vec![0_usize; tail.len() + 1];

@@ -106,11 +106,6 @@ pub fn savings_pct(before: u64, after: u64) -> f64 {
     (before as f64 - after as f64) / before as f64 * 100.0
 }
 
-/// A percentage as clients write it: a value strictly between 0 and 1 is a fraction and scaled by 100.
-pub fn scale_pct(value: f64) -> f64 {
-    if value > 0.0 && value < 1.0 { value * 100.0 } else { value }
-}
-
 fn retry_at(tripped_at: u64) -> u64 {
     tripped_at.saturating_mul(GROWTH.0).div_ceil(GROWTH.1)
 }

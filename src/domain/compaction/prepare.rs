@@ -15,8 +15,6 @@ use crate::domain::model::strategy::counts;
 use crate::domain::settings::Settings;
 use standing::standing;
 
-pub(super) use standing::instructs;
-
 /// What a compaction would do. All indexes point into the path.
 ///
 /// `history`, `turn_prefix`, `kept` and the anchors from `boundary_start` on are, together and without overlap,
@@ -150,7 +148,7 @@ fn released<'a>(
     let shown = newest.into_iter().flat_map(move |newest| {
         let all = chosen_by_worth(&newest);
         let shown = anchor_indexes(path, &newest.record.anchors, boundary_start);
-        shown.into_iter().filter(move |index| all || path.get(*index).is_some_and(instructs))
+        shown.into_iter().filter(move |index| all || path.get(*index).is_some_and(EntryMeta::is_instruction))
     });
     shown.filter(|index| path.get(*index).is_some_and(EntryMeta::is_visible))
 }
@@ -166,7 +164,7 @@ fn anchors(
     let mut anchors = required(path, first_kept, settings);
     if let Some(newest) = newest.filter(|newest| !chosen_by_worth(newest)) {
         let earlier = anchor_indexes(path, &newest.record.anchors, first_kept).into_iter();
-        anchors.extend(earlier.filter(|index| !path.get(*index).is_some_and(instructs)));
+        anchors.extend(earlier.filter(|index| !path.get(*index).is_some_and(EntryMeta::is_instruction)));
     }
     let before = path.get(..first_kept).unwrap_or_default();
     let checkpoint = newest_checkpoint(path);

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::message::Role;
 use crate::domain::model::shape::ShapeKind;
 
 /// For each entry, whether it belongs to an answer whose reasoning stands in an entry before it: the two may not be
@@ -14,7 +13,7 @@ pub fn led(entries: &[&EntryMeta]) -> Vec<bool> {
         if !head.is_visible() {
             return false;
         }
-        let answers = is_answer(head);
+        let answers = head.is_answer();
         let led = reasoned && answers;
         reasoned = answers && (reasoned || head.shape.leads);
         led
@@ -38,8 +37,4 @@ pub fn pairs(entries: &[&EntryMeta]) -> Vec<(usize, usize)> {
 
 pub(in crate::domain) fn function_calls(head: &EntryMeta) -> impl Iterator<Item = &str> {
     head.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function).map(|call| call.id.as_str())
-}
-
-pub(in crate::domain) fn is_answer(head: &EntryMeta) -> bool {
-    head.role == Some(Role::Assistant)
 }

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 
 use crate::domain::format;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
@@ -71,7 +72,7 @@ fn settle_signed(
         let foreign = thinking_model(piece).zip(model.as_deref()).filter(|(own, newest)| own != newest);
         let other = foreign.map(|(own, newest)| format!("signed for {own}; the newest thinking is of {newest}"));
         let earlier = || {
-            let entry = path.get(entry_of(piece)?).filter(|head| head.seq < changes.model_since)?;
+            let entry = path.get(piece.entry()?).filter(|head| head.seq < changes.model_since)?;
             (entry.role == Some(Role::Assistant) && holds_signed(piece)).then(|| EARLIER_MODEL.to_owned())
         };
         let Some(detail) = other.or_else(earlier) else { continue };
@@ -84,9 +85,9 @@ fn settle_signed(
             Piece::Message { message, .. } if policy != Thinking::Keep => {
                 message.content.retain(|block| !matches!(block, Block::Thinking { .. }));
                 lost.extend(entry);
-                notes.push(Note::new("thinking_dropped", entry, detail));
+                notes.push(Note::new(NoteCode::ThinkingDropped, entry, detail));
             }
-            _ => notes.push(Note::new("thinking_of_other_model", entry, detail)),
+            _ => notes.push(Note::new(NoteCode::ThinkingOfOtherModel, entry, detail)),
         }
     }
     note_missing(pieces, path, &lost, notes);
@@ -131,14 +132,7 @@ fn note_unbound(pieces: &[Piece<'_>], changes: &Changes, notes: &mut Vec<Note>) 
             "{count} answers with signed thinking stand behind a summary or behind shortened tool traffic; a provider \
              that binds a signature to what was before it refuses them: `thinking` `strip` leaves them out"
         );
-        notes.push(Note::new("thinking_after_compaction", entry_of(first), detail));
-    }
-}
-
-fn entry_of(piece: &Piece<'_>) -> Option<usize> {
-    match piece {
-        Piece::Verbatim { entry, .. } => Some(*entry),
-        Piece::Message { entry, .. } => *entry,
+        notes.push(Note::new(NoteCode::ThinkingAfterCompaction, first.entry(), detail));
     }
 }
 
@@ -152,7 +146,7 @@ pub fn finish(messages: Vec<String>, policy: Thinking, target: Format, notes: &m
     };
     if referred > 0 {
         let detail = format!("{referred} reasoning items have only an id: the provider must have stored the responses");
-        notes.push(Note::new("reasoning_by_reference", None, detail));
+        notes.push(Note::new(NoteCode::ReasoningByReference, None, detail));
     }
     messages
 }
@@ -202,7 +196,7 @@ fn note_missing(pieces: &[Piece<'_>], path: &[EntryMeta], lost: &HashSet<usize>,
     let mut turn = pieces.iter().rev().take_while(|piece| matches!(role(piece), Some(Role::Tool | Role::Assistant)));
     if let Some(entry) = turn.find_map(without) {
         let detail = "the running tool-use turn has thinking that can't be given back: send it with thinking off";
-        notes.push(Note::new("thinking_missing", entry, detail));
+        notes.push(Note::new(NoteCode::ThinkingMissing, entry, detail));
     }
 }
 

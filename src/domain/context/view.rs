@@ -55,39 +55,6 @@ pub fn anchor_indexes(path: &[EntryMeta], anchors: &[Uuid], end: usize) -> BTree
     before.filter(|(_, head)| wanted.contains(&head.id)).map(|(index, _)| index).collect()
 }
 
-/// How large a context is, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ContextTokens {
-    /// `usage + trailing`.
-    pub tokens: u64,
-    /// What the provider reported with the newest answer that can be trusted; 0 without one.
-    pub usage: u64,
-    /// The estimate of everything after that answer, or of everything.
-    pub trailing: u64,
-    /// Index of that answer, into the view.
-    pub last_usage: Option<usize>,
-}
-
-/// The size of a view: the newest reported usage plus the estimates of what follows it, or all estimates.
-/// Usage of entries before `trusted_from` (an index into the path) is of another context and is not used: pass the
-/// place after the newest compaction, which itself makes every older figure wrong.
-pub fn context_tokens(path: &[EntryMeta], view: &[ViewItem], trusted_from: usize) -> ContextTokens {
-    let mut size = ContextTokens::default();
-    for (place, item) in view.iter().enumerate().rev() {
-        if let ViewItem::Entry { index, .. } = item
-            && *index >= trusted_from
-            && let Some(usage) = path.get(*index).and_then(|head| head.usage)
-        {
-            size.usage = u64::from(usage);
-            size.last_usage = Some(place);
-            break;
-        }
-        size.trailing += item_tokens(path, item);
-    }
-    size.tokens = size.usage + size.trailing;
-    size
-}
-
 /// The estimate of one step. A compaction's own tokens are those of its summary message.
 pub fn item_tokens(path: &[EntryMeta], item: &ViewItem) -> u64 {
     let own = |index: &usize| path.get(*index).map_or(0, |head| u64::from(head.tokens));
@@ -123,13 +90,6 @@ fn visible<'a>(
 pub fn visible_indexes(path: &[EntryMeta], range: Range<usize>) -> impl Iterator<Item = (usize, &EntryMeta)> {
     let taken = range.end.saturating_sub(range.start);
     path.iter().enumerate().skip(range.start).take(taken).filter(|(_, head)| head.is_visible())
-}
-
-impl EntryMeta {
-    /// Whether the entry puts a message before the model by itself.
-    pub fn is_visible(&self) -> bool {
-        self.kind.holds_message() && self.role.is_some()
-    }
 }
 
 #[cfg(test)]

@@ -1,30 +1,43 @@
-//! Real transcripts for the tests of formats.
+//! Transcripts for the tests of formats: made up, and real ones.
 
 use std::io::BufRead;
 
 use serde_json::Value;
 
 use super::write::{Note, Piece};
+use crate::data::Source;
+use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolResult};
-use crate::shared;
+use crate::made_up;
 
 pub struct CorpusSession {
     pub name: String,
     pub items: Vec<Value>,
 }
 
-/// The sessions of one corpus format.
-pub fn sessions(format: &str) -> Vec<CorpusSession> {
+/// The sessions of one format.
+pub fn sessions(source: Source, format: Format) -> Vec<CorpusSession> {
+    if source == Source::Own {
+        let sessions = made_up::sessions().into_iter().filter(|(_, own, _)| *own == format.into_str());
+        return sessions.map(|(name, _, items)| CorpusSession { name, items }).collect();
+    }
+    let recorded = match format {
+        Format::OpenaiChat => "openai-chat",
+        Format::OpenaiResponses => "openai-responses",
+        Format::Anthropic => "anthropic-messages",
+        Format::Pi => "pi-jsonl",
+        Format::Native => panic!("nothing is recorded in it"),
+    };
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(shared::path("corpus")).unwrap() {
+    for entry in std::fs::read_dir(source.path("corpus")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if !name.ends_with(".jsonl") && !name.ends_with(".gz") {
             continue;
         }
-        for line in shared::reader(&format!("corpus/{name}")).lines() {
+        for line in source.reader(&format!("corpus/{name}")).lines() {
             let mut session: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            if session["format"] == format {
+            if session["format"] == recorded {
                 let Value::Array(items) = session["messages"].take() else { panic!("{name} without messages") };
                 found.push(CorpusSession { name: format!("{name} {}", session["session_id"]), items });
             }

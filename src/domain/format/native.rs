@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::write::{Note, Piece};
 use super::{field, outgoing};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, Stop, ToolCall, ToolResult};
@@ -183,7 +184,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         match piece {
             Piece::Verbatim { item, .. } => written.push((*item).to_owned()),
             Piece::Message { entry, message } if message.content.iter().all(is_empty_text) => {
-                notes.push(Note::new("empty_message_dropped", *entry, "a message without content is left out"));
+                notes.push(Note::new(NoteCode::EmptyMessageDropped, *entry, "a message without content is left out"));
             }
             Piece::Message { entry, message } => {
                 if message.content.iter().any(is_compaction) {

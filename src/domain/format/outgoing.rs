@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::note_code::NoteCode;
 use super::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Media, Opaque, ToolCall, ToolResult};
@@ -19,15 +20,15 @@ impl<'n> Notes<'n> {
         Notes { list, entry: None }
     }
 
-    pub fn add_pair(&mut self, (code, detail): (&'static str, &'static str)) {
+    pub fn add_pair(&mut self, (code, detail): (NoteCode, &'static str)) {
         self.add(code, detail);
     }
 
-    pub fn add(&mut self, code: &'static str, detail: impl Into<String>) {
+    pub fn add(&mut self, code: NoteCode, detail: impl Into<String>) {
         self.list.push(Note::new(code, self.entry, detail));
     }
 
-    pub fn add_fault(&mut self, code: &'static str, fault: ItemFault, detail: impl Into<String>) {
+    pub fn add_fault(&mut self, code: NoteCode, fault: ItemFault, detail: impl Into<String>) {
         self.list.push(Note::new(code, self.entry, detail).of(fault));
     }
 }
@@ -76,7 +77,8 @@ pub fn server_call_text(call: &ToolCall) -> String {
 /// The result of such a call; `None` where it says nothing.
 pub fn server_result_text(result: &ToolResult) -> Option<String> {
     let text = result.plain_text();
-    (!text.trim().is_empty()).then(|| format!("<server_tool_result>\n{text}\n</server_tool_result>"))
+    let tag = if result.is_error { "server_tool_error" } else { "server_tool_result" };
+    (result.is_error || !text.trim().is_empty()).then(|| format!("<{tag}>\n{text}\n</{tag}>"))
 }
 
 /// A provider's own compaction, told as text to another provider.
@@ -90,16 +92,16 @@ pub fn is_foreign_compaction(opaque: Option<&Opaque>, target: Format) -> bool {
 }
 
 /// The note for a block that only its own provider can read: a code, `usual` but for compactions, and why.
-pub fn raw_lost(opaque: &Opaque, usual: &'static str) -> (&'static str, &'static str) {
+pub fn raw_lost(opaque: &Opaque, usual: NoteCode) -> (NoteCode, &'static str) {
     match opaque.is_compaction() {
-        true => ("provider_compaction_dropped", "only its own provider can read what this compaction holds"),
+        true => (NoteCode::ProviderCompactionDropped, "only its own provider can read what this compaction holds"),
         false => (usual, "a block that only its own provider understands"),
     }
 }
 
 /// The note for a compaction that is told as text.
-pub const COMPACTION_AS_TEXT: (&str, &str) =
-    ("provider_compaction_as_text", "the summary of another provider's compaction is sent as text");
+pub const COMPACTION_AS_TEXT: (NoteCode, &str) =
+    (NoteCode::ProviderCompactionAsText, "the summary of another provider's compaction is sent as text");
 
 /// What stands for an image or document that the target can't be given.
 pub fn media_stand_in(kind: &str, source: &Media) -> String {

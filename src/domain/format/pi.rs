@@ -3,7 +3,6 @@
 mod link;
 mod message;
 mod run;
-mod state;
 mod write;
 
 use serde_json::Value;
@@ -13,10 +12,9 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Message, Role};
 
-pub use link::{LinkError, PiLink, link};
+pub use link::{PiLink, link};
 pub use message::for_provider;
 pub use run::{is_excluded_run, run_units};
-pub use state::{PiState, state};
 pub use write::write;
 
 /// Reads one entry. Types that pi may have and we don't know are kept as [`EntryType::Custom`]: they say

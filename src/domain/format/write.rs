@@ -1,12 +1,7 @@
 //! What writers of contexts share: the pieces they are given and the notes they leave.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::domain::model::message::{Media, Message, ToolCall, ToolResult};
-
-/// Characters of a provider-run tool's arguments or output that survive where only text can carry them.
-const SERVER_TEXT_CHARS: usize = 4_000;
+use super::note_code::NoteCode;
+use crate::domain::model::message::{Media, Message};
 
 /// One step of a context on its way out, pairing already repaired: every `Function` or `Custom` call is answered
 /// by the `Tool` pieces that directly follow its message, and no result stands alone. The calls of a Responses
@@ -20,16 +15,24 @@ pub enum Piece<'a> {
     Message { entry: Option<usize>, message: Message },
 }
 
+impl Piece<'_> {
+    /// The place in the path of what it is made of.
+    pub fn entry(&self) -> Option<usize> {
+        match self {
+            Piece::Verbatim { entry, .. } => Some(*entry),
+            Piece::Message { entry, .. } => *entry,
+        }
+    }
+}
+
 /// Something that the context says otherwise than the stored items do, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// A stable snake_case word, e.g. `thinking_dropped`, `synthetic_result`, `orphan_result_dropped`.
-    pub code: &'static str,
-    /// Index into the path (replaced by the entry's id before it is shown).
+    pub code: NoteCode,
+    /// Index into the path.
     pub entry: Option<usize>,
     pub detail: String,
     /// What was wrong, where the code alone leaves that open.
-    #[serde(skip)]
     pub fault: Option<ItemFault>,
 }
 
@@ -45,7 +48,7 @@ pub enum ItemFault {
 }
 
 impl Note {
-    pub fn new(code: &'static str, entry: Option<usize>, detail: impl Into<String>) -> Note {
+    pub fn new(code: NoteCode, entry: Option<usize>, detail: impl Into<String>) -> Note {
         Note { code, entry, detail: detail.into(), fault: None }
     }
 
@@ -54,36 +57,9 @@ impl Note {
     }
 }
 
-/// A call that its provider ran itself, said in words for a provider that can't replay it.
-pub fn server_call_text(call: &ToolCall) -> String {
-    let arguments = match &call.arguments_text {
-        Some(text) => clip(text, SERVER_TEXT_CHARS),
-        None => clip(&call.arguments.to_string(), SERVER_TEXT_CHARS),
-    };
-    format!("[{} was run by the provider with {arguments}]", call.name)
-}
-
-/// The result of such a call, said in words.
-pub fn server_result_text(result: &ToolResult) -> String {
-    let name = result.name.as_deref().unwrap_or("the provider's tool");
-    let outcome = if result.is_error { "failed" } else { "returned" };
-    match clip(&result.plain_text(), SERVER_TEXT_CHARS) {
-        text if text.is_empty() => format!("[{name} {outcome}; its output can't be shown here]"),
-        text => format!("[{name} {outcome}: {text}]"),
-    }
-}
-
 /// A document that is elsewhere, for a format that takes no link to one.
 pub fn document_link(url: &str) -> String {
     format!("[document: {url}]")
-}
-
-/// The first `limit` characters, with a mark where something is left out.
-pub fn clip(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// Where the bytes are, as one URL: a `data:` URL or the media's own. `None` where only the provider knows.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::report::Report;
+use super::violation_code::ViolationCode;
 use crate::domain::format::is_foreign;
 use crate::domain::format::outgoing::is_word;
 use crate::domain::model::format::Format;
@@ -14,25 +15,25 @@ pub fn mend(value: &mut Value, leads: bool, report: &mut Report) -> bool {
         Some("system") if !leads => return true,
         Some("system" | "developer") => system(value, report),
         Some("tool" | "function" | "toolResult") | None => {
-            report.add("unknown_role", "a message is the user's or the assistant's");
+            report.add(ViolationCode::UnknownRole, "a message is the user's or the assistant's");
         }
         Some("user" | "assistant") => {}
         Some(other) => {
             let detail = format!("{other:?} is neither user nor assistant");
-            report.add("unknown_role", detail);
+            report.add(ViolationCode::UnknownRole, detail);
         }
     }
     let assistant = value.get("role").is_some_and(|role| role == "assistant");
     match value.get_mut("content") {
         None | Some(Value::Null) => {
-            report.add("empty_content", "content is missing");
+            report.add(ViolationCode::EmptyContent, "content is missing");
             if let Some(fields) = value.as_object_mut() {
                 fields.insert("content".to_owned(), json!([]));
             }
         }
-        Some(Value::String(text)) if text.is_empty() => report.add("empty_content", "content is empty"),
-        Some(Value::String(text)) if text.trim().is_empty() => report.add("empty_text", "content is blank"),
-        Some(Value::Array(blocks)) if blocks.is_empty() => report.add("empty_content", "content is empty"),
+        Some(Value::String(text)) if text.is_empty() => report.add(ViolationCode::EmptyContent, "content is empty"),
+        Some(Value::String(text)) if text.trim().is_empty() => report.add(ViolationCode::EmptyText, "content is blank"),
+        Some(Value::Array(blocks)) if blocks.is_empty() => report.add(ViolationCode::EmptyContent, "content is empty"),
         Some(Value::Array(blocks)) => {
             for block in blocks.iter_mut() {
                 check_block(block, assistant, report);
@@ -46,7 +47,7 @@ pub fn mend(value: &mut Value, leads: bool, report: &mut Report) -> bool {
 
 /// System messages have no place among the others; their words are passed on by the user.
 fn system(value: &mut Value, report: &mut Report) {
-    report.add("system_in_messages", "the system prompt travels beside the messages");
+    report.add(ViolationCode::SystemInMessages, "the system prompt travels beside the messages");
     let text = match value.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(blocks)) => {
@@ -61,29 +62,39 @@ fn system(value: &mut Value, report: &mut Report) {
 
 fn check_block(block: &mut Value, assistant: bool, report: &mut Report) {
     let Some(kind) = block.get("type").and_then(Value::as_str).map(str::to_owned) else {
-        return report.add("invalid_block", "a block is an object with a type");
+        return report.add(ViolationCode::InvalidBlock, "a block is an object with a type");
     };
     let text = |key: &str| block.get(key).and_then(Value::as_str);
     let has = |key: &str| text(key).is_some_and(|text| !text.is_empty());
     match kind.as_str() {
-        "text" if text("text").is_some_and(|text| text.trim().is_empty()) => report.add("empty_text", "a blank text"),
-        "thinking" | "redacted_thinking" if !assistant => report.add("block_not_allowed", "thinking of the user"),
-        "thinking" if !has("signature") => report.add("unsigned_thinking", "thinking without its signature"),
-        "redacted_thinking" if !has("data") => report.add("unsigned_thinking", "redacted thinking without data"),
-        "tool_use" if !assistant => report.add("block_not_allowed", "a call of the user"),
+        "text" if text("text").is_some_and(|text| text.trim().is_empty()) => {
+            report.add(ViolationCode::EmptyText, "a blank text")
+        }
+        "thinking" | "redacted_thinking" if !assistant => {
+            report.add(ViolationCode::BlockNotAllowed, "thinking of the user")
+        }
+        "thinking" if !has("signature") => {
+            report.add(ViolationCode::UnsignedThinking, "thinking without its signature")
+        }
+        "redacted_thinking" if !has("data") => {
+            report.add(ViolationCode::UnsignedThinking, "redacted thinking without data")
+        }
+        "tool_use" if !assistant => report.add(ViolationCode::BlockNotAllowed, "a call of the user"),
         "tool_use" => check_call(block, report),
-        "tool_result" if assistant => report.add("block_not_allowed", "a result of the assistant"),
+        "tool_result" if assistant => report.add(ViolationCode::BlockNotAllowed, "a result of the assistant"),
         "tool_result" => {
             for part in block.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
                 check_block(part, false, report);
             }
         }
-        "image" | "document" if assistant => report.add("block_not_allowed", format!("{kind} of the assistant")),
+        "image" | "document" if assistant => {
+            report.add(ViolationCode::BlockNotAllowed, format!("{kind} of the assistant"))
+        }
         "image" | "document" if !block.get("source").is_some_and(Value::is_object) => {
-            report.add("invalid_media", format!("{kind} without a source"));
+            report.add(ViolationCode::InvalidMedia, format!("{kind} without a source"));
         }
         _ if is_foreign(Format::Anthropic, block) => {
-            report.add("unknown_block", format!("{kind:?} is no block of this API"));
+            report.add(ViolationCode::UnknownBlock, format!("{kind:?} is no block of this API"));
             let said = block.get("text").or(block.get("refusal")).and_then(Value::as_str);
             let said = said.map_or_else(|| block.to_string(), str::to_owned);
             *block = json!({"type": "text", "text": said});
@@ -99,13 +110,13 @@ fn check_block(block: &mut Value, assistant: bool, report: &mut Report) {
 fn check_call(block: &Value, report: &mut Report) {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
     if !is_word(text("id"), 256) {
-        report.add("invalid_call_id", format!("{:?} is no id that the API takes", text("id")));
+        report.add(ViolationCode::InvalidCallId, format!("{:?} is no id that the API takes", text("id")));
     }
     if !is_word(text("name"), 128) {
-        report.add("invalid_tool_name", format!("{:?} is no name that the API takes", text("name")));
+        report.add(ViolationCode::InvalidToolName, format!("{:?} is no name that the API takes", text("name")));
     }
     if !block.get("input").is_some_and(Value::is_object) {
-        report.add("invalid_arguments", "input is no object");
+        report.add(ViolationCode::InvalidArguments, "input is no object");
     }
 }
 
@@ -114,7 +125,7 @@ fn order(blocks: &mut [Value], assistant: bool, report: &mut Report) {
     let is = |block: &Value, kind: &str| block.get("type").is_some_and(|known| known == kind);
     if !assistant {
         if !blocks.is_sorted_by_key(|block| !is(block, "tool_result")) {
-            report.add("results_not_first", "tool results come before anything else");
+            report.add(ViolationCode::ResultsNotFirst, "tool results come before anything else");
         }
         return;
     }
@@ -123,7 +134,7 @@ fn order(blocks: &mut [Value], assistant: bool, report: &mut Report) {
     let server = blocks.iter().any(|block| is(block, "server_tool_use") || is(block, "mcp_tool_use"));
     let led = blocks.first().is_none_or(thinks) || !blocks.iter().any(thinks);
     if calls && !server && !led {
-        report.add("thinking_not_first", "a turn that calls tools begins with its thinking");
+        report.add(ViolationCode::ThinkingNotFirst, "a turn that calls tools begins with its thinking");
         blocks.sort_by_key(|block| !thinks(block));
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::report::Report;
+use super::violation_code::ViolationCode;
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
@@ -25,20 +26,20 @@ pub fn make_readable(format: Format, value: &mut Value, report: &mut Report) {
     *value = as_words(format, value);
 }
 
-fn code(error: &ItemError) -> &'static str {
+fn code(error: &ItemError) -> ViolationCode {
     let fields: Vec<&str> = error.pointer.split('/').skip(1).collect();
     let holds = |field: &str| fields.contains(&field);
     match fields.as_slice() {
-        ["role"] | ["message", "role"] => "unknown_role",
-        ["content"] | ["message", "content"] => "empty_content",
-        [.., "source"] => "invalid_media",
-        _ if holds("image_url") => "invalid_media",
-        ["content", ..] => "invalid_block",
-        [.., "input"] => "invalid_arguments",
-        _ if holds("arguments") => "invalid_arguments",
-        [.., "call_id" | "tool_call_id" | "toolCallId"] => "invalid_call_id",
-        _ if holds("tool_calls") || holds("function_call") => "invalid_call",
-        _ => "invalid_item",
+        ["role"] | ["message", "role"] => ViolationCode::UnknownRole,
+        ["content"] | ["message", "content"] => ViolationCode::EmptyContent,
+        [.., "source"] => ViolationCode::InvalidMedia,
+        _ if holds("image_url") => ViolationCode::InvalidMedia,
+        ["content", ..] => ViolationCode::InvalidBlock,
+        [.., "input"] => ViolationCode::InvalidArguments,
+        _ if holds("arguments") => ViolationCode::InvalidArguments,
+        [.., "call_id" | "tool_call_id" | "toolCallId"] => ViolationCode::InvalidCallId,
+        _ if holds("tool_calls") || holds("function_call") => ViolationCode::InvalidCall,
+        _ => ViolationCode::InvalidItem,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::report::Report;
+use super::violation_code::ViolationCode;
 use crate::domain::format::is_foreign;
 use crate::domain::model::format::Format;
 
@@ -10,13 +11,13 @@ use crate::domain::model::format::Format;
 pub fn mend(value: &mut Value, report: &mut Report) -> bool {
     let role = value.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !["system", "developer", "user", "assistant", "tool", "function"].contains(&role.as_str()) {
-        report.add("unknown_role", format!("{role:?} is no role of this API"));
+        report.add(ViolationCode::UnknownRole, format!("{role:?} is no role of this API"));
     }
     if value.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(Vec::is_empty)) {
-        report.add("empty_tool_calls", "tool_calls is an empty list");
+        report.add(ViolationCode::EmptyToolCalls, "tool_calls is an empty list");
     }
     if role != "assistant" && value.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
-        report.add("call_not_allowed", format!("a {role} message can't call tools"));
+        report.add(ViolationCode::CallNotAllowed, format!("a {role} message can't call tools"));
         if let Some(fields) = value.as_object_mut() {
             fields.remove("tool_calls");
         }
@@ -26,7 +27,7 @@ pub fn mend(value: &mut Value, report: &mut Report) -> bool {
     }
     let names_no_call = |key: &str| value.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
     if (role == "tool" && names_no_call("tool_call_id")) || (role == "function" && names_no_call("name")) {
-        report.add("invalid_call_id", "the result does not say which call it answers");
+        report.add(ViolationCode::InvalidCallId, "the result does not say which call it answers");
     }
     check_content(value, &role, report);
     true
@@ -34,17 +35,17 @@ pub fn mend(value: &mut Value, report: &mut Report) -> bool {
 
 fn check_call(call: &Value, report: &mut Report) {
     if call.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
-        report.add("invalid_call_id", "a call without an id");
+        report.add(ViolationCode::InvalidCallId, "a call without an id");
     }
     let kind = call.get("type").and_then(Value::as_str).unwrap_or("function");
     let Some(function) = call.get("function").filter(|_| kind == "function") else { return };
     if function.get("name").and_then(Value::as_str).is_none_or(str::is_empty) {
-        report.add("invalid_tool_name", "a call without the name of its tool");
+        report.add(ViolationCode::InvalidToolName, "a call without the name of its tool");
     }
     match function.get("arguments") {
         Some(Value::String(text)) if crate::domain::model::json::parse_lenient(text).is_ok() => {}
-        Some(Value::String(_)) => report.add("invalid_arguments", "the arguments are no JSON"),
-        _ => report.add("invalid_arguments", "the arguments are no string"),
+        Some(Value::String(_)) => report.add(ViolationCode::InvalidArguments, "the arguments are no JSON"),
+        _ => report.add(ViolationCode::InvalidArguments, "the arguments are no string"),
     }
 }
 
@@ -61,12 +62,14 @@ fn check_content(value: &mut Value, role: &str, report: &mut Report) {
     let is_result = matches!(role, "tool" | "function");
     let thinks = role == "assistant" && filled_thinking(value);
     match value.get_mut("content") {
-        None | Some(Value::Null) if !acts => report.add("empty_content", "content is missing"),
+        None | Some(Value::Null) if !acts => report.add(ViolationCode::EmptyContent, "content is missing"),
         // An answer of nothing but the thinking that compatible servers give stands as it is.
         Some(Value::String(text)) if text.is_empty() && !acts && !is_result && !thinks => {
-            report.add("empty_content", "content is empty");
+            report.add(ViolationCode::EmptyContent, "content is empty");
         }
-        Some(Value::Array(parts)) if parts.is_empty() => report.add("empty_content", "content is an empty list"),
+        Some(Value::Array(parts)) if parts.is_empty() => {
+            report.add(ViolationCode::EmptyContent, "content is an empty list")
+        }
         Some(Value::Array(parts)) => parts.iter_mut().for_each(|part| check_part(part, report)),
         _ => {}
     }
@@ -80,12 +83,14 @@ fn filled_thinking(value: &Value) -> bool {
 
 fn check_part(part: &mut Value, report: &mut Report) {
     let Some(kind) = part.get("type").and_then(Value::as_str).map(str::to_owned) else {
-        return report.add("invalid_block", "a part is an object with a type");
+        return report.add(ViolationCode::InvalidBlock, "a part is an object with a type");
     };
     match kind.as_str() {
-        "text" if part.get("text").is_some_and(|text| *text == "") => report.add("empty_text", "an empty text"),
+        "text" if part.get("text").is_some_and(|text| *text == "") => {
+            report.add(ViolationCode::EmptyText, "an empty text")
+        }
         _ if is_foreign(Format::OpenaiChat, part) => {
-            report.add("unknown_block", format!("{kind:?} is no part of this API"));
+            report.add(ViolationCode::UnknownBlock, format!("{kind:?} is no part of this API"));
             let said = part.get("text").or(part.get("thinking")).and_then(Value::as_str);
             let said = said.map_or_else(|| part.to_string(), str::to_owned);
             *part = json!({"type": "text", "text": said});
@@ -93,7 +98,7 @@ fn check_part(part: &mut Value, report: &mut Report) {
         "image_url" => {
             let url = part.get("image_url").and_then(|inner| inner.get("url").or(Some(inner))).and_then(Value::as_str);
             if url.is_none_or(str::is_empty) {
-                report.add("invalid_media", "an image without its URL");
+                report.add(ViolationCode::InvalidMedia, "an image without its URL");
             }
         }
         _ => {}

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::report::Report;
+use super::violation_code::ViolationCode;
 use crate::domain::format::is_foreign;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
@@ -22,7 +23,7 @@ pub fn mend(value: &mut Value, ids: &mut ItemIds, report: &mut Report) -> bool {
     if let Some(id) = own_id.filter(|id| !id.is_empty())
         && !ids.0.insert(id.to_owned())
     {
-        report.add("duplicate_item_id", format!("an earlier item has the id {id:?} too"));
+        report.add(ViolationCode::DuplicateItemId, format!("an earlier item has the id {id:?} too"));
         if !has_optional_id(&kind) {
             return false;
         }
@@ -50,26 +51,26 @@ fn has_optional_id(kind: &str) -> bool {
 fn check_message(value: &mut Value, report: &mut Report) {
     let role = value.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !["system", "developer", "user", "assistant"].contains(&role.as_str()) {
-        report.add("unknown_role", format!("{role:?} is no role of this API"));
+        report.add(ViolationCode::UnknownRole, format!("{role:?} is no role of this API"));
     }
     match value.get_mut("content") {
         None => {
-            report.add("empty_content", "content is missing");
+            report.add(ViolationCode::EmptyContent, "content is missing");
             if let Some(fields) = value.as_object_mut() {
                 fields.insert("content".to_owned(), json!([]));
             }
         }
-        Some(Value::Null) => report.add("empty_content", "content is missing"),
-        Some(Value::String(text)) if text.is_empty() => report.add("empty_content", "content is empty"),
+        Some(Value::Null) => report.add(ViolationCode::EmptyContent, "content is missing"),
+        Some(Value::String(text)) if text.is_empty() => report.add(ViolationCode::EmptyContent, "content is empty"),
         Some(Value::Array(parts)) => {
             let before = parts.len();
             parts.iter_mut().for_each(|part| check_part(part, role == "assistant", report));
             parts.retain(|part| !is_empty_text(part));
             if parts.len() < before {
-                report.add("empty_text", "a part without text");
+                report.add(ViolationCode::EmptyText, "a part without text");
             }
             if parts.is_empty() {
-                report.add("empty_content", "content is empty");
+                report.add(ViolationCode::EmptyContent, "content is empty");
             }
         }
         Some(_) => {}
@@ -83,22 +84,22 @@ fn is_empty_text(part: &Value) -> bool {
 
 fn check_part(part: &mut Value, assistant: bool, report: &mut Report) {
     let Some(kind) = part.get("type").and_then(Value::as_str).map(str::to_owned) else {
-        return report.add("invalid_block", "a part is an object with a type");
+        return report.add(ViolationCode::InvalidBlock, "a part is an object with a type");
     };
     let wanted = if assistant { "output_text" } else { "input_text" };
     match kind.as_str() {
         "text" | "input_text" | "output_text" if kind != wanted => {
-            report.add("block_not_allowed", format!("{kind} where {wanted} is due"));
+            report.add(ViolationCode::BlockNotAllowed, format!("{kind} where {wanted} is due"));
             if let Some(fields) = part.as_object_mut() {
                 fields.insert("type".to_owned(), wanted.into());
             }
         }
         "input_image" if part.get("image_url").or(part.get("file_id")).is_none_or(Value::is_null) => {
-            report.add("invalid_media", "an image without its URL");
+            report.add(ViolationCode::InvalidMedia, "an image without its URL");
             *part = json!({"type": wanted, "text": "[image not shown]"});
         }
         _ if is_foreign(Format::OpenaiResponses, part) => {
-            report.add("unknown_block", format!("{kind:?} is no part of this API"));
+            report.add(ViolationCode::UnknownBlock, format!("{kind:?} is no part of this API"));
             let said = part.get("text").or(part.get("thinking")).and_then(Value::as_str);
             let said = said.map_or_else(|| part.to_string(), str::to_owned);
             *part = json!({"type": wanted, "text": said});
@@ -112,16 +113,16 @@ fn check_call(value: &mut Value, report: &mut Report) {
     let names_itself = value.get("call_id").and_then(Value::as_str).is_some_and(|id| !id.is_empty());
     let Some(fields) = value.as_object_mut() else { return };
     if !names_itself {
-        report.add("invalid_call_id", "a call without a call_id");
+        report.add(ViolationCode::InvalidCallId, "a call without a call_id");
         if let Some(id) = id {
             fields.insert("call_id".to_owned(), id.into());
         }
     }
     match fields.get("arguments") {
         Some(Value::String(text)) if json::parse_lenient(text).is_ok() => {}
-        Some(Value::String(_)) => report.add("invalid_arguments", "the arguments are no JSON"),
+        Some(Value::String(_)) => report.add(ViolationCode::InvalidArguments, "the arguments are no JSON"),
         other => {
-            report.add("invalid_arguments", "the arguments are no string");
+            report.add(ViolationCode::InvalidArguments, "the arguments are no string");
             let text = other.filter(|value| !value.is_null()).map_or_else(|| "{}".to_owned(), Value::to_string);
             fields.insert("arguments".to_owned(), text.into());
         }
@@ -132,9 +133,11 @@ fn check_output(value: &mut Value, report: &mut Report) {
     let Some(fields) = value.as_object_mut() else { return };
     match fields.get("output") {
         Some(Value::String(_) | Value::Array(_)) => {}
-        Some(Value::Object(_)) => report.add("invalid_output", "the output is neither a string nor a list of parts"),
+        Some(Value::Object(_)) => {
+            report.add(ViolationCode::InvalidOutput, "the output is neither a string nor a list of parts")
+        }
         other => {
-            report.add("invalid_output", "the output is neither a string nor a list of parts");
+            report.add(ViolationCode::InvalidOutput, "the output is neither a string nor a list of parts");
             let text = other.filter(|value| !value.is_null()).map_or_else(String::new, Value::to_string);
             fields.insert("output".to_owned(), text.into());
         }

@@ -3,11 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::violation_code::ViolationCode;
+
 /// What is wrong with an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Violation {
-    /// A stable word, e.g. `orphan_result`, `call_without_result`, `empty_content`.
-    pub code: &'static str,
+    pub code: ViolationCode,
     /// The item, counted from 0.
     pub index: usize,
     pub detail: String,
@@ -21,11 +22,11 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn add(&mut self, code: &'static str, detail: impl Into<String>) {
+    pub(super) fn add(&mut self, code: ViolationCode, detail: impl Into<String>) {
         self.at(self.index, code, detail);
     }
 
-    pub(super) fn at(&mut self, index: usize, code: &'static str, detail: impl Into<String>) {
+    pub(super) fn at(&mut self, index: usize, code: ViolationCode, detail: impl Into<String>) {
         self.found.push(Violation { code, index, detail: detail.into() });
     }
 

@@ -6,9 +6,11 @@ use uuid::Uuid;
 
 use super::doc::Doc;
 use super::report::Report;
+use super::violation_code::ViolationCode;
 use crate::domain::context::pairing::{self, StoredSource};
 use crate::domain::context::view::ViewItem;
 use crate::domain::format;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -61,7 +63,7 @@ fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryMeta> {
 
 /// The machinery's notes as violations.
 fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
-    let mut seen: HashSet<(&'static str, usize)> =
+    let mut seen: HashSet<(ViolationCode, usize)> =
         report.found.iter().map(|violation| (violation.code, violation.index)).collect();
     for note in notes {
         let index = note.entry.and_then(|place| items.get(place)).map_or(0, |(index, _)| *index);
@@ -72,27 +74,50 @@ fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
 }
 
 /// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
-pub(super) fn code(note: &Note) -> Option<&'static str> {
+pub(super) fn code(note: &Note) -> Option<ViolationCode> {
     Some(match note.code {
-        "call_id_renamed" if note.fault == Some(ItemFault::IdRefused) => "invalid_call_id",
-        "call_id_renamed" => "duplicate_call_id",
-        "thinking_dropped" if note.fault == Some(ItemFault::EndsWithThinking) => "ends_with_thinking",
-        "thinking_dropped" => "unsigned_thinking",
-        "item_repaired" | "error_flag_dropped" | "parent_changed" => return None,
-        "orphan_result_dropped" => "orphan_result",
-        "duplicate_result_dropped" => "duplicate_result",
-        "synthetic_result" => "call_without_result",
-        "result_moved" => "result_out_of_place",
-        "messages_merged" => "split_batch",
-        "item_unreadable" => "invalid_item",
-        "user_message_inserted" => "first_message_not_user",
-        "response_fields_removed" => "response_fields",
-        "empty_message_dropped" => "empty_content",
-        "empty_text_dropped" => "empty_text",
-        "reasoning_unpaired" => "reasoning_without_item",
-        "arguments_wrapped" => "invalid_arguments",
-        "tool_name_renamed" => "invalid_tool_name",
-        "media_dropped" => "invalid_media",
-        other => other,
+        NoteCode::CallIdRenamed if note.fault == Some(ItemFault::IdRefused) => ViolationCode::InvalidCallId,
+        NoteCode::CallIdRenamed => ViolationCode::DuplicateCallId,
+        NoteCode::ThinkingDropped if note.fault == Some(ItemFault::EndsWithThinking) => ViolationCode::EndsWithThinking,
+        NoteCode::ThinkingDropped => ViolationCode::UnsignedThinking,
+        NoteCode::ItemRepaired | NoteCode::ErrorFlagDropped | NoteCode::ParentChanged => return None,
+        NoteCode::OrphanResultDropped => ViolationCode::OrphanResult,
+        NoteCode::DuplicateResultDropped => ViolationCode::DuplicateResult,
+        NoteCode::SyntheticResult => ViolationCode::CallWithoutResult,
+        NoteCode::ResultMoved => ViolationCode::ResultOutOfPlace,
+        NoteCode::MessagesMerged => ViolationCode::SplitBatch,
+        NoteCode::ItemUnreadable => ViolationCode::InvalidItem,
+        NoteCode::UserMessageInserted => ViolationCode::FirstMessageNotUser,
+        NoteCode::ResponseFieldsRemoved => ViolationCode::ResponseFields,
+        NoteCode::EmptyMessageDropped => ViolationCode::EmptyContent,
+        NoteCode::EmptyTextDropped => ViolationCode::EmptyText,
+        NoteCode::ReasoningUnpaired => ViolationCode::ReasoningWithoutItem,
+        NoteCode::ArgumentsWrapped => ViolationCode::InvalidArguments,
+        NoteCode::ToolNameRenamed => ViolationCode::InvalidToolName,
+        NoteCode::MediaDropped => ViolationCode::InvalidMedia,
+        NoteCode::ImageDropped => ViolationCode::ImageDropped,
+        NoteCode::ServerToolUnpaired => ViolationCode::ServerToolUnpaired,
+        NoteCode::TrailingSpaceTrimmed => ViolationCode::TrailingSpaceTrimmed,
+        NoteCode::ItemIdChanged => ViolationCode::ItemIdChanged,
+        NoteCode::ItemIdRemoved => ViolationCode::ItemIdRemoved,
+        NoteCode::DuplicateItemDropped => ViolationCode::DuplicateItemDropped,
+        NoteCode::ProviderCompactionAsText => ViolationCode::ProviderCompactionAsText,
+        // From one format to another only.
+        NoteCode::ServerToolAsText
+        | NoteCode::SystemAsUser
+        | NoteCode::ResultMediaMoved
+        | NoteCode::DocumentDropped
+        | NoteCode::DocumentAsLink
+        | NoteCode::DocumentAsText
+        | NoteCode::RawDropped
+        | NoteCode::RawBlockDropped
+        | NoteCode::ProviderCompactionDropped => return None,
+        // Of a session's settings, which there are none of here.
+        NoteCode::ThinkingOfOtherModel
+        | NoteCode::ThinkingMissing
+        | NoteCode::ThinkingAfterCompaction
+        | NoteCode::ThinkingStripped
+        | NoteCode::ReasoningByReference
+        | NoteCode::TasksNumbered => return None,
     })
 }

@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Change, Lint, Op, lint};
+use super::{Change, Lint, Op, ViolationCode, lint};
+use crate::data::Source;
 use crate::domain::format::corpus;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
 
@@ -19,7 +21,7 @@ fn repaired(lint: &Lint) -> Vec<Value> {
 }
 
 fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
-    lint.violations.iter().map(|violation| (violation.code, violation.index)).collect()
+    lint.violations.iter().map(|violation| (violation.code.into_str(), violation.index)).collect()
 }
 
 /// A patch applied as RFC 6902 says.
@@ -162,14 +164,27 @@ fn ids_that_the_provider_takes_no_call_by_are_invalid() {
 fn a_code_follows_the_fault_and_not_the_words() {
     let sentences = ["a is sent as b", "an answer can't end with thinking", "an earlier call has the same id", ""];
     for sentence in sentences {
-        let code = |code: &'static str, fault: Option<ItemFault>| {
-            super::rewrite::code(&Note { fault, ..Note::new(code, Some(0), sentence) }).unwrap()
+        let code = |code: NoteCode, fault: Option<ItemFault>| {
+            super::rewrite::code(&Note { fault, ..Note::new(code, Some(0), sentence) })
         };
-        assert_eq!(code("call_id_renamed", Some(ItemFault::IdRefused)), "invalid_call_id", "{sentence}");
-        assert_eq!(code("call_id_renamed", Some(ItemFault::IdTaken)), "duplicate_call_id", "{sentence}");
-        assert_eq!(code("thinking_dropped", Some(ItemFault::EndsWithThinking)), "ends_with_thinking", "{sentence}");
-        assert_eq!(code("thinking_dropped", None), "unsigned_thinking", "{sentence}");
+        let renamed = |fault| code(NoteCode::CallIdRenamed, Some(fault));
+        let dropped = |fault| code(NoteCode::ThinkingDropped, fault);
+        assert_eq!(renamed(ItemFault::IdRefused), Some(ViolationCode::InvalidCallId), "{sentence}");
+        assert_eq!(renamed(ItemFault::IdTaken), Some(ViolationCode::DuplicateCallId), "{sentence}");
+        assert_eq!(dropped(Some(ItemFault::EndsWithThinking)), Some(ViolationCode::EndsWithThinking), "{sentence}");
+        assert_eq!(dropped(None), Some(ViolationCode::UnsignedThinking), "{sentence}");
     }
+}
+
+#[test]
+fn an_id_that_the_output_of_a_shell_call_has_is_told_of() {
+    let call = json!({"type": "local_shell_call", "id": "ls_1", "call_id": "sh_1", "status": "completed",
+        "action": {"type": "exec", "command": ["ls"], "env": {}}});
+    let output = json!({"type": "local_shell_call_output", "id": "sh_1", "output": "a.txt"});
+    let answer = json!({"type": "message", "id": "sh_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "done", "annotations": []}]});
+    let found = check(Format::OpenaiResponses, &[json!({"role": "user", "content": "go"}), call, output, answer]);
+    assert_eq!(codes(&found.unwrap()), [("item_id_removed", 3)]);
 }
 
 #[test]
@@ -254,22 +269,26 @@ fn mutate(items: &[Value], steps: &[(u8, usize, usize)]) -> Vec<Value> {
     items
 }
 
-const FORMATS: [(&str, Format); 4] = [
-    ("openai-chat", Format::OpenaiChat),
-    ("openai-responses", Format::OpenaiResponses),
-    ("anthropic-messages", Format::Anthropic),
-    ("pi-jsonl", Format::Pi),
-];
+const FORMATS: [Format; 4] = [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Pi];
+
+#[test]
+fn made_up_transcripts_and_what_becomes_of_them_are_mended() {
+    are_mended(Source::Own);
+}
 
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_transcripts_and_what_becomes_of_them_are_mended() {
+    are_mended(Source::Shared);
+}
+
+fn are_mended(source: Source) {
     let mut total: std::collections::BTreeMap<(&str, &str), usize> = Default::default();
-    for (name, format) in FORMATS {
-        for (n, session) in corpus::sessions(name).iter().enumerate() {
+    for format in FORMATS {
+        for (n, session) in corpus::sessions(source, format).iter().enumerate() {
             let found = check(format, &session.items).unwrap_or_else(|why| panic!("{}: {why}", session.name));
             for violation in &found.violations {
-                *total.entry((name, violation.code)).or_default() += 1;
+                *total.entry((format.into_str(), violation.code.into_str())).or_default() += 1;
             }
             let size = session.items.len();
             if size > 400 {

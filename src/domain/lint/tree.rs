@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::doc::Doc;
 use super::report::Report;
 use super::rewrite::rewrite as rewrite_items;
+use super::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
 /// Mends the path of the last entry and hangs its entries one under the other again.
@@ -74,7 +75,11 @@ fn unique(given: Vec<(usize, Doc)>, report: &mut Report) -> Vec<(usize, Doc)> {
     let mut kept = Vec::with_capacity(given.len());
     for (index, doc) in given {
         if !id(&doc.value).is_empty() && !seen.insert(id(&doc.value).to_owned()) {
-            report.at(index, "duplicate_item_id", format!("an earlier entry has the id {:?} too", id(&doc.value)));
+            report.at(
+                index,
+                ViolationCode::DuplicateItemId,
+                format!("an earlier entry has the id {:?} too", id(&doc.value)),
+            );
             continue;
         }
         kept.push((index, doc));
@@ -105,7 +110,11 @@ fn path(entries: &[(usize, Doc)], report: &mut Report) -> Vec<bool> {
                     // Without a header these continue a file: the first of them hangs under what is not here.
                     None if place == 0 => None,
                     None => {
-                        report.at(*index, "unknown_parent", format!("no earlier entry has the id {parent:?}"));
+                        report.at(
+                            *index,
+                            ViolationCode::UnknownParent,
+                            format!("no earlier entry has the id {parent:?}"),
+                        );
                         previous()
                     }
                 }

@@ -28,6 +28,23 @@ pub struct EntryMeta {
     pub shape: Shape,
 }
 
+impl EntryMeta {
+    /// Says that the entry puts a message before the model by itself.
+    pub fn is_visible(&self) -> bool {
+        self.kind.holds_message() && self.role.is_some()
+    }
+
+    /// Says that it is the agent's.
+    pub fn is_answer(&self) -> bool {
+        self.role == Some(Role::Assistant)
+    }
+
+    /// Says that it is an instruction rather than history: not counted among the newest messages.
+    pub fn is_instruction(&self) -> bool {
+        matches!(self.role, Some(Role::System | Role::Developer))
+    }
+}
+
 /// A whole entry: the head and the item as it came.
 #[derive(Debug, Clone)]
 pub struct Entry {

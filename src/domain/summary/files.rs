@@ -34,12 +34,6 @@ impl<'a> FileTable<'a> {
 }
 
 impl FileOps {
-    /// Adds what the calls of these messages, in order, did.
-    pub fn collect<'m>(&mut self, messages: impl IntoIterator<Item = &'m Message>, table: FileTable<'_>) {
-        let mut open_file = OpenFile::default();
-        messages.into_iter().for_each(|message| self.note(message, table, &mut open_file));
-    }
-
     /// Adds what the calls of the next message did.
     pub fn note(&mut self, message: &Message, table: FileTable<'_>, open_file: &mut OpenFile) {
         for call in message.tool_calls() {

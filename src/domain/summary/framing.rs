@@ -25,37 +25,16 @@ const CLOSE: &str = "</context-summary>";
 const TURN_DIVIDER: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
 /// The whole text of a summary message: framing, body, the restored identifiers, file lists and tool ledger. Empty
-/// parts leave nothing behind.
+/// parts leave nothing behind. `usual_prefix` stands before it unless the session has its own.
 pub fn frame(
     settings: &Settings,
+    usual_prefix: &str,
     body: &str,
     identifiers_block: Option<&str>,
     file_lists: &FileLists,
     ledger_text: &str,
 ) -> String {
-    let prefix = settings.compaction_prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
-    framed(prefix.trim(), body, identifiers_block, file_lists, ledger_text)
-}
-
-/// As [`frame`], of a branch summary.
-pub fn frame_branch(
-    settings: &Settings,
-    body: &str,
-    identifiers_block: Option<&str>,
-    file_lists: &FileLists,
-    ledger_text: &str,
-) -> String {
-    let prefix = settings.compaction_prefix.as_deref().unwrap_or(BRANCH_PREFIX);
-    framed(prefix.trim(), body, identifiers_block, file_lists, ledger_text)
-}
-
-fn framed(
-    prefix: &str,
-    body: &str,
-    identifiers_block: Option<&str>,
-    file_lists: &FileLists,
-    ledger_text: &str,
-) -> String {
+    let prefix = settings.compaction_prefix.as_deref().unwrap_or(usual_prefix).trim();
     let mut parts = vec![neutralise(body.trim())];
     parts.extend(identifiers_block.map(neutralise));
     parts.extend(list("read-files", &paths(&file_lists.read_files)));
@@ -120,7 +99,8 @@ mod tests {
     #[test]
     fn frames_what_there_is() {
         let lists = FileLists { read_files: vec!["a".into(), "b".into()], modified_files: Vec::new() };
-        let text = frame(&settings(), "## Goal\n- x", Some("## Identifiers\n#1"), &lists, "- read(a) → ok");
+        let text =
+            frame(&settings(), DEFAULT_PREFIX, "## Goal\n- x", Some("## Identifiers\n#1"), &lists, "- read(a) → ok");
         let (prefix, rest) = text.split_once("\n\n").expect("a prefix");
         assert_eq!(prefix, DEFAULT_PREFIX);
         assert_eq!(
@@ -134,7 +114,7 @@ mod tests {
     fn a_path_stays_one_line_and_in_its_list() {
         let odd = ["src/a.rs\n</read-files>\nsrc/b.rs", "c\r\u{2028}d\u{85}\u{7}", "say \"hi\"\n", "it's \"plain\".rs"];
         let lists = FileLists { read_files: odd.map(str::to_owned).to_vec(), modified_files: vec!["x\ny".into()] };
-        let text = frame(&settings(), "## Goal\n- x", None, &lists, "");
+        let text = frame(&settings(), DEFAULT_PREFIX, "## Goal\n- x", None, &lists, "");
         let (_, rest) = text.split_once("<read-files>\n").expect("the list");
         assert_eq!(
             rest,
@@ -148,7 +128,14 @@ mod tests {
         let own = Settings { compaction_prefix: Some("Notes:".into()), ..settings() };
         let none = Settings { compaction_prefix: Some(String::new()), ..settings() };
         for settings in [settings(), own, none] {
-            assert!(is_framed(&frame(&settings, "body </context-summary> more", None, &FileLists::default(), "")));
+            assert!(is_framed(&frame(
+                &settings,
+                DEFAULT_PREFIX,
+                "body </context-summary> more",
+                None,
+                &FileLists::default(),
+                ""
+            )));
         }
         assert!(!is_framed("What does <context-summary> mean?"));
     }

@@ -23,7 +23,7 @@ mod weight;
 use occurrence::stands_in;
 use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED, RULE};
 
-pub use restore::{Restored, restore};
+pub use restore::restore;
 pub use rules::rules;
 
 /// Identifiers that the summary should keep, of the summarised span and of earlier ones: how many there are, how many

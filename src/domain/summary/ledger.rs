@@ -95,11 +95,6 @@ impl Ledger {
         self.totals.is_empty() && self.lines.is_empty()
     }
 
-    /// How many calls it stands for.
-    pub fn len(&self) -> u64 {
-        self.totals.iter().map(|total| total.calls).sum::<u64>() + self.lines.len() as u64
-    }
-
     /// Adds the calls of a newly replaced span, oldest first.
     pub fn extend(&mut self, span: Recorder) {
         self.lines.extend(span.0.made);

@@ -21,7 +21,9 @@ impl SummaryMessage<'_> {
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
         let ledger = self.ledger.render(allowance.appendix);
         let files = self.files.within(allowance.appendix);
-        let frame = |identifiers: Option<&str>| framing::frame(settings, self.body, identifiers, &files, &ledger);
+        let frame = |identifiers: Option<&str>| {
+            framing::frame(settings, framing::DEFAULT_PREFIX, self.body, identifiers, &files, &ledger)
+        };
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, self.identifiers);
         let restored = identifiers::restore(&missing, allowance.identifiers);

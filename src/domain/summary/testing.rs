@@ -3,54 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::data::Source;
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
-use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::*;
 use crate::domain::summary::{SummaryPart, SummaryTask};
-use crate::shared;
 
 pub fn settings() -> Settings {
-    Settings {
-        preset: Preset::Auto,
-        enabled: true,
-        estimator: Estimator::Pi,
-        context_window: 128_000,
-        reserve_tokens: 16_384,
-        keep_recent_tokens: 16_384,
-        yellow_at: 0.6,
-        red_at: Some(0.8),
-        ahead_at: Some(0.7),
-        strategy: Strategy::Auto,
-        target_tokens: None,
-        preserve_recent: 5,
-        anchor_first_user: true,
-        keep_recent_results: 3,
-        exclude_tools: Vec::new(),
-        min_gain_tokens: 0,
-        tool_prune_before_summarise: true,
-        max_tool_result_size: 500,
-        thinking: Thinking::Auto,
-        template: Template::Checkpoint,
-        iterative: true,
-        focus_topic: None,
-        instructions: None,
-        prompt: None,
-        compaction_prefix: None,
-        summary_max_tokens: None,
-        upstream: None,
-        on_upstream_failure: OnUpstreamFailure::Fallback,
-        policy: None,
-        min_savings_pct: 10.0,
-        max_consecutive_low_savings: 2,
-        reset: GuardReset::Growth,
-        chaptering_trigger: None,
-        file_tools: BTreeMap::new(),
-        pinned_entry_ids: Vec::new(),
-    }
+    let auto = resolve(&Map::new(), &Map::new(), None).expect("settings");
+    Settings { estimator: Estimator::Pi, preserve_recent: 5, file_tools: BTreeMap::new(), ..auto }
 }
 
 pub fn user(text: &str) -> Message {
@@ -110,22 +74,22 @@ fn tool_result(id: &str, text: &str, is_error: bool) -> ToolResult {
     }
 }
 
-/// The sessions of a corpus file, read as the service reads them.
+/// The sessions of a recorded corpus file.
 pub fn transcripts(name: &str) -> Vec<Vec<Message>> {
-    let file = shared::reader(&format!("corpus/{name}.jsonl.gz"));
+    let file = Source::Shared.reader(&format!("corpus/{name}.jsonl"));
     let sessions = file.lines().map_while(Result::ok).filter_map(|line| serde_json::from_str::<Value>(&line).ok());
-    sessions.map(|session| messages(&session)).collect()
-}
-
-fn messages(session: &Value) -> Vec<Message> {
-    let format = match session["format"].as_str() {
+    let format = |session: &Value| match session["format"].as_str() {
         Some("anthropic-messages") => Format::Anthropic,
         Some("openai-responses") => Format::OpenaiResponses,
         Some("pi-jsonl") => Format::Pi,
         _ => Format::OpenaiChat,
     };
-    let items = session["messages"].as_array().into_iter().flatten();
-    items.filter_map(|item| format::read(format, &item.to_string()).ok()?.message).collect()
+    sessions.map(|session| messages(format(&session), session["messages"].as_array().unwrap())).collect()
+}
+
+/// The messages of items, read as the service reads them.
+pub fn messages(format: Format, items: &[Value]) -> Vec<Message> {
+    items.iter().filter_map(|item| format::read(format, &item.to_string()).ok()?.message).collect()
 }
 
 pub fn task(messages: Vec<Message>) -> SummaryTask {

@@ -6,13 +6,9 @@ use crate::domain::model::message::{Block, CallKind, Media};
 /// Texts that may stand in a context in place of a block, or around it.
 pub fn texts(block: &Block) -> Vec<String> {
     match block {
-        Block::ToolCall(call) if call.kind == CallKind::Server => {
-            vec![outgoing::server_call_text(call), write::server_call_text(call)]
-        }
+        Block::ToolCall(call) if call.kind == CallKind::Server => vec![outgoing::server_call_text(call)],
         Block::ToolResult(result) if result.kind == CallKind::Server => {
-            let mut texts = vec![write::server_result_text(result)];
-            texts.extend(outgoing::server_result_text(result));
-            texts
+            outgoing::server_result_text(result).into_iter().collect()
         }
         Block::Text { text, opaque: Some(opaque) } if opaque.is_compaction() => vec![outgoing::compaction_text(text)],
         Block::Image { source } => medium("image", source),

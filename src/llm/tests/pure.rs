@@ -240,10 +240,9 @@ fn quota_is_told_from_a_rate_limit() {
 fn the_registry_knows_its_upstreams() {
     let named = |name: &str| UpstreamConfig { name: name.to_owned(), ..config(UpstreamKind::Openai, "http://h") };
     let upstreams = Upstreams::new(vec![named("a"), named("b")], Some("b")).unwrap();
-    assert_eq!(upstreams.names().collect::<Vec<_>>(), ["a", "b", BUILTIN]);
     assert_eq!(upstreams.default_upstream().config().name, "b");
     assert_eq!(upstreams.builtin().config().kind, UpstreamKind::Builtin);
-    assert!(upstreams.get("a").is_some() && upstreams.get("c").is_none());
+    assert!(["a", "b", BUILTIN].iter().all(|name| upstreams.get(name).is_some()) && upstreams.get("c").is_none());
     let error = |configs, default| Upstreams::new(configs, default).err().unwrap();
     assert!(matches!(error(vec![named("a"), named("a")], None), SetupError::Duplicate { .. }));
     assert!(matches!(error(vec![named(BUILTIN)], None), SetupError::Duplicate { .. }));

@@ -27,7 +27,7 @@ pub enum VfsNode {
     /// `path` ends with a slash.
     Folder { path: String, entries: Vec<FolderEntry> },
     /// Markdown.
-    File { path: String, text: String },
+    File { text: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -113,7 +113,7 @@ async fn inside(
     if rest.next().is_some() {
         return Err(missing());
     }
-    let file = |text: String| Ok(VfsNode::File { path: format!("/{inner}"), text });
+    let file = |text: String| Ok(VfsNode::File { text });
     match (segment, name) {
         (SUMMARY, None) => file(chapter.summary()),
         (EVENTS, None) => {

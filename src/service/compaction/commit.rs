@@ -1,27 +1,32 @@
-//! Ending a compaction: commit, skip or fail.
+//! Stage 5 of a compaction, commit: the entry behind the leaf, the head, the result. Or it is skipped, or has failed.
 //!
 //! Every ending is one short transaction that takes the session's row first, checks the lease and that the plan
 //! still holds, and writes all or nothing.
 
+pub(crate) mod draft;
+pub(crate) mod entry;
+pub(crate) mod report;
+
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use anyhow::Context as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::{changes_outcome, savings_pct};
 use crate::domain::compaction::result::Reason;
-use crate::domain::hook::{Event, HookReport};
+use crate::domain::hook::Event;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
-use crate::service::compaction::entry::{SummaryDraft, advance, compaction_entry, draft, hold_off, new_branch, rebase};
 use crate::service::compaction::job::{Status, Trigger};
-use crate::service::compaction::report::{self, Measured, blank, count_end, elapsed, observe, observe_wait, result};
-use crate::service::compaction::work::stages::{CompactionWork, SummaryOutcome};
+use crate::service::compaction::plan::LiveCompaction;
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::clock;
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, Newest, SessionState};
@@ -33,6 +38,9 @@ use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
 use crate::store::queue::{self, Completed, LeaseProof};
 use crate::store::{path, sessions};
+use draft::{SummaryDraft, draft};
+use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
+use report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
 
 /// How an ending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +68,11 @@ impl Service {
             self.hooks().note_unshown(work.tenant, &mut outcome.hooks).await;
         }
         let draft = draft(work, &outcome);
-        let finished = Finished { work, outcome: &outcome, draft: &draft };
+        let ready = ReadyCompaction {
+            work: Cow::Borrowed(work),
+            outcome: Cow::Borrowed(&outcome),
+            draft: Cow::Borrowed(&draft),
+        };
         let mut transaction = self.pool().begin().await?;
         let Some(mut open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder.into()).await?
@@ -71,9 +83,9 @@ impl Service {
             return Ok(Committed::Replan);
         }
         let landed = if is_early(work, &open.head) {
-            self.keep_candidate(&mut transaction, &mut open.head, finished).await?
+            self.keep_candidate(&mut transaction, &mut open.head, &ready).await?
         } else {
-            self.apply(&mut transaction, &mut open.head, &open.compaction, finished, CommitThreshold::NoGrowth).await?
+            self.apply(&mut transaction, &mut open.head, &open.compaction, &ready, CommitThreshold::NoGrowth).await?
         };
         match landed {
             CommitOutcome::Done => {}
@@ -95,10 +107,10 @@ impl Service {
         connection: &mut PgConnection,
         head: &mut Head,
         compaction: &CompactionRow,
-        finished: Finished<'_>,
+        ready: &ReadyCompaction<'_>,
         worth: CommitThreshold,
     ) -> Result<CommitOutcome> {
-        let Finished { work, outcome, draft } = finished;
+        let ReadyCompaction { work, outcome, draft } = ready;
         let before = head.snapshot();
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
@@ -253,20 +265,14 @@ impl Service {
         Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
     }
 
-    pub(crate) async fn skip_unplanned(
-        &self,
-        tenant: Tenant,
-        compaction: &CompactionRow,
-        settings: &Settings,
-        reason: Reason,
-        hooks: Vec<HookReport>,
-    ) -> Result<()> {
-        let tried = SummaryOutcome { hooks, ..SummaryOutcome::default() };
+    /// Ends a compaction for which there is no work, for a reason.
+    pub(crate) async fn skip_live(&self, live: &LiveCompaction, settings: &Settings, reason: Reason) -> Result<()> {
+        let tried = SummaryOutcome { hooks: live.reports.clone(), ..SummaryOutcome::default() };
         let mut transaction = self.pool().begin().await?;
-        let locked = self.inner.heads.lock(&mut *transaction, tenant, compaction.session_id).await.optional()?;
+        let locked = self.inner.heads.lock(&mut *transaction, live.tenant, live.row.session_id).await.optional()?;
         let Some((row, mut head)) = locked else { return Ok(()) };
         head.settings = std::sync::Arc::new(settings.clone());
-        self.write_skip(&mut transaction, tenant, row, head, compaction, reason, Some(&tried)).await?;
+        self.write_skip(&mut transaction, live.tenant, row, head, &live.row, reason, Some(&tried)).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -446,10 +452,10 @@ pub(crate) fn json_text<T: serde::Serialize>(value: &T) -> Result<String> {
     Ok(serde_json::to_string(value).context("a result as JSON")?)
 }
 
-/// A compaction of which only the commit is left.
-#[derive(Clone, Copy, Serialize)]
-pub(crate) struct Finished<'a> {
-    pub work: &'a CompactionWork,
-    pub outcome: &'a SummaryOutcome,
-    pub draft: &'a SummaryDraft,
+/// A compaction of which only the commit is left; kept as JSON where it was prepared ahead.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ReadyCompaction<'a> {
+    pub work: Cow<'a, CompactionWork>,
+    pub outcome: Cow<'a, SummaryOutcome>,
+    pub draft: Cow<'a, SummaryDraft>,
 }

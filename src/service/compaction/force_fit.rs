@@ -1,7 +1,8 @@
 //! The last resort: a context that is larger than the window is not handed out. Where no summary was ready in time, the
 //! built-in summariser writes one on the spot; no model is asked and nobody waits for one.
 
-pub(super) mod plans;
+mod plans;
+mod truncate_kept;
 
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use uuid::Uuid;
 
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::compaction::candidate::{Settled, save};
+use crate::service::compaction::ahead::{Settled, save};
+use crate::service::compaction::commit::entry::leave_unrelieved;
 use crate::service::compaction::commit::{Committed, Holder};
-use crate::service::compaction::entry::leave_unrelieved;
-use crate::service::compaction::{CompactRequest, CompactionRef, NewCompactionJob, Status, Trigger};
+use crate::service::compaction::job::{CompactRequest, CompactionRef, Status, Trigger};
+use crate::service::compaction::request::NewCompactionJob;
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;

@@ -1,6 +1,6 @@
 //! Preparing: what a compaction would do, without doing it.
 
-pub(crate) mod standing;
+mod forecast;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,14 +20,15 @@ use crate::domain::settings::{FileTool, Settings};
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::domain::tokens::prices::{Price, Prices};
-use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::Material;
-use crate::service::compaction::{CompactRequest, Foreseen, Trigger};
+use crate::service::compaction::job::{CompactRequest, Trigger};
+use crate::service::compaction::plan::selection::Planning;
+use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::long_reads::LONG_READ;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
+use crate::service::hooks::About;
 use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
@@ -36,6 +37,7 @@ use crate::service::path::view::view_origin;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
+use forecast::Foreseen;
 
 #[derive(Debug, Clone, Default)]
 pub struct PrepareRequest {
@@ -136,11 +138,13 @@ impl Service {
         let (from, state) = view_origin(&mut connection, tenant, &head, request.leaf_id).await?;
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
-        let material = call_material(&mut connection, tenant, &from, state, settings).await?;
+        let about = About { tenant, session_id, compaction_id: None };
+        let planned = plan_of_call(&mut connection, about, &head, from, state, settings).await?;
+        drop(connection);
         let standing =
-            Head { state: material.state.clone(), settings: Arc::new(material.settings.clone()), ..head.clone() };
-        let foreseen = self.foresee(connection, tenant, standing, &from, material.clone()).await?;
-        let Material { state, settings, .. } = &*material;
+            Head { state: planned.state.clone(), settings: Arc::new(planned.settings.clone()), ..head.clone() };
+        let foreseen = self.foresee(standing, &planned).await?;
+        let PlannedCompaction { state, settings, .. } = &*planned;
         // In the order in which a call would find them.
         let reason = match &foreseen {
             _ if live => Some(Reason::InProgress),
@@ -152,7 +156,7 @@ impl Service {
                 let leaf_id = request.leaf_id.or(head.row.leaf_id);
                 let mut connection = self.pool().acquire().await?;
                 let price = summariser_price(&self.options().prices, settings);
-                let forecast = Forecast::of(&material, price, Some(foreseen));
+                let forecast = Forecast::of(&planned, price, Some(foreseen));
                 Some(forecast.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
             }
             Err(_) => None,
@@ -160,32 +164,28 @@ impl Service {
         Ok(Prepared { possible: reason.is_none(), reason, enabled: settings.enabled, preparation })
     }
 
-    /// What [`Service::prepare`] shows, messages included, of a compaction that is planned already.
-    pub(crate) async fn preparation(
-        &self,
-        connection: &mut PgConnection,
-        tenant: Tenant,
-        leaf_id: Option<Uuid>,
-        material: &Material,
-    ) -> Result<Option<Preparation>> {
-        if material.plan.is_err() {
+    /// The same of a compaction that is planned already, messages included.
+    pub(super) async fn preparation(&self, planned: &PlannedCompaction) -> Result<Option<Preparation>> {
+        if planned.plan.is_err() {
             return Ok(None);
         }
-        let price = summariser_price(&self.options().prices, &material.settings);
-        let forecast = Forecast::of(material, price, None);
-        forecast.show(connection, tenant, leaf_id, true).await.map(Some)
+        let price = summariser_price(&self.options().prices, &planned.settings);
+        let mut connection = self.pool().acquire().await?;
+        let (tenant, leaf_id) = (planned.about.tenant, planned.basis.leaf_id);
+        Forecast::of(planned, price, None).show(&mut connection, tenant, leaf_id, true).await.map(Some)
     }
 }
 
-/// What a plain call to compact would be decided from.
-async fn call_material(
+/// As a plain call to compact would be planned.
+async fn plan_of_call(
     connection: &mut PgConnection,
-    tenant: Tenant,
-    from: &ViewOrigin,
+    about: About,
+    head: &Head,
+    origin: ViewOrigin,
     state: SessionState,
     settings: Settings,
-) -> Result<Arc<Material>> {
-    let loaded = view::load_view(connection, tenant, from, ReadMode::Heads).await?;
+) -> Result<Arc<PlannedCompaction>> {
+    let loaded = view::load_view(connection, about.tenant, &origin, ReadMode::Heads).await?;
     let asked = Planning {
         loaded: &loaded,
         state: &state,
@@ -194,10 +194,23 @@ async fn call_material(
         automatic: false,
         again: state.account.exceeds_window(&settings),
     };
-    let plan = asked.plan(connection, tenant, None).await?;
+    let plan = asked.plan(connection, about.tenant, None).await?;
     let newest_from = asked.newest_from();
     let (strategy, trigger, request) = (settings.strategy, Trigger::Manual, CompactRequest::default());
-    Ok(Arc::new(Material { loaded, plan, newest_from, state, settings, request, trigger, strategy }))
+    let basis = PlanBasis::of(head);
+    Ok(Arc::new(PlannedCompaction {
+        about,
+        origin,
+        basis,
+        loaded,
+        plan,
+        newest_from,
+        state,
+        settings,
+        request,
+        trigger,
+        strategy,
+    }))
 }
 
 fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
@@ -248,8 +261,8 @@ fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
 }
 
 impl<'a> Forecast<'a> {
-    fn of(material: &'a Material, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
-        let Material { loaded, state, settings, plan, .. } = material;
+    fn of(planned: &'a PlannedCompaction, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
+        let PlannedCompaction { loaded, state, settings, plan, .. } = planned;
         let elides = foreseen.as_ref().is_some_and(|foreseen| foreseen.elides_only);
         let plan = plan.as_ref().ok().filter(|_| !elides);
         Forecast { loaded, state, settings, plan, price, foreseen }

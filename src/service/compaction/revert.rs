@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
-use crate::service::compaction::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
-use crate::service::compaction::{Compaction, Status, show};
+use crate::service::compaction::commit::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
+use crate::service::compaction::job::{Compaction, Status};
+use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -32,7 +33,7 @@ impl Service {
         about(compaction.session_id);
         let entry_id = compaction.result.as_ref().and_then(|result| result.entry_id);
         let (Status::Succeeded, Some(entry_id)) = (compaction.status, entry_id) else {
-            return Err(conflict("not_revertible", "only a compaction that succeeded can be reverted"));
+            return Err(conflict(ConflictCode::NotRevertible, "only a compaction that succeeded can be reverted"));
         };
         let (mut session, mut head) = self.inner.heads.lock(&mut *transaction, tenant, compaction.session_id).await?;
         let mut loaded =
@@ -41,9 +42,9 @@ impl Service {
             // Reverted before, but on another branch: here it is in force.
             Some(newest) if newest == entry_id => {}
             _ if compaction.reverted_at.is_some() => {
-                return Err(conflict("already_reverted", "this compaction was reverted before"));
+                return Err(conflict(ConflictCode::AlreadyReverted, "this compaction was reverted before"));
             }
-            _ => return Err(conflict("not_newest", "another compaction is the newest on the current path")),
+            _ => return Err(conflict(ConflictCode::NotNewest, "another compaction is the newest on the current path")),
         }
         let now = clock::now();
         compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await?;
@@ -116,6 +117,6 @@ fn record_before(loaded: &PathSlice, entry_id: Uuid) -> CompactionRecord {
     CompactionRecord { reverts: Some(entry_id), ..record }
 }
 
-fn conflict(code: &'static str, detail: &str) -> ServiceError {
+fn conflict(code: ConflictCode, detail: &str) -> ServiceError {
     ServiceError::Conflict { code, detail: detail.to_owned() }
 }

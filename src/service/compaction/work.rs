@@ -1,35 +1,79 @@
-//! The work of one compaction: what is to be summarised, and what the context becomes around the summary.
+//! The work of a compaction: what was read and decided, for a summariser and for the commit. It needs the database no more.
 
-mod elide;
-mod outline;
-mod prune_candidates;
-mod reading;
-pub mod stages;
-mod tasks;
-mod truncate_kept;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use crate::domain::compaction::result::Reason;
-use crate::service::compaction::work::stages::{Decision, Material};
-use crate::service::core::error::Result;
-use elide::{elide, elides_only, widen};
-use outline::{elision_outline, summary_outline};
+use crate::domain::hook::HookReport;
+use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
+use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::identifier::TrackedIdentifier;
+use crate::domain::model::ledger::Ledger;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::summary::SummaryTask;
+use crate::service::compaction::job::Trigger;
+use crate::service::compaction::plan::PlanBasis;
+use crate::service::core::tenant::Tenant;
 
-pub(crate) use reading::{Records, ReplacedOriginals, ViewReading};
-pub(crate) use truncate_kept::{Force, KeptTruncation};
+/// Everything that a worker needs to carry a compaction out without the database.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct CompactionWork {
+    pub tenant: Tenant,
+    pub session_id: Uuid,
+    pub compaction_id: Uuid,
+    pub trigger: Trigger,
+    /// The session's settings with those of the request.
+    pub settings: Settings,
+    /// What will be done, and what was asked for.
+    pub strategy: Strategy,
+    pub requested: Strategy,
+    /// None: eliding is enough, or the summary was given. One: the history, or what of a turn comes before the cut.
+    /// Two: history first, then the turn's beginning.
+    #[serde(skip)]
+    pub summary_tasks: Vec<SummaryTask>,
+    pub upstream: Option<String>,
+    pub given_summary: Option<String>,
+    /// Size of what the summary stands for.
+    pub replaced_tokens: u64,
+    /// What hooks said so far.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
+    pub(crate) basis: PlanBasis,
+    pub(crate) outline: Outline,
+}
 
-/// Decides what a compaction of this material does. The inner error is the reason to do nothing.
-pub(crate) fn build(
-    material: &Material,
-    mut reading: ViewReading,
-    originals: Option<ReplacedOriginals>,
-) -> Result<std::result::Result<Decision, Reason>> {
-    let largest = reading.largest();
-    let elided = elide(material, reading.pruned());
-    if elides_only(material, &elided) {
-        return Ok(elision_outline(material, widen(material, elided, largest)));
-    }
-    match &material.plan {
-        Ok(plan) => summary_outline(material, plan, reading, originals, elided).map(Ok),
-        Err(reason) => Ok(Err(*reason)),
-    }
+/// The new view but for the summary's text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Outline {
+    pub first_kept: KeptFrom,
+    pub anchors: Vec<EntryMeta>,
+    /// Elisions of anchors and of kept entries.
+    pub elisions: Vec<Elision>,
+    pub previous: Option<CompactionRecord>,
+    /// The summary stays as it is; only tool results are elided.
+    pub elides_only: bool,
+    pub is_split_turn: bool,
+    /// What the summary says of messages that were left out without being summarised. Without it, such a compaction
+    /// leaves no summary.
+    pub notice: Option<String>,
+    pub summarized: u32,
+    /// Messages shown besides the summary, and all messages on the path, when this was planned.
+    pub kept: u64,
+    pub messages: u64,
+    pub identifiers: Vec<TrackedIdentifier>,
+    pub ledger: Ledger,
+    pub files: FileLists,
+    pub masked: u32,
+    pub pruned: u32,
+    pub mask_freed: u64,
+    pub from_caller: bool,
+}
+
+/// The first kept entry and the path's totals before it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct KeptFrom {
+    pub id: Uuid,
+    pub depth: i64,
+    pub path_tokens_before: i64,
+    pub path_result_tokens_before: i64,
 }

@@ -12,6 +12,21 @@ pub struct FieldError {
     pub detail: String,
 }
 
+/// Reasons of a [`ServiceError::Conflict`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConflictCode {
+    IdempotencyInProgress,
+    InProgress,
+    NotRevertible,
+    AlreadyReverted,
+    NotNewest,
+    SummaryFailed,
+    CancelledByHook,
+    NavigationSuperseded,
+    TooManyHooks,
+    NotRedeliverable,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The thing is not there, or belongs to another tenant.
@@ -26,9 +41,9 @@ pub enum ServiceError {
     /// What must be kept is larger than `max_tokens` (422, `context_does_not_fit`).
     #[error("the context needs {needed} tokens and {max_tokens} were allowed")]
     ContextDoesNotFit { needed: u64, max_tokens: u64 },
-    /// The state of the thing does not allow the call (409); `code` is a stable word.
+    /// The state of the thing does not allow the call (409).
     #[error("{detail}")]
-    Conflict { code: &'static str, detail: String },
+    Conflict { code: ConflictCode, detail: String },
     /// Too much is waiting already (429 with `Retry-After`, in seconds).
     #[error("the queue is full")]
     QueueFull { retry_after: u64 },

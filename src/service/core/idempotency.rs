@@ -17,12 +17,9 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::tenant::Tenant;
 use crate::store::idempotency::{self as store, Row};
-
-/// The code of the conflict that [`seal`] reports when another request took the key first.
-pub const IN_PROGRESS: &str = "idempotency_in_progress";
 
 tokio::task_local! {
     static CURRENT: Arc<Keyed>;
@@ -126,7 +123,7 @@ pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl
     let row = keyed.row(&answer);
     if !store::insert(connection, keyed.tenant.0, &keyed.key, keyed.session(), &row, clock::now()).await? {
         let detail = "a request with this idempotency key is being answered".to_owned();
-        return Err(ServiceError::Conflict { code: IN_PROGRESS, detail });
+        return Err(ServiceError::Conflict { code: ConflictCode::IdempotencyInProgress, detail });
     }
     *keyed.sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     Ok(())

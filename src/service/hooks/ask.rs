@@ -40,6 +40,10 @@ pub(crate) struct About {
 pub(crate) struct EnabledHooks(Vec<HookRow>);
 
 impl EnabledHooks {
+    pub(crate) async fn load(executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<EnabledHooks> {
+        Ok(EnabledHooks(store::enabled(executor, tenant.0).await?))
+    }
+
     pub(crate) fn of(&self, event: Event) -> impl Iterator<Item = &HookRow> {
         self.0.iter().filter(move |hook| hook.events.iter().any(|word| word == event.into_str()))
     }
@@ -94,10 +98,6 @@ impl Reports<'_> {
 /// Whether the work is not done where this hook gives no good answer.
 pub(crate) fn cancels(hook: &HookRow) -> bool {
     hook.on_error.parse::<OnError>().ok() == Some(OnError::Cancel)
-}
-
-pub(crate) async fn enabled(executor: impl PgExecutor<'_>, tenant: Tenant) -> Result<EnabledHooks> {
-    Ok(EnabledHooks(store::enabled(executor, tenant.0).await?))
 }
 
 impl Hooks {

@@ -8,11 +8,11 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::ask::{About, attempted, count, enabled, envelope, new_delivery, timeout};
+use super::ask::{About, EnabledHooks, attempted, count, envelope, new_delivery, timeout};
 use crate::domain::hook::{Event, HookOutcome, answer};
 use crate::hooks::HookCall;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::hooks::Hooks;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::page::{Page, PageRequest};
@@ -80,7 +80,7 @@ pub(crate) async fn announce(
     event: Event,
     data: &impl Serialize,
 ) -> Result<()> {
-    for hook in enabled(&mut *connection, about.tenant).await?.of(event) {
+    for hook in EnabledHooks::load(&mut *connection, about.tenant).await?.of(event) {
         let id = clock::new_id();
         let body = envelope(about, event, id, data)?;
         let new = new_delivery(about, hook.id, event, id, Some(&body));
@@ -146,7 +146,7 @@ impl Hooks {
                 None => "the delivery has not ended yet",
                 Some(_) => "the message was too large to be kept",
             };
-            return Err(ServiceError::Conflict { code: "not_redeliverable", detail: detail.to_owned() });
+            return Err(ServiceError::Conflict { code: ConflictCode::NotRedeliverable, detail: detail.to_owned() });
         }
         let queued = show(find(&mut transaction).await?);
         seal(&mut transaction, Outcome::Accepted, &queued).await?;

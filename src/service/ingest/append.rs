@@ -38,8 +38,8 @@ use crate::store::sessions::HeadRow;
 use items::ReadItem;
 use rows::{PlannedRows, Planner};
 
-pub use overflow::{Overflow, OverflowReason};
-pub use request::{Append, Appended, AppendedEntry, Warning};
+pub use overflow::OverflowReason;
+pub use request::{Append, Appended, AppendedEntry, Warning, WarningCode};
 
 /// How often the head in memory, or as it was just read, is trusted before the row is locked.
 const OPTIMISTIC_TRIES: usize = 3;

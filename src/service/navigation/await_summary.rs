@@ -11,9 +11,9 @@ use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranch
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::navigation::hooks_asked::Offered;
@@ -115,7 +115,7 @@ impl Service {
                 // Erased meanwhile?
                 self.inner.heads.read(self.pool(), tenant, session_id).await?;
                 let detail = "a newer navigation of this session has taken the place of this one".to_owned();
-                return Err(ServiceError::Conflict { code: "navigation_superseded", detail });
+                return Err(ServiceError::Conflict { code: ConflictCode::NavigationSuperseded, detail });
             };
             if let Some(draft) = row.draft {
                 return Ok(Some(serde_json::from_str(&draft).context("a stored draft")?));
@@ -163,5 +163,8 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
 }
 
 fn failed(detail: &str) -> ServiceError {
-    ServiceError::Conflict { code: "summary_failed", detail: format!("the branch was not summarised: {detail}") }
+    ServiceError::Conflict {
+        code: ConflictCode::SummaryFailed,
+        detail: format!("the branch was not summarised: {detail}"),
+    }
 }

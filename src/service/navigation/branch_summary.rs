@@ -22,7 +22,7 @@ use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, branch, framing, identifiers};
 use crate::service::compaction::Committed;
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -64,7 +64,6 @@ pub struct BranchSummaryWork {
     pub tenant: Tenant,
     pub session_id: Uuid,
     pub id: Uuid,
-    pub pending: PendingBranchSummary,
     pub settings: Arc<Settings>,
     /// Where the old path and the target's part; `None`: at the root.
     pub ancestor_id: Option<Uuid>,
@@ -168,7 +167,7 @@ impl Service {
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
         let reading = batches::fold(&mut connection, tenant, &left, reading, BranchReading::take).await?;
         drop(connection);
-        Ok(Some(work(tenant, session_id, id, pending, &planned, reading)))
+        Ok(Some(work(tenant, session_id, id, &pending, &planned, reading)))
     }
 }
 
@@ -287,7 +286,7 @@ fn work(
     tenant: Tenant,
     session_id: Uuid,
     id: Uuid,
-    pending: PendingBranchSummary,
+    pending: &PendingBranchSummary,
     planned: &PlannedSummary,
     reading: BranchReading,
 ) -> BranchSummaryWork {
@@ -303,13 +302,12 @@ fn work(
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        tasks: vec![task(&pending, &settings, reading.messages)],
+        tasks: vec![task(pending, &settings, reading.messages)],
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
         ledger,
         identifiers: identifiers::carry(&[], reading.identifiers.wanted(), allowance.identifiers),
-        pending,
         settings,
     }
 }
@@ -341,7 +339,8 @@ impl BranchSummaryWork {
         let allowance = Allowance::new(self.replaced_tokens, self.settings.reserve_tokens);
         let ledger = self.ledger.render(allowance.appendix);
         let files = self.files.within(allowance.appendix);
-        let frame = |lost: Option<&str>| framing::frame_branch(&self.settings, body, lost, &files, &ledger);
+        let frame =
+            |lost: Option<&str>| framing::frame(&self.settings, framing::BRANCH_PREFIX, body, lost, &files, &ledger);
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, &self.identifiers);
         let restored = identifiers::restore(&missing, allowance.identifiers);

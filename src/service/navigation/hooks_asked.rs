@@ -6,12 +6,11 @@ use uuid::Uuid;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome};
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::hooks::Hooks;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks;
-use crate::service::hooks::ask::{About, cancels};
+use crate::service::hooks::ask::{About, EnabledHooks, cancels};
 use crate::service::navigation::{Navigate, PendingBranchSummary};
 use crate::service::path::view;
 
@@ -37,7 +36,7 @@ impl Service {
         navigate: &Navigate,
     ) -> Result<Option<Offered>> {
         let mut connection = self.pool().acquire().await?;
-        let (caller, hooks) = (self.hooks(), hooks::enabled(&mut *connection, tenant).await?);
+        let (caller, hooks) = (self.hooks(), EnabledHooks::load(&mut *connection, tenant).await?);
         if !hooks.has(Event::BeforeNavigate) {
             return Ok(None);
         }
@@ -118,5 +117,5 @@ impl Offered {
 }
 
 fn cancelled(detail: String) -> ServiceError {
-    ServiceError::Conflict { code: "cancelled_by_hook", detail }
+    ServiceError::Conflict { code: ConflictCode::CancelledByHook, detail }
 }

@@ -2,19 +2,20 @@
 
 use crate::service::core::error::Result;
 use crate::service::ops::readiness::Health;
-use crate::store::gauges as store;
+use crate::store::gauges::{self, StateRow};
+use crate::store::queue::{self, Depth};
 
 /// Sessions and tokens by fill state, and how full the queue is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Gauges {
-    pub sessions: Vec<store::StateRow>,
-    pub queue: store::QueueRow,
+    pub sessions: Vec<StateRow>,
+    pub queue: Depth,
 }
 
 impl Health {
     pub async fn gauges(&self) -> Result<Gauges> {
-        let sessions = store::states(&self.pool).await?;
-        let queue = store::queue(&self.pool).await?;
+        let sessions = gauges::states(&self.pool).await?;
+        let queue = queue::depth(&self.pool).await?;
         Ok(Gauges { sessions, queue })
     }
 }

@@ -40,15 +40,13 @@ impl Health {
 
     /// Asks the database; an error means that it is not reachable.
     pub async fn readiness(&self) -> Result<Readiness> {
-        let applied: Option<i64> =
-            sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations WHERE success").fetch_one(&self.pool).await?;
-        let latest = store::MIGRATIONS.iter().map(|migration| migration.version).max();
+        let missing = store::missing_migrations(&self.pool).await?;
         let known = &self.known;
         let is_full =
             known.full.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < FULL_FOR);
         let health = *known.health.borrow();
         Ok(match health {
-            _ if applied < latest => Readiness::SchemaOutdated,
+            _ if missing > 0 => Readiness::SchemaOutdated,
             DatabaseHealth::StorageFull => Readiness::StorageFull,
             _ if is_full => Readiness::StorageFull,
             DatabaseHealth::ReadOnly => Readiness::ReadOnly,

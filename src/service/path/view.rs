@@ -46,6 +46,13 @@ pub struct ViewOrigin {
     pub newest: Option<Newest>,
 }
 
+impl ViewOrigin {
+    /// The session's leaf.
+    pub fn of(head: &Head) -> ViewOrigin {
+        ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() }
+    }
+}
+
 impl PathSlice {
     pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> PathSlice {
         let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
@@ -187,8 +194,7 @@ pub(crate) async fn view_origin(
     leaf_id: Option<Uuid>,
 ) -> Result<(ViewOrigin, SessionState)> {
     let Some(id) = leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else {
-        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        return Ok((from, head.state.clone()));
+        return Ok((ViewOrigin::of(head), head.state.clone()));
     };
     let place = place(connection, tenant, head.session_id, id).await?;
     let leaf = Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::domain::chapter;
 use crate::domain::context::view::ViewItem;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::Note;
 use crate::domain::model::entry_type::EntryType;
 use crate::service::core::error::Result;
@@ -47,7 +48,7 @@ impl TaskNumbers {
 
     pub fn note(&self) -> Option<Note> {
         let count = self.by_index.len();
-        (count > 0).then(|| Note::new("tasks_numbered", None, format!("{count} tasks begin with their number")))
+        (count > 0).then(|| Note::new(NoteCode::TasksNumbered, None, format!("{count} tasks begin with their number")))
     }
 }
 

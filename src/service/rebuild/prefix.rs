@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::service::compaction::work::stages::CompactionWork;
+use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::offload::offload;
 use crate::service::path::entries::message_of;
@@ -32,7 +32,7 @@ impl Service {
         if row.model.as_deref() != Some(model) || afresh {
             return Ok(None);
         }
-        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+        let from = ViewOrigin::of(&head);
         let loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Items).await?;
         drop(connection);
         if !row.system.as_deref().is_none_or(|system| holds_system(format, system))

@@ -12,6 +12,7 @@ mod elided;
 mod settle;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -22,6 +23,7 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens;
 use crate::service::compaction::Committed;
+use crate::service::core::clock;
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::offload::offload;
 use crate::service::core::state::Service;
@@ -29,7 +31,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::entries::message_of;
 use crate::store::entries::{self, Recount, StoredEntry};
 use crate::store::path;
-use crate::store::queue::{self, LeaseProof};
+use crate::store::queue::{self, JobKind, LeaseProof, NewJob};
 
 /// A stretch ends where it is this long or this large.
 const ENTRIES: i64 = 500;
@@ -44,6 +46,25 @@ enum How {
 }
 
 impl Service {
+    /// Has the session's tokens counted again in the background.
+    pub(super) async fn enqueue_recount(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        session_id: Uuid,
+    ) -> Result<()> {
+        let job = NewJob {
+            id: clock::new_id(),
+            session_id,
+            kind: JobKind::Recount,
+            compaction_id: None,
+            delay: Duration::ZERO,
+            max_attempts: self.options().max_attempts,
+        };
+        queue::enqueue(connection, tenant.0, &job).await?;
+        Ok(())
+    }
+
     /// Counts every entry of the session again and works the leaf's state out anew.
     ///
     /// # Errors

@@ -81,20 +81,12 @@ pub async fn chunk(
 ) -> sqlx::Result<Vec<StoredEntry>> {
     let Some(portion) = path::portions(segments).next() else { return Ok(Vec::new()) };
     let before = "sum(octet_length(e.item)) OVER (ORDER BY s.place, e.depth) - octet_length(e.item)";
-    sqlx::query(sqlx::AssertSqlSafe(format!(
+    let statement = format!(
         "SELECT {HEAD_COLUMNS}, e.item FROM (SELECT e.*, s.place, {before} AS bytes_before {}) e
          WHERE e.bytes_before < $6 ORDER BY e.place, e.depth",
         ranges("")
-    )))
-    .bind(tenant)
-    .bind(portion.iter().map(|s| s.session_id).collect::<Vec<_>>())
-    .bind(portion.iter().map(|s| s.branch).collect::<Vec<_>>())
-    .bind(portion.iter().map(|s| s.from).collect::<Vec<_>>())
-    .bind(portion.iter().map(|s| s.to).collect::<Vec<_>>())
-    .bind(bytes)
-    .try_map(|row| stored(&row))
-    .fetch_all(executor)
-    .await
+    );
+    path::over(statement, tenant, &portion).bind(bytes).try_map(|row| stored(&row)).fetch_all(executor).await
 }
 
 /// As [`chunk`], of the entries of the session itself that follow `after` by `seq`, up to `to`.
@@ -162,15 +154,7 @@ fn load<'e>(
     }
     let found = ranges(condition);
     let statement = format!("SELECT {HEAD_COLUMNS}, {item} AS item {found} ORDER BY s.place, e.depth LIMIT $6");
-    sqlx::query(sqlx::AssertSqlSafe(statement))
-        .bind(tenant)
-        .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
-        .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
-        .bind(limit)
-        .try_map(|row| stored(&row))
-        .fetch(executor)
+    path::over(statement, tenant, segments).bind(limit).try_map(|row| stored(&row)).fetch(executor)
 }
 
 /// Every entry of the session itself by `seq`, all branches; `after` is exclusive. Shared history of a fork is not among them.
@@ -270,15 +254,7 @@ const NODE_COLUMNS: &str = "e.seq, e.id, e.parent_id, e.kind, e.role, e.tokens, 
 /// The nodes of one portion of a path (see [`path::portions`]), in path order.
 pub async fn nodes(executor: impl PgExecutor<'_>, tenant: Uuid, portion: &[Segment]) -> sqlx::Result<Vec<NodeRow>> {
     let statement = format!("SELECT {NODE_COLUMNS} {} ORDER BY s.place, e.depth", ranges(""));
-    sqlx::query(sqlx::AssertSqlSafe(statement))
-        .bind(tenant)
-        .bind(portion.iter().map(|s| s.session_id).collect::<Vec<_>>())
-        .bind(portion.iter().map(|s| s.branch).collect::<Vec<_>>())
-        .bind(portion.iter().map(|s| s.from).collect::<Vec<_>>())
-        .bind(portion.iter().map(|s| s.to).collect::<Vec<_>>())
-        .try_map(|row| node(&row))
-        .fetch_all(executor)
-        .await
+    path::over(statement, tenant, portion).try_map(|row| node(&row)).fetch_all(executor).await
 }
 
 /// The next nodes of the session itself, by `seq`; `after` is exclusive.

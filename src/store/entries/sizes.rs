@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 
-use sqlx::PgExecutor;
+use sqlx::{FromRow, PgExecutor};
 use uuid::Uuid;
 
-use crate::store::path::Segment;
+use crate::store::path::{Segment, over, ranges};
+
+const BYTES: &str = "octet_length(e.item)::bigint + coalesce(octet_length(e.record), 0)";
 
 /// A place, a depth or a `seq`, and the bytes of what is stored there.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, FromRow)]
 pub struct Size {
     pub place: i64,
     pub bytes: i64,
@@ -20,21 +22,8 @@ pub async fn sizes(executor: impl PgExecutor<'_>, tenant: Uuid, segments: &[Segm
     if segments.is_empty() {
         return Ok(Vec::new());
     }
-    sqlx::query_as(
-        "SELECT e.place, e.bytes
-         FROM unnest($2::uuid[], $3::int[], $4::bigint[], $5::bigint[]) s(session_id, branch, low, high)
-         CROSS JOIN LATERAL (
-            SELECT depth AS place, octet_length(item)::bigint + coalesce(octet_length(record), 0) AS bytes FROM entries
-             WHERE tenant_id = $1 AND session_id = s.session_id AND branch = s.branch AND depth BETWEEN s.low AND s.high) e
-         ORDER BY e.place",
-    )
-    .bind(tenant)
-    .bind(segments.iter().map(|s| s.session_id).collect::<Vec<_>>())
-    .bind(segments.iter().map(|s| s.branch).collect::<Vec<_>>())
-    .bind(segments.iter().map(|s| s.from).collect::<Vec<_>>())
-    .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
-    .fetch_all(executor)
-    .await
+    let statement = format!("SELECT e.depth AS place, {BYTES} AS bytes {} ORDER BY e.depth", ranges(""));
+    over(statement, tenant, segments).try_map(|row| Size::from_row(&row)).fetch_all(executor).await
 }
 
 /// The sizes of the session's own entries by `seq`; `after` is exclusive.
@@ -45,10 +34,10 @@ pub async fn sizes_by_seq(
     after: i64,
     limit: i64,
 ) -> sqlx::Result<Vec<Size>> {
-    sqlx::query_as(
-        "SELECT seq AS place, octet_length(item)::bigint + coalesce(octet_length(record), 0) AS bytes FROM entries
-         WHERE tenant_id = $1 AND session_id = $2 AND seq > $3 ORDER BY seq LIMIT $4",
-    )
+    sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "SELECT e.seq AS place, {BYTES} AS bytes FROM entries e
+         WHERE e.tenant_id = $1 AND e.session_id = $2 AND e.seq > $3 ORDER BY e.seq LIMIT $4"
+    )))
     .bind(tenant)
     .bind(session_id)
     .bind(after)

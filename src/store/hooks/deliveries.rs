@@ -14,7 +14,6 @@ const PER_HOOK: i64 = 4;
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct DeliveryRow {
     pub id: Uuid,
-    pub hook_id: Uuid,
     pub session_id: Uuid,
     pub compaction_id: Option<Uuid>,
     pub event: String,
@@ -74,7 +73,7 @@ pub struct Due {
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT id, hook_id, session_id, compaction_id, event, status, attempts, next_at, response_status, response,
+            "SELECT id, session_id, compaction_id, event, status, attempts, next_at, response_status, response,
                 error, duration_ms, outcome, outcome_detail, created_at, finished_at
              FROM hook_deliveries WHERE tenant_id = $1 AND ",
             $rest

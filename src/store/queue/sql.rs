@@ -91,7 +91,7 @@ pub const CLAIM: &str = concat!(
     "), told AS (",
     status_events!("started"),
     ")
-    SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, max_attempts, lease_token AS token
+    SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, lease_token AS token
       FROM claimed ORDER BY round, tenant_id"
 );
 
@@ -166,11 +166,3 @@ pub const DEPTH: &str = "
       FROM jobs";
 
 pub const LIVE: &str = "SELECT count(*) FROM jobs WHERE tenant_id = $1 AND status IN ('pending', 'running')";
-
-/// `$2` status or null, `$3` after, `$4` limit.
-pub const JOBS: &str = "
-    SELECT id, session_id, kind, compaction_id, status, run_at, attempts, max_attempts, lease_until, last_error,
-           created_at
-      FROM jobs
-     WHERE tenant_id = $1 AND ($2::text IS NULL OR status = $2) AND id > $3
-     ORDER BY id LIMIT $4";

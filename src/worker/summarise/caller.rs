@@ -12,7 +12,7 @@ use crate::domain::summary::verify::{RejectReason, check_summary, clean};
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::domain::tokens::count_text;
 use crate::llm::{Spent, Tally, Upstream, UpstreamConfig, UpstreamError};
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 
 /// Halvings of the window until a transcript counts as too large.
 const MAX_HALVINGS: u32 = 7;

@@ -3,7 +3,7 @@
 use crate::domain::settings::Settings;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::domain::summary::{SummaryPart, SummaryTask};
-use crate::service::compaction::work::stages::SummaryOutcome;
+use crate::service::compaction::summarise::SummaryOutcome;
 
 /// What is to be summarised, and for whom.
 pub struct Request<'a> {

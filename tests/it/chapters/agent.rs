@@ -1,22 +1,35 @@
-//! An agent that works for 80 turns of real sessions and closes its chapters when it is asked to.
+//! An agent that works for 80 turns of sessions, made up and real, and closes its chapters when it is asked to.
 
 use serde_json::{Value, json};
 
 use super::{chaptered, file, names, original};
 use crate::app::App;
-use crate::corpus::{Recording, recordings};
+use crate::corpus::of;
+use crate::data::Source;
 use crate::drill_support::{all, context, messages};
 use crate::drill_valid::violations;
+use crate::made_up;
 
 const TURNS: usize = 80;
-const TRIGGER: u64 = 30_000;
 
 #[tokio::test(flavor = "multi_thread")]
-#[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn an_agent_closes_chapters_through_80_turns_and_reads_back_what_it_closed() {
-    let turns = turns_of(recordings());
+    work_through(turns_of(made_up::items("anthropic", TURNS)), 6_000).await;
+}
+
+/// The first turns of two long sessions, one after the other.
+#[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
+async fn an_agent_closes_chapters_through_80_recorded_turns() {
+    let mut long = of(Source::Shared);
+    long.retain(|one| one.name.starts_with("entireio-cli"));
+    long.sort_by_key(|one| std::cmp::Reverse(one.items.iter().filter(|item| begins(item)).count()));
+    work_through(turns_of(long.into_iter().flat_map(|one| one.items)), 30_000).await;
+}
+
+async fn work_through(turns: Vec<Vec<Value>>, trigger: u64) {
     let app = App::shared();
-    let mut settings = chaptered(TRIGGER);
+    let mut settings = chaptered(trigger);
     settings["context_window"] = json!(1_000_000);
     let session = app.session(json!({"settings": settings})).await;
     let mut agent = Agent { app, session, asked: 0, folded: 0, largest: 0 };
@@ -40,12 +53,9 @@ async fn an_agent_closes_chapters_through_80_turns_and_reads_back_what_it_closed
     );
 }
 
-/// The first turns of two long sessions, one after the other.
-fn turns_of(recordings: Vec<Recording>) -> Vec<Vec<Value>> {
-    let mut long: Vec<Recording> = recordings.into_iter().filter(|one| one.name.starts_with("entireio-cli")).collect();
-    long.sort_by_key(|one| std::cmp::Reverse(one.items.iter().filter(|item| begins(item)).count()));
+fn turns_of(items: impl IntoIterator<Item = Value>) -> Vec<Vec<Value>> {
     let mut turns: Vec<Vec<Value>> = Vec::new();
-    for item in long.into_iter().flat_map(|one| one.items) {
+    for item in items {
         if begins(&item) {
             if turns.len() == TURNS {
                 break;

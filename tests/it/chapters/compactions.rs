@@ -1,9 +1,8 @@
 //! Chapters and compactions together: inside the summarised span, across the cut, after it; and taking each back.
 
 use contextd::llm::Upstreams;
-use contextd::service::compaction::NewChapter;
-use contextd::service::compaction::work::stages::{Begin, SummaryOutcome};
-use contextd::service::compaction::{Committed, CompactRequest, Status};
+use contextd::service::compaction::summarise::SummaryOutcome;
+use contextd::service::compaction::{Committed, CompactRequest, NewChapter, Status};
 use contextd::store::queue;
 use contextd::worker::{Handler, Jobs};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use crate::drill_support::{all, compact, context, messages, turns};
 use crate::drill_valid::{FORMATS, violations};
 use crate::patience::until;
 use crate::queue_support::LEASE;
-use crate::service_support::Stage;
+use crate::service_support::{Stage, read_compaction};
 
 #[tokio::test]
 async fn a_compaction_at_work_plans_again_when_chapters_come_between() {
@@ -23,7 +22,7 @@ async fn a_compaction_at_work_plans_again_when_chapters_come_between() {
     let (service, tenant, session) = (&stage.service, stage.tenant, stage.session);
     let asked = service.compact(tenant, session, CompactRequest::default(), None).await.unwrap();
     let job = queue::claim(&stage.pool, 1, LEASE, uuid::Uuid::nil()).await.unwrap().remove(0);
-    let Begin::Work(work) = service.begin_compaction(tenant, asked.id).await.unwrap() else { panic!("no work") };
+    let work = read_compaction(service, tenant, asked.id).await.unwrap();
     let chapter = |start, end| NewChapter { start, end, name: "Part".into(), message: "Looked at it.".into() };
     service.write_chapters(tenant, session, vec![chapter(2, 5), chapter(18, 19)]).await.unwrap();
     let outcome = SummaryOutcome { history: Some("- did things".into()), ..SummaryOutcome::default() };

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::recipes::{turns, words};
 use super::recorded;
+use crate::corpus::{Recording, of};
+use crate::data::Source;
 use crate::service_support::{Stage, assistant, calls, chat, raw, result, user};
 
 /// Forecasts may be off by this many percent.
@@ -65,10 +67,18 @@ async fn a_forecast_is_of_the_strategy_asked_for() {
 }
 
 #[tokio::test]
+async fn forecasts_of_made_up_sessions_come_near() {
+    come_near(of(Source::Own).iter().filter(|one| one.items.len() > 60).step_by(3)).await;
+}
+
+#[tokio::test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 async fn forecasts_of_recorded_sessions_come_near() {
-    let all = recorded();
-    for recording in all.iter().step_by(41).take(4) {
+    come_near(recorded().iter().step_by(41).take(4)).await;
+}
+
+async fn come_near(recordings: impl Iterator<Item = &Recording>) {
+    for recording in recordings {
         let stage = Stage::set(json!({"context_window": 16_000, "keep_recent_tokens": 1_000, "enabled": false})).await;
         let format = serde_json::from_value(json!(recording.format)).unwrap();
         for items in recording.items[..recording.items.len().min(120)].chunks(100) {

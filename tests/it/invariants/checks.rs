@@ -9,16 +9,16 @@ use contextd::service::core::page::PageRequest;
 use contextd::service::core::state::{Options, Service};
 use contextd::service::path::entries::{EntryQuery, EntryView};
 use contextd::service::rebuild::{Context, Rebuild};
-use contextd::store::queue;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::checkers::{parse, traffic, violation};
 use super::world::{Effect, World, same_prefix, texts};
+use crate::queue_support::jobs;
 
 impl World {
     pub async fn check(&mut self, effect: Effect, step: usize) {
-        let left = queue::jobs(self.service.pool(), self.tenant.0, None, None, 9).await.unwrap();
+        let left = jobs(self.service.pool(), self.tenant.0).await;
         assert!(left.is_empty(), "a job is left over: {left:?}");
         let entries = self.check_entries().await;
         let mut contexts = HashMap::new();
@@ -99,7 +99,7 @@ impl World {
             // What is so only while nothing follows.
             let made_up =
                 ["synthetic_result", "reasoning_unpaired", "result_moved", "messages_merged", "trailing_space_trimmed"];
-            let settled = !context.conversion_notes.iter().any(|note| made_up.contains(&note.code));
+            let settled = !context.conversion_notes.iter().any(|note| made_up.contains(&note.code.into_str()));
             let now = texts(&context.messages);
             let model = self.model_mut();
             if let Some((before, true)) = model.last.insert(*format, (now.clone(), settled))

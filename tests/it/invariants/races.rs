@@ -3,7 +3,8 @@
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::format::Format;
 use contextd::domain::summary::SummaryPart;
-use contextd::service::compaction::work::stages::{Begin, CompactionWork, SummaryOutcome};
+use contextd::service::compaction::summarise::SummaryOutcome;
+use contextd::service::compaction::work::CompactionWork;
 use contextd::service::compaction::{Committed, CompactRequest, Status};
 use contextd::store::queue::Job;
 use contextd::worker::{Handler, JobOutcome};
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 use super::generate::{Appending, Race};
 use super::world::{Effect, World};
+use crate::service_support::read_compaction;
 
 impl World {
     async fn begin(&mut self) -> Option<(Job, Box<CompactionWork>)> {
@@ -18,9 +20,9 @@ impl World {
             return None;
         }
         let job = self.claim().await.unwrap();
-        match self.service.begin_compaction(self.tenant, job.compaction_id.unwrap()).await.unwrap() {
-            Begin::Work(work) => Some((job, work)),
-            Begin::Ended => {
+        match read_compaction(&self.service, self.tenant, job.compaction_id.unwrap()).await {
+            Some(work) => Some((job, work)),
+            None => {
                 assert_eq!(self.jobs.run(&job).await, JobOutcome::Done);
                 None
             }

@@ -1,39 +1,44 @@
 use std::io::BufRead;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::*;
+use crate::data::Source;
 use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::settings::resolve;
 use crate::domain::summary::testing::settings;
-use crate::shared;
-
-fn number(value: &Value) -> f64 {
-    value.to_string().parse().expect("a number")
-}
 
 fn count(value: &Value) -> u64 {
     value.to_string().parse().expect("a count")
 }
 
 #[test]
+fn follows_the_rules_trace_by_trace() {
+    assert_eq!(followed(Source::Own), (12, 12));
+}
+
+#[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn follows_every_recorded_trace() {
-    let traces = shared::reader("oracle/praison/anti-thrash.ndjson.gz");
-    let mut matched = 0;
-    let mut total = 0;
-    for line in traces.lines() {
+    assert_eq!(followed(Source::Shared), (360, 360));
+}
+
+/// How many traces it follows, of how many.
+fn followed(source: Source) -> (u32, u32) {
+    let (mut matched, mut total) = (0, 0);
+    for line in source.reader("oracle/praison/anti-thrash.ndjson").lines() {
         let trace: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
-        let mut settings = settings();
-        settings.min_savings_pct = scale_pct(number(&trace["config"]["min_savings_pct"]));
+        let patch = Map::from_iter([("min_savings_pct".to_owned(), trace["config"]["min_savings_pct"].clone())]);
+        let resolved = resolve(&Map::new(), &patch, None).expect("settings");
+        let mut settings = Settings { min_savings_pct: resolved.min_savings_pct, ..settings() };
         settings.max_consecutive_low_savings = count(&trace["config"]["max_consecutive_low_savings"]) as u32;
         let threshold = count(&trace["config"]["max_tokens"]);
         assert_ne!(settings.max_consecutive_low_savings, 0, "a cap of 0 means something else here");
         total += 1;
         matched += u32::from(follows(&trace, &settings, threshold));
     }
-    println!("{matched} of {total} traces match");
-    assert_eq!((matched, total), (360, 360));
+    (matched, total)
 }
 
 fn follows(trace: &Value, settings: &Settings, threshold: u64) -> bool {
@@ -107,11 +112,6 @@ fn only_settings_that_matter_re_arm() {
     guard.on_settings_change(&old, &new);
     assert!(!guard.tripped);
     assert_eq!(guard.reset_reason.as_deref(), Some("settings"));
-}
-
-#[test]
-fn percentages_below_one_are_fractions() {
-    assert_eq!([0.0, 0.15, 1.0, 15.0].map(scale_pct), [0.0, 15.0, 1.0, 15.0]);
 }
 
 proptest! {

@@ -1,15 +1,17 @@
-//! pi 0.87.1's own answers on generated sessions and on a recorded one. Skipped where they are not at hand.
+//! pi 0.87.1's answers: its own on generated sessions and on a recorded one, and those that its rules give on ours.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use std::path::Path;
 
 use chrono::DateTime;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Plan, prepare};
+use crate::data::Source;
 use crate::domain::compaction::cut::cut_point;
-use crate::domain::context::view::{NewestCompaction, ViewItem, context_tokens, item_tokens, plan_view};
+use crate::domain::context::view::{NewestCompaction, ViewItem, item_tokens, plan_view};
 use crate::domain::format::pi;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry::EntryMeta;
@@ -21,9 +23,8 @@ use crate::domain::model::message::{Role, Stop};
 use crate::domain::model::shape::{CallRef, ResultRef, Shape, ShapeKind};
 use crate::domain::settings::{Estimator, FileKind, FileTool};
 use crate::domain::summary::branch::{left_branch, plan_summary};
-use crate::domain::summary::files::{FileOps, FileTable};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::{count_item, count_text};
-use crate::shared;
 
 /// One entry of a session with all that the answers are compared by.
 #[derive(Clone)]
@@ -150,9 +151,43 @@ fn pi_file_tools() -> BTreeMap<String, FileTool> {
 fn files(path: &[Node], indexes: &[usize], mut ops: FileOps) -> Value {
     let messages = indexes.iter().filter_map(|index| path[*index].item.message.as_ref());
     let tools = pi_file_tools();
-    ops.collect(messages, FileTable::new(&tools));
+    let (table, mut open_file) = (FileTable::new(&tools), OpenFile::default());
+    messages.for_each(|message| ops.note(message, table, &mut open_file));
     let FileLists { read_files, modified_files } = ops.lists();
     json!({"readFiles": read_files, "modifiedFiles": modified_files})
+}
+
+/// How large a context is, in tokens.
+#[derive(Default)]
+struct ContextTokens {
+    /// `usage + trailing`.
+    tokens: u64,
+    /// What the provider reported with the newest answer that can be trusted; 0 without one.
+    usage: u64,
+    /// The estimate of everything after that answer, or of everything.
+    trailing: u64,
+    /// Index of that answer, into the view.
+    last_usage: Option<usize>,
+}
+
+/// The size of a view: the newest reported usage plus the estimates of what follows it, or all estimates.
+/// Usage of entries before `trusted_from` (an index into the path) is of another context and is not used: pass the
+/// place after the newest compaction, which itself makes every older figure wrong.
+fn context_tokens(path: &[EntryMeta], view: &[ViewItem], trusted_from: usize) -> ContextTokens {
+    let mut size = ContextTokens::default();
+    for (place, item) in view.iter().enumerate().rev() {
+        if let ViewItem::Entry { index, .. } = item
+            && *index >= trusted_from
+            && let Some(usage) = path.get(*index).and_then(|head| head.usage)
+        {
+            size.usage = u64::from(usage);
+            size.last_usage = Some(place);
+            break;
+        }
+        size.trailing += item_tokens(path, item);
+    }
+    size.tokens = size.usage + size.trailing;
+    size
 }
 
 fn plan_of(path: &[Node], keep: u32) -> Option<(Plan, Value)> {
@@ -191,7 +226,7 @@ fn cut_answer(path: &[Node], keep: u32) -> Value {
     json!({
         "firstKeptEntryIndex": cut.map_or(0, |cut| cut.first_kept),
         "turnStartIndex": turn_start,
-        "isSplitTurn": cut.is_some_and(|cut| cut.is_split_turn()),
+        "isSplitTurn": turn_start.is_u64(),
     })
 }
 
@@ -205,7 +240,6 @@ fn context_answer(path: &[Node]) -> Value {
     });
     let view = plan_view(&heads, newest);
     let estimate = context_tokens(&heads, &view, 0);
-    let state = pi::state(path.iter().map(|node| &node.raw));
     let shown: Vec<usize> = view
         .iter()
         .map(|item| match item {
@@ -214,8 +248,6 @@ fn context_answer(path: &[Node]) -> Value {
         })
         .collect();
     json!({
-        "thinkingLevel": state.thinking_level,
-        "model": state.model.map(|(provider, model)| json!({"provider": provider, "modelId": model})),
         "messages": tags(path, &shown),
         "est": {"tokens": estimate.tokens, "usageTokens": estimate.usage, "trailingTokens": estimate.trailing,
             "lastUsageIndex": estimate.last_usage},
@@ -247,70 +279,115 @@ fn branch_answer(nodes: &[Node], expected: &Value) -> Value {
     })
 }
 
-fn sessions() -> HashMap<String, Vec<Node>> {
-    let bytes = shared::reader("oracle/pi/sessions.tar.gz");
+/// The session of a file's text.
+fn session(text: &str) -> Vec<Node> {
+    let texts: Vec<&str> = text.lines().collect();
+    let items: Vec<Value> = texts.iter().map(|line| parse_lenient(line).unwrap()).collect();
+    load(&items, &texts)
+}
+
+fn generated_sessions() -> HashMap<String, Vec<Node>> {
+    let bytes = Source::Shared.reader("oracle/pi/sessions.tar");
     let mut sessions = HashMap::new();
     for entry in tar::Archive::new(bytes).entries().unwrap() {
         let mut entry = entry.unwrap();
         let name = entry.path().unwrap().file_name().map(|name| name.to_string_lossy().into_owned());
         let mut text = String::new();
         if entry.header().entry_type().is_file() && entry.read_to_string(&mut text).is_ok() {
-            let texts: Vec<&str> = text.lines().collect();
-            let items: Vec<Value> = texts.iter().map(|line| parse_lenient(line).unwrap()).collect();
-            sessions.insert(name.unwrap(), load(&items, &texts));
+            sessions.insert(name.unwrap(), session(&text));
         }
     }
     sessions
 }
 
-fn without_digests(prepare: &Value) -> Value {
-    let mut prepare = prepare.clone();
-    if let Some(fields) = prepare.as_object_mut() {
-        fields.retain(|name, _| !name.starts_with("ser"));
+fn own_sessions() -> HashMap<String, Vec<Node>> {
+    let files = std::fs::read_dir(Source::Own.path("oracle/pi/sessions")).unwrap().map(|file| file.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    files.map(|path| (name(&path), session(&std::fs::read_to_string(&path).unwrap()))).collect()
+}
+
+/// What of pi's answer the service has an answer to.
+fn told(answer: &Value) -> Value {
+    let mut answer = answer.clone();
+    if let Some(fields) = answer.as_object_mut() {
+        fields.retain(|name, _| !name.starts_with("ser") && !["thinkingLevel", "model"].contains(&name.as_str()));
     }
-    prepare
+    answer
+}
+
+/// Our answers to what a line of golden ones asks.
+fn answers(nodes: &[Node], golden: &Value) -> Value {
+    let keep = u32::try_from(golden["keep"].as_u64().unwrap()).unwrap();
+    let path = path_to(nodes, None);
+    let mut ours = json!({
+        "session": golden["session"],
+        "keep": keep,
+        "prepare": plan_of(&path, keep).map_or(Value::Null, |(_, answer)| answer),
+        "cut": cut_answer(&path, keep),
+    });
+    if golden.get("context").is_some() {
+        ours["context"] = context_answer(&path);
+    }
+    if let Some(asked) = golden.get("branch") {
+        ours["branch"] = branch_answer(nodes, asked);
+    }
+    ours
+}
+
+/// Compares all answers, and counts them by what they are of.
+fn compare(sessions: &HashMap<String, Vec<Node>>, golden: &str) -> BTreeMap<&'static str, u32> {
+    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for line in mend_surrogates(golden).lines() {
+        let mut golden: Value = serde_json::from_str(line).unwrap();
+        for part in ["prepare", "context"] {
+            if let Some(answer) = golden.get_mut(part) {
+                *answer = told(answer);
+            }
+        }
+        let ours = answers(&sessions[golden["session"].as_str().unwrap()], &golden);
+        for part in ["prepare", "cut", "context", "branch"].into_iter().filter(|part| golden.get(part).is_some()) {
+            let count = counts.entry(part).or_default();
+            count.1 += 1;
+            if golden[part] == ours[part] {
+                count.0 += 1;
+            } else if count.1 - count.0 <= 3 {
+                let (name, keep) = (&golden["session"], &golden["keep"]);
+                println!("{part} of {name}, keep {keep}:\n  pi:   {}\n  ours: {}", golden[part], ours[part]);
+            }
+        }
+    }
+    assert!(counts.values().all(|(matched, all)| matched == all), "matched of all: {counts:?}");
+    counts.into_iter().map(|(part, (_, all))| (part, all)).collect()
+}
+
+#[test]
+fn our_own_golden_answers_hold() {
+    let counts = compare(&own_sessions(), &Source::Own.text("oracle/pi/golden.ndjson"));
+    assert_eq!(counts, BTreeMap::from([("prepare", 85), ("cut", 85), ("context", 18), ("branch", 18)]));
 }
 
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn the_golden_answers_are_ours_too() {
-    let (sessions, golden) = (sessions(), shared::text("oracle/pi/golden-0.87.1.ndjson.gz"));
-    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    for line in mend_surrogates(&golden).lines() {
-        let golden: Value = serde_json::from_str(line).unwrap();
-        let name = golden["session"].as_str().unwrap();
-        let keep = u32::try_from(golden["keep"].as_u64().unwrap()).unwrap();
-        let nodes = &sessions[name];
-        let path = path_to(nodes, None);
-        let mut check = |part: &'static str, expected: &Value, ours: Value| {
-            let count = counts.entry(part).or_default();
-            count.1 += 1;
-            if *expected == ours {
-                count.0 += 1;
-            } else if count.1 - count.0 <= 3 {
-                println!("{part} of {name}, keep {keep}:\n  pi:   {expected}\n  ours: {ours}");
-            }
-        };
-        let plan = plan_of(&path, keep).map_or(Value::Null, |(_, answer)| answer);
-        check("prepare", &without_digests(&golden["prepare"]), plan);
-        check("cut", &golden["cut"], cut_answer(&path, keep));
-        if let Some(expected) = golden.get("context") {
-            check("context", expected, context_answer(&path));
-        }
-        if let Some(expected) = golden.get("branch") {
-            check("branch", expected, branch_answer(nodes, expected));
-        }
-    }
-    println!("matched of all: {counts:?}");
-    assert!(counts.values().all(|(matched, all)| matched == all), "{counts:?}");
-    let all: BTreeMap<&str, u32> = counts.iter().map(|(part, (_, all))| (*part, *all)).collect();
-    assert_eq!(all, BTreeMap::from([("prepare", 1500), ("cut", 1500), ("context", 300), ("branch", 1405)]));
+    let counts = compare(&generated_sessions(), &Source::Shared.text("oracle/pi/golden-0.87.1.ndjson"));
+    assert_eq!(counts, BTreeMap::from([("prepare", 1500), ("cut", 1500), ("context", 300), ("branch", 1405)]));
+}
+
+#[test]
+fn a_session_of_version_1_is_planned_as_pi_does() {
+    let path = path_to(&session(&Source::Own.text("oracle/pi/version-1.jsonl")), None);
+    let (plan, answer) = plan_of(&path, 0).unwrap();
+    assert_eq!((plan.first_kept, plan.is_split_turn), (8, true));
+    assert_eq!(answer["tokensBefore"], 169);
+    assert_eq!((plan.history.len(), plan.turn_prefix.len()), (2, 2));
+    assert_eq!(answer["files"], json!({"readFiles": [], "modifiedFiles": ["two.md"]}));
+    assert_eq!(context_answer(&path)["messages"].as_array().unwrap().len(), 6);
 }
 
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn a_recorded_session_of_version_1_is_planned_as_pi_does() {
-    let line = shared::text("corpus/pi-mono.jsonl.gz");
+    let line = Source::Shared.text("corpus/pi-mono.jsonl");
     let session = line.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let session = session.into_iter().find(|session| session["session_id"] == "large-session").unwrap();
     let items = session["messages"].as_array().unwrap();

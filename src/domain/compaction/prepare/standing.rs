@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::message::Role;
 use crate::domain::settings::Settings;
 
 /// Shares of the usable window: for the newest of each kind, and for these and others together. The newest of all may
@@ -15,16 +14,11 @@ const NEWEST_SHARE: u64 = 4;
 const OTHERS_SHARE: u64 = 8;
 const LAST_SHARE: u64 = 2;
 
-/// Whether instructions rather than history: such messages are not counted among the newest.
-pub fn instructs(head: &EntryMeta) -> bool {
-    matches!(head.role, Some(Role::System | Role::Developer))
-}
-
 /// The places of the standing ones, on a path or on what is loaded of it.
 pub(super) fn standing<'a>(path: &'a [EntryMeta], settings: &Settings) -> impl Iterator<Item = usize> + 'a {
     let visible = || path.iter().enumerate().filter(|(_, head)| head.is_visible());
     let leading = leading(visible().map(|(_, head)| head));
-    let all: Vec<(usize, &EntryMeta)> = visible().filter(|(_, head)| instructs(head)).collect();
+    let all: Vec<(usize, &EntryMeta)> = visible().filter(|(_, head)| head.is_instruction()).collect();
     let (lead, mid) = all.split_at(leading.min(all.len()));
     let usable = u64::from(settings.usable());
     let mut stands = vec![false; mid.len()];
@@ -58,7 +52,7 @@ fn leading<'a>(visible: impl Iterator<Item = &'a EntryMeta>) -> usize {
     let mut before = 0_i64;
     let leads = |head: &&EntryMeta| {
         let own = i64::from(head.tokens);
-        let leads = instructs(head) && (head.path_tokens == 0 || head.path_tokens == before + own);
+        let leads = head.is_instruction() && (head.path_tokens == 0 || head.path_tokens == before + own);
         before += own;
         leads
     };

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::choice::ShownMessage;
-use crate::domain::compaction::prepare::instructs;
 use crate::domain::context::pairs::pairs;
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::message::Role;
 use crate::domain::model::shape::ShapeKind;
 
 /// A run of messages that no boundary may part: a call, its results and what stands between them, or the items that make
@@ -48,7 +46,7 @@ impl Units {
         Units {
             all: starts.iter().copied().zip(ends).map(unit).collect(),
             sizes: items.iter().map(|item| item.tokens).collect(),
-            counted: shown.iter().map(|head| !instructs(head)).collect(),
+            counted: shown.iter().map(|head| !head.is_instruction()).collect(),
         }
     }
 
@@ -93,7 +91,7 @@ fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
     for (at, two) in shown.windows(2).enumerate() {
         // The items of one answer: reasoning is worth nothing without what it led to.
         if let [first, second] = two
-            && (is_answer(first) && is_answer(second) || second.shape.in_chapter)
+            && (first.is_answer() && second.is_answer() || second.shape.in_chapter)
         {
             join(at, at + 1);
         }
@@ -111,14 +109,10 @@ fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
         .collect()
 }
 
-fn is_answer(head: &EntryMeta) -> bool {
-    head.role == Some(Role::Assistant)
-}
-
 /// The newest answer, where one of its calls still waits for a result: what follows may be steering, and the result is to
 /// find its call.
 fn open_call(shown: &[&EntryMeta]) -> Option<usize> {
-    let newest = shown.iter().rposition(|head| is_answer(head))?;
+    let newest = shown.iter().rposition(|head| head.is_answer())?;
     let calls = shown.get(newest)?.shape.calls.iter().filter(|call| call.kind == ShapeKind::Function);
     let answered: BTreeSet<&str> = shown
         .get(newest..)?

@@ -9,6 +9,7 @@ use super::step::ViewStep;
 use super::synthetic;
 use crate::domain::context::elision;
 use crate::domain::format;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
@@ -87,8 +88,8 @@ where
         for (at, step) in self.steps.iter().enumerate() {
             for (outcome, result) in self.matching.outcomes_of(at).iter().zip(&step.shape.results) {
                 let (code, why) = match outcome {
-                    MatchOutcome::Orphan => ("orphan_result_dropped", "no call before it"),
-                    MatchOutcome::Duplicate => ("duplicate_result_dropped", "its call is already answered"),
+                    MatchOutcome::Orphan => (NoteCode::OrphanResultDropped, "no call before it"),
+                    MatchOutcome::Duplicate => (NoteCode::DuplicateResultDropped, "its call is already answered"),
                     MatchOutcome::Answers(_) | MatchOutcome::Server => continue,
                 };
                 let detail = format!("result of {:?} left out: {why}", result.call_id);
@@ -201,9 +202,9 @@ where
         let step = &self.steps[at];
         let same_format = (self.sources)(step.index).format == self.target;
         if !block.contains(&at) || (same_format && step.shape.mixed) {
-            self.note("result_moved", at, "the result is put right behind its call");
+            self.note(NoteCode::ResultMoved, at, "the result is put right behind its call");
         } else if same_format && joined && self.target == Format::Anthropic {
-            self.note("messages_merged", at, "results of one batch go in one message");
+            self.note(NoteCode::MessagesMerged, at, "results of one batch go in one message");
         }
     }
 
@@ -213,7 +214,7 @@ where
         let id = call.new_id.clone().unwrap_or_else(|| known.id.clone());
         let result = synthetic::result(id, known.name.clone());
         let detail = format!("the call {:?} has no result; one that says so is put in", known.id);
-        self.notes.push(Note::new("synthetic_result", Some(self.steps[call.step].index), detail));
+        self.notes.push(Note::new(NoteCode::SyntheticResult, Some(self.steps[call.step].index), detail));
         self.push_result(None, result);
     }
 
@@ -241,7 +242,11 @@ where
             return;
         }
         if read && self.goes_verbatim(at) {
-            self.note("item_repaired", at, "paired by position as it came, by id now like the messages around it");
+            self.note(
+                NoteCode::ItemRepaired,
+                at,
+                "paired by position as it came, by id now like the messages around it",
+            );
         }
         if self.sent[at] {
             for slot in 0..step.shape.results.len() {
@@ -277,7 +282,7 @@ where
         for at in group {
             // Responses items are parts of a message to begin with.
             if (self.sources)(self.steps[at].index).format != Format::OpenaiResponses {
-                self.note("messages_merged", at, "parallel calls go in one message");
+                self.note(NoteCode::MessagesMerged, at, "parallel calls go in one message");
             }
         }
         self.pieces.push(Piece::Message { entry: Some(self.steps[first].index), message: merged });
@@ -321,14 +326,14 @@ where
         let source = (self.sources)(step.index);
         if self.matching.renames(at) {
             let detail = "an earlier call of the context has the same id";
-            self.notes.push(Note::new("call_id_renamed", Some(step.index), detail).of(ItemFault::IdTaken));
+            self.notes.push(Note::new(NoteCode::CallIdRenamed, Some(step.index), detail).of(ItemFault::IdTaken));
         }
         let Ok(Some(mut message)) = format::read(source.format, source.item).map(|item| item.message) else {
-            self.note("item_unreadable", at, "the stored item can't be read any more");
+            self.note(NoteCode::ItemUnreadable, at, "the stored item can't be read any more");
             return self.take_apart(at, stand_in(step.role, step.shape));
         };
         if step.shape.needs_repair && source.format == self.target {
-            self.note("item_repaired", at, "the provider would refuse the item as it came");
+            self.note(NoteCode::ItemRepaired, at, "the provider would refuse the item as it came");
         }
         apply_shape(&mut message, step.shape);
         elision::apply(&mut message, step.elisions);
@@ -369,7 +374,7 @@ where
         opened
     }
 
-    fn note(&mut self, code: &'static str, at: usize, detail: &str) {
+    fn note(&mut self, code: NoteCode, at: usize, detail: &str) {
         self.notes.push(Note::new(code, Some(self.steps[at].index), detail));
     }
 }

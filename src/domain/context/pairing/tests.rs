@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::context::view::plan_view;
 use crate::domain::format;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::model::entry::Entry;
 use crate::domain::model::message::Block;
 use crate::domain::model::shape::{OpenCalls, Shape};
@@ -63,7 +64,7 @@ fn planned<'a>(entries: &'a [Entry], heads: &[EntryMeta], target: Format) -> (Ve
 }
 
 fn codes(notes: &[Note]) -> Vec<(&str, Option<usize>)> {
-    notes.iter().map(|note| (note.code, note.entry)).collect()
+    notes.iter().map(|note| (note.code.into_str(), note.entry)).collect()
 }
 
 fn user(text: &str) -> Value {
@@ -385,7 +386,7 @@ proptest! {
                 continue;
             }
             let found = left.get_mut(&item.to_string()).filter(|count| **count > 0);
-            let merged = notes.iter().any(|note| note.code == "messages_merged");
+            let merged = notes.iter().any(|note| note.code == NoteCode::MessagesMerged);
             prop_assert!(found.is_some() || merged, "{} is gone without a note", item);
             if let Some(count) = found { *count -= 1 }
         }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::entry::EntryMeta;
@@ -48,16 +49,9 @@ pub fn announce(pieces: &[Piece<'_>], path: &[EntryMeta], target: Format, notes:
         let answer = &pieces[at..at + length];
         if target != Format::OpenaiResponses || !answer.iter().any(|piece| runs_server_tool(piece, path)) {
             let thinks = answer.iter().filter(|piece| thinks(piece, path, target));
-            notes.extend(thinks.map(|piece| Note::new("thinking_stripped", entry_of(piece), "left out, as set")));
+            notes.extend(thinks.map(|piece| Note::new(NoteCode::ThinkingStripped, piece.entry(), "left out, as set")));
         }
         at += length;
-    }
-}
-
-fn entry_of(piece: &Piece<'_>) -> Option<usize> {
-    match piece {
-        Piece::Verbatim { entry, .. } => Some(*entry),
-        Piece::Message { entry, .. } => *entry,
     }
 }
 

@@ -15,7 +15,7 @@ fn rebuilt(entries: &[Entry], policy: Thinking, target: Format) -> (Vec<Value>, 
     settle(&mut pieces, &heads, policy, target, &Changes::default(), &mut notes);
     let written = finish(format::write(target, &pieces, &mut notes), policy, target, &mut notes);
     let values = written.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note| note.code).collect())
+    (values, notes.iter().map(|note| note.code.into_str()).collect())
 }
 
 fn thought() -> Value {
@@ -64,7 +64,7 @@ fn under(entries: &[Entry], policy: Thinking, changes: &Changes) -> (Vec<Value>,
     settle(&mut pieces, &heads, policy, target, changes, &mut notes);
     let written = format::write(target, &pieces, &mut notes);
     let values = written.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note| (note.code, note.entry)).collect())
+    (values, notes.iter().map(|note| (note.code.into_str(), note.entry)).collect())
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn thinking_behind_what_was_shortened_is_named() {
     let changes = Changes { shortened: HashSet::from([2]), ..Changes::default() };
     settle(&mut pieces, &heads, Thinking::Auto, Format::Anthropic, &changes, &mut notes);
     assert_eq!(
-        notes.iter().map(|note| (note.code, note.entry)).collect::<Vec<_>>(),
+        notes.iter().map(|note| (note.code.into_str(), note.entry)).collect::<Vec<_>>(),
         [("thinking_after_compaction", Some(3))]
     );
     assert!(notes[0].detail.starts_with("2 answers"));

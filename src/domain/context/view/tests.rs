@@ -48,7 +48,8 @@ fn anchors_summary_tail_and_what_came_after() {
     assert_eq!(shown(&view), ["0", "2", "summary 6", "4", "5-1", "7", "8"], "path order, each once, none elided later");
     let none_kept = plan_view(&path, Some(NewestCompaction { first_kept: None, ..newest }));
     assert_eq!(shown(&none_kept), ["0", "2", "5-1", "summary 6", "7", "8"]);
-    assert_eq!(context_tokens(&path, &view, 7).tokens, 1 + 1 + 3 + 1 + (9 - 6) + 1 + 9);
+    let tokens: u64 = view.iter().map(|item| item_tokens(&path, item)).sum();
+    assert_eq!(tokens, 1 + 1 + 3 + 1 + (9 - 6) + 1 + 9);
 }
 
 #[test]
@@ -57,19 +58,6 @@ fn only_elisions_leave_the_view_as_long_as_it_was() {
     let record = CompactionRecord { summary: None, ..record(&path, &[], &[2]) };
     let view = plan_view(&path, Some(NewestCompaction { index: 4, record: &record, first_kept: Some(0) }));
     assert_eq!(shown(&view), ["0", "1", "2-1", "3", "5"]);
-}
-
-#[test]
-fn usage_is_believed_only_after_the_newest_compaction() {
-    let mut path = path("u1 a1 k3 u5 a7 u9");
-    path[1].usage = Some(500);
-    let record = record(&path, &[], &[]);
-    let newest = NewestCompaction { index: 2, record: &record, first_kept: Some(0) };
-    let view = plan_view(&path, Some(newest));
-    assert_eq!(context_tokens(&path, &view, 3), ContextTokens { tokens: 26, usage: 0, trailing: 26, last_usage: None });
-    path[4].usage = Some(100);
-    let trusted = context_tokens(&path, &view, 3);
-    assert_eq!(trusted, ContextTokens { tokens: 109, usage: 100, trailing: 9, last_usage: Some(4) });
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn default_type(kind: &str) -> &'static str {
     if kind == "image" { "image/png" } else { "application/pdf" }
 }
 
-fn opaque(value: Object) -> Opaque {
+/// JSON that only this format reads.
+pub fn opaque(value: Object) -> Opaque {
     Opaque { format: Format::Anthropic, value: Value::Object(value) }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{MAX_ID, MAX_NAME, media};
+use super::media::{self, opaque};
+use super::{MAX_ID, MAX_NAME};
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
-use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 use crate::domain::model::message::{Block, CallKind, Opaque, Role, ToolCall, ToolResult};
 
@@ -178,8 +178,4 @@ fn readable(value: &Value) -> Value {
         Value::Array(list) => Value::Array(list.iter().map(readable).collect()),
         _ => value.clone(),
     }
-}
-
-fn opaque(value: Object) -> Opaque {
-    Opaque { format: Format::Anthropic, value: Value::Object(value) }
 }

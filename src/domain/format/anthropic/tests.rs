@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::data::Source;
 use crate::domain::format::corpus::{paired, read_all, sessions, write_one};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_responses;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
@@ -24,7 +26,7 @@ fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
     let texts = write(pieces, &mut notes);
     let values = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note: &Note| note.code).collect())
+    (values, notes.iter().map(|note: &Note| note.code.into_str()).collect())
 }
 
 fn call(id: &str, name: &str, arguments: Value) -> Block {
@@ -245,11 +247,22 @@ fn repaired(item: &Value) -> Option<Value> {
 }
 
 #[test]
+fn every_made_up_item_comes_back() {
+    let (count, refused) = come_back(Source::Own);
+    assert_eq!((count > 300, refused), (true, 0), "{count}");
+}
+
+#[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn every_item_of_the_corpus_comes_back() {
+    let (count, refused) = come_back(Source::Shared);
+    assert_eq!((count > 4000, refused), (true, 2), "{count}, hand-made fixtures");
+}
+
+/// How many items there are, and how many of them are refused.
+fn come_back(source: Source) -> (usize, usize) {
     let (mut count, mut refusals, mut renamed) = (0, Vec::new(), 0);
-    let sessions = sessions("anthropic-messages");
-    for session in &sessions {
+    for session in &sessions(source, Format::Anthropic) {
         let (items, refused) = read_all(session, read);
         refusals.extend(refused.into_iter().map(|(name, error)| format!("{name}: {error}")));
         for (raw, item) in items {
@@ -262,24 +275,24 @@ fn every_item_of_the_corpus_comes_back() {
             let mut back: Vec<Value> =
                 write(&pieces, &mut notes).iter().map(|text| serde_json::from_str(text).unwrap()).collect();
             assert!(back.pop().is_some_and(|last| last.to_string().contains("end")));
-            notes.retain(|note| note.code != "system_as_user");
+            notes.retain(|note| note.code != NoteCode::SystemAsUser);
             back.retain(|message| !message.to_string().contains("taken up at an answer"));
-            if notes.iter().any(|note| note.code == "call_id_renamed" || note.code == "server_tool_unpaired") {
+            if notes
+                .iter()
+                .any(|note| note.code == NoteCode::CallIdRenamed || note.code == NoteCode::ServerToolUnpaired)
+            {
                 renamed += 1;
                 continue;
             }
             let expected: Vec<Value> = repaired(raw).into_iter().map(with_ids).collect();
             assert_eq!(back, expected, "{}", session.name);
-            let clean = notes.iter().all(|note| note.code == "user_message_inserted");
+            let clean = notes.iter().all(|note| note.code == NoteCode::UserMessageInserted);
             assert!(item.needs_repair || (clean && back == [raw.clone()]), "{} {notes:?}", session.name);
         }
     }
     refusals.iter().for_each(|refusal| println!("refused {refusal}"));
     println!("{count} items, {renamed} with renamed ids");
-    if !sessions.is_empty() {
-        assert!(count > 4000);
-        assert_eq!(refusals.len(), 2, "hand-made fixtures");
-    }
+    (count, refusals.len())
 }
 
 /// Results without an id get the word that stands for none.
@@ -294,10 +307,20 @@ fn with_ids(mut message: Value) -> Value {
 }
 
 #[test]
+fn made_up_sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
+    keep_their_calls(Source::Own);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
-    for (name, read) in [("anthropic-messages", read as fn(&Value) -> _), ("openai-responses", openai_responses::read)]
-    {
-        for session in sessions(name) {
+    keep_their_calls(Source::Shared);
+}
+
+fn keep_their_calls(source: Source) {
+    let formats = [(Format::Anthropic, read as fn(&Value) -> _), (Format::OpenaiResponses, openai_responses::read)];
+    for (format, read) in formats {
+        for session in sessions(source, format) {
             let (items, _) = read_all(&session, read);
             let messages: Vec<Message> = items.into_iter().filter_map(|(_, item)| item.message).collect();
             let expected: Vec<(String, Value)> = messages
@@ -343,6 +366,6 @@ fn no_turn_ends_with_thinking() {
     let kept = [&items[0], &items[1], &say("assistant", json!([text("b")])), &items[3]];
     let parse = |text: &String| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(written.iter().map(parse).collect::<Vec<_>>(), kept.map(parse));
-    let noted: Vec<_> = notes.iter().map(|note| (note.code, note.entry)).collect();
+    let noted: Vec<_> = notes.iter().map(|note| (note.code.into_str(), note.entry)).collect();
     assert_eq!(noted, [5, 4, 2].map(|entry| ("thinking_dropped", Some(entry))));
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::write_block::{self, BlockContext};
 use super::{OPENING, server};
 use crate::domain::format::keys::Object;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{Notes, own};
 use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
@@ -33,7 +34,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     trim_prefill(&mut sent, &mut notes);
     if sent.first().is_some_and(|first| !first.is_from("user")) {
         notes.entry = None;
-        notes.add("user_message_inserted", "the first message has to be the user's");
+        notes.add(NoteCode::UserMessageInserted, "the first message has to be the user's");
         sent.insert(0, OutgoingMessage::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
     }
     sent.into_iter().map(OutgoingMessage::into_text).collect()
@@ -47,7 +48,11 @@ fn drop_last_thoughts(sent: &mut Vec<OutgoingMessage<'_>>, notes: &mut Notes<'_>
         let thought = sent[at].content_ending_in_thought();
         if let Some(mut content) = thought.filter(|_| !next.is_some_and(|next| sent[next].is_from("assistant"))) {
             notes.entry = sent[at].entry();
-            notes.add_fault("thinking_dropped", ItemFault::EndsWithThinking, "an answer can't end with thinking");
+            notes.add_fault(
+                NoteCode::ThinkingDropped,
+                ItemFault::EndsWithThinking,
+                "an answer can't end with thinking",
+            );
             while content.last().is_some_and(is_thought) {
                 content.pop();
             }
@@ -85,7 +90,7 @@ fn trim_prefill(sent: &mut [OutgoingMessage<'_>], notes: &mut Notes<'_>) {
     };
     if trimmed {
         notes.entry = entry;
-        notes.add("trailing_space_trimmed", "a context that ends with the assistant can't end in white space");
+        notes.add(NoteCode::TrailingSpaceTrimmed, "a context that ends with the assistant can't end in white space");
     }
 }
 
@@ -205,11 +210,11 @@ fn write_message<'p>(
         content.extend(write_block::write(block, place, &mut empty, notes));
     }
     if content.is_empty() {
-        notes.add("empty_message_dropped", "nothing in this message can be sent");
+        notes.add(NoteCode::EmptyMessageDropped, "nothing in this message can be sent");
         return;
     }
     if empty > 0 {
-        notes.add("empty_text_dropped", format!("{empty} text blocks without text"));
+        notes.add(NoteCode::EmptyTextDropped, format!("{empty} text blocks without text"));
     }
     let is_tool = message.role == Role::Tool;
     if let Some(OutgoingMessage::Built(last)) = sent.last_mut().filter(|_| is_tool)
@@ -242,7 +247,7 @@ fn note_removed_fields(around: Option<&Object>, notes: &mut Notes<'_>) {
     let keys = around.into_iter().flat_map(Object::keys).map(String::as_str);
     let removed: Vec<&str> = keys.filter(|key| !input.contains(key)).collect();
     if !removed.is_empty() {
-        notes.add("response_fields_removed", removed.join(", "));
+        notes.add(NoteCode::ResponseFieldsRemoved, removed.join(", "));
     }
 }
 
@@ -256,7 +261,7 @@ fn told_to_user<'m>(message: &'m Message, role: &str, notes: &mut Notes<'_>) -> 
     if text.trim().is_empty() {
         return Cow::Borrowed(&message.content);
     }
-    notes.add("system_as_user", "a system message inside the conversation is passed on by the user");
+    notes.add(NoteCode::SystemAsUser, "a system message inside the conversation is passed on by the user");
     let tagged = Block::text(format!("<system_message>\n{text}\n</system_message>"));
     let others = message.content.iter().filter(|block| !matches!(block, Block::Text { .. }));
     Cow::Owned(std::iter::once(tagged).chain(others.cloned()).collect())

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{MAX_ID, MAX_NAME, media};
 use crate::domain::format::keys::Object;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
 use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
@@ -36,7 +37,7 @@ pub fn write(block: &Block, place: BlockContext<'_>, empty: &mut usize, notes: &
         Block::Thinking { opaque, .. } => {
             let whole = own(opaque.as_ref(), Format::Anthropic).cloned();
             if whole.is_none() {
-                notes.add("thinking_dropped", "thinking without Anthropic's signature can't be replayed");
+                notes.add(NoteCode::ThinkingDropped, "thinking without Anthropic's signature can't be replayed");
             }
             whole
         }
@@ -49,7 +50,7 @@ pub fn write(block: &Block, place: BlockContext<'_>, empty: &mut usize, notes: &
         Block::Raw(opaque) => {
             let whole = own(Some(opaque), Format::Anthropic).cloned();
             if whole.is_none() {
-                notes.add_pair(outgoing::raw_lost(opaque, "raw_dropped"));
+                notes.add_pair(outgoing::raw_lost(opaque, NoteCode::RawDropped));
             }
             whole
         }
@@ -71,7 +72,7 @@ fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
 fn write_media(kind: &str, source: &Media, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Value {
     let written = if place.assistant { None } else { media::write(kind, source) };
     written.unwrap_or_else(|| {
-        notes.add("media_dropped", format!("this {kind} can't be given to Anthropic here"));
+        notes.add(NoteCode::MediaDropped, format!("this {kind} can't be given to Anthropic here"));
         text(outgoing::media_stand_in(kind, source))
     })
 }
@@ -80,17 +81,17 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = outgoing::word(&call.id, MAX_ID);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add_fault("call_id_renamed", ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
+        notes.add_fault(NoteCode::CallIdRenamed, ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
-        notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
+        notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
     let input = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
         Value::Null => json!({}),
         Value::String(blank) if call.kind == CallKind::Function && blank.trim().is_empty() => json!({}),
         other => {
-            notes.add("arguments_wrapped", format!("the arguments of {id} are no object"));
+            notes.add(NoteCode::ArgumentsWrapped, format!("the arguments of {id} are no object"));
             json!({"input": other})
         }
     };
@@ -133,7 +134,7 @@ pub fn string_form(content: &[Value]) -> Option<String> {
 
 fn write_server_call(call: &ToolCall, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Option<Value> {
     let Some(whole) = own(call.opaque.as_ref(), Format::Anthropic) else {
-        notes.add("server_tool_as_text", format!("{} was run by another provider", call.name));
+        notes.add(NoteCode::ServerToolAsText, format!("{} was run by another provider", call.name));
         return Some(text(outgoing::server_call_text(call)));
     };
     sendable(whole, &call.id, place, notes)
@@ -150,6 +151,6 @@ fn sendable(whole: &Value, id: &str, place: BlockContext<'_>, notes: &mut Notes<
     if place.sendable.contains(id) {
         return Some(whole.clone());
     }
-    notes.add("server_tool_unpaired", format!("{id} lacks its other half in the same turn"));
+    notes.add(NoteCode::ServerToolUnpaired, format!("{id} lacks its other half in the same turn"));
     None
 }

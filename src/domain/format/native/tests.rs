@@ -96,7 +96,7 @@ fn an_empty_message_is_marked_and_left_out() {
         let mut notes = Vec::new();
         let piece = Piece::Message { entry: Some(3), message: item.message.unwrap() };
         assert!(write(&[piece], &mut notes).is_empty());
-        assert_eq!((notes[0].code, notes[0].entry), ("empty_message_dropped", Some(3)));
+        assert_eq!((notes[0].code.into_str(), notes[0].entry), ("empty_message_dropped", Some(3)));
     }
 }
 

@@ -15,7 +15,7 @@ fn written(messages: &[Message]) -> (Vec<Value>, Vec<&'static str>) {
     let pieces: Vec<Piece<'_>> = messages.iter().enumerate().map(piece).collect();
     let mut notes: Vec<Note> = Vec::new();
     let out = write(&pieces, &mut notes).iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (out, notes.iter().map(|note| note.code).collect())
+    (out, notes.iter().map(|note| note.code.into_str()).collect())
 }
 
 fn of(role: Role, content: Vec<Block>) -> Message {

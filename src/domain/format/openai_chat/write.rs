@@ -2,8 +2,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{ATTACHED, ATTACHMENT_FOLLOWS};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text};
-use crate::domain::format::write::{Note, Piece, document_link, media_url, server_call_text, server_result_text};
+use crate::domain::format::write::{Note, Piece, document_link, media_url};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
 
@@ -92,7 +93,7 @@ impl ChatWriter<'_> {
         result.content.iter().for_each(|block| said.add(block));
         said.report(entry, self.notes);
         if result.is_error && entry.is_some() {
-            self.note("error_flag_dropped", entry, "a tool message has no error flag");
+            self.note(NoteCode::ErrorFlagDropped, entry, "a tool message has no error flag");
         }
         let own_parts = result.content.iter().any(|block| !matches!(block, Block::Text { .. }) && is_own(block));
         let content = if own_parts { Value::from(said.parts) } else { self.result_text(entry, result, said.parts) };
@@ -104,7 +105,7 @@ impl ChatWriter<'_> {
         let (texts, attached): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.get("text").is_some());
         let mut texts: Vec<&str> = texts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
         if !attached.is_empty() {
-            self.note("result_media_moved", entry, "media of a tool result follow it in a user message");
+            self.note(NoteCode::ResultMediaMoved, entry, "media of a tool result follow it in a user message");
             self.attachments.push(text_part(&format!("{ATTACHED}{}:", result.tool_call_id)));
             self.attachments.extend(attached);
             texts.push(ATTACHMENT_FOLLOWS);
@@ -120,10 +121,10 @@ impl ChatWriter<'_> {
     }
 
     fn drop_empty(&mut self, entry: Option<usize>) {
-        self.note("empty_message_dropped", entry, "a message without content is left out");
+        self.note(NoteCode::EmptyMessageDropped, entry, "a message without content is left out");
     }
 
-    fn note(&mut self, code: &'static str, entry: Option<usize>, detail: &str) {
+    fn note(&mut self, code: NoteCode, entry: Option<usize>, detail: &str) {
         self.notes.push(Note::new(code, entry, detail));
     }
 
@@ -140,7 +141,7 @@ struct WrittenBlocks {
     calls: Vec<Value>,
     /// Fields of the message itself: thinking and audio that came in this format.
     fields: Map<String, Value>,
-    lost: Vec<(&'static str, &'static str)>,
+    lost: Vec<(NoteCode, &'static str)>,
 }
 
 impl WrittenBlocks {
@@ -154,29 +155,33 @@ impl WrittenBlocks {
             }
             Block::Text { text, .. } => self.parts.push(text_part(text)),
             Block::Thinking { opaque: Some(Opaque { format: Format::OpenaiChat, value }), .. } => self.fields(value),
-            Block::Thinking { .. } => self.lose("thinking_dropped", "thinking is replayed to its own provider only"),
+            Block::Thinking { .. } => {
+                self.lose(NoteCode::ThinkingDropped, "thinking is replayed to its own provider only")
+            }
             Block::Image { source } | Block::Document { source } if self.for_assistant && own(source).is_none() => {
-                self.lose("media_dropped", "an assistant message can't hold media");
+                self.lose(NoteCode::MediaDropped, "an assistant message can't hold media");
             }
             Block::Image { source } => self.image(source),
             Block::Document { source } => self.document(source),
             Block::ToolCall(call) if call.kind == CallKind::Server => {
-                self.lose("server_tool_as_text", "a tool run by another provider is described in words");
-                self.parts.push(text_part(&server_call_text(call)));
+                self.lose(NoteCode::ServerToolAsText, "a tool run by another provider is described in words");
+                self.parts.push(text_part(&outgoing::server_call_text(call)));
             }
             Block::ToolCall(call) => {
                 if call.opaque.is_none() && !outgoing::is_word(&call.name, MAX_NAME) {
-                    self.lose("tool_name_renamed", "the provider takes no such name of a tool");
+                    self.lose(NoteCode::ToolNameRenamed, "the provider takes no such name of a tool");
                 }
                 self.calls.push(call_value(call));
             }
-            Block::ToolResult(result) => self.parts.push(text_part(&server_result_text(result))),
+            Block::ToolResult(result) => {
+                self.parts.extend(outgoing::server_result_text(result).as_deref().map(text_part));
+            }
             Block::Raw(Opaque { format: Format::OpenaiChat, value }) if value.get("type").is_none() => {
                 self.fields(value);
             }
             Block::Raw(Opaque { format: Format::OpenaiChat, value }) => self.parts.push(value.clone()),
             Block::Raw(opaque) => {
-                let (code, detail) = outgoing::raw_lost(opaque, "raw_block_dropped");
+                let (code, detail) = outgoing::raw_lost(opaque, NoteCode::RawBlockDropped);
                 self.lose(code, detail);
             }
         }
@@ -190,7 +195,7 @@ impl WrittenBlocks {
         match (own(source), media_url(source, "image/png")) {
             (Some(part), _) => self.parts.push(part.clone()),
             (None, Some(url)) => self.parts.push(json!({ "type": "image_url", "image_url": { "url": url } })),
-            (None, None) => self.lose("media_dropped", "an image that only its own provider can find"),
+            (None, None) => self.lose(NoteCode::MediaDropped, "an image that only its own provider can find"),
         }
     }
 
@@ -204,15 +209,15 @@ impl WrittenBlocks {
             let data = media_url(source, "application/pdf");
             self.parts.push(json!({ "type": "file", "file": { "filename": filename, "file_data": data } }));
         } else if let Some(url) = &source.url {
-            self.lose("document_as_link", "a document can't be given by its URL; the URL is written out");
+            self.lose(NoteCode::DocumentAsLink, "a document can't be given by its URL; the URL is written out");
             self.parts.push(text_part(&document_link(url)));
         } else {
-            self.lose("media_dropped", "a document that only its own provider can find");
+            self.lose(NoteCode::MediaDropped, "a document that only its own provider can find");
         }
     }
 
     /// One note of a kind for a message.
-    fn lose(&mut self, code: &'static str, detail: &'static str) {
+    fn lose(&mut self, code: NoteCode, detail: &'static str) {
         if !self.lost.iter().any(|(known, _)| *known == code) {
             self.lost.push((code, detail));
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::opaque;
 use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, data_url, only, without};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, is_out_of_reach, own};
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
@@ -55,7 +56,7 @@ pub fn write(block: &Block, role: Role, notes: &mut Notes<'_>) -> Option<Value> 
         Block::Raw(opaque) => {
             let whole = own(Some(opaque), FORMAT).cloned();
             if whole.is_none() {
-                notes.add_pair(outgoing::raw_lost(opaque, "raw_dropped"));
+                notes.add_pair(outgoing::raw_lost(opaque, NoteCode::RawDropped));
             }
             whole
         }
@@ -116,11 +117,11 @@ pub fn inline(url: Option<String>) -> Media {
 
 fn write_media(kind: &str, source: &Media, role: Role, notes: &mut Notes<'_>) -> Value {
     if let Some(text) = source.text.as_ref().filter(|_| role != Role::Assistant) {
-        notes.add("document_as_text", "a document of plain text is sent as text");
+        notes.add(NoteCode::DocumentAsText, "a document of plain text is sent as text");
         return json!({"type": "input_text", "text": text});
     }
     if role == Role::Assistant || is_out_of_reach(source, FORMAT) {
-        notes.add("media_dropped", format!("this {kind} can't be given to OpenAI here"));
+        notes.add(NoteCode::MediaDropped, format!("this {kind} can't be given to OpenAI here"));
         return json!({"type": text_type(role), "text": outgoing::media_stand_in(kind, source)});
     }
     let mut part = match own(source.opaque.as_ref(), FORMAT) {

@@ -3,9 +3,11 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::data::Source;
 use crate::domain::format::anthropic;
 use crate::domain::format::corpus::{paired, read_all, sessions, write_one};
 use crate::domain::format::write::{Note, Piece};
+use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Role, ToolCall, ToolResult};
 
 mod checker;
@@ -25,7 +27,7 @@ fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
     let texts = write(pieces, &mut notes);
     let values = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    (values, notes.iter().map(|note: &Note| note.code).collect())
+    (values, notes.iter().map(|note: &Note| note.code.into_str()).collect())
 }
 
 fn synthetic(id: &str) -> Message {
@@ -91,7 +93,7 @@ fn reasoning_goes_with_what_it_led_to() {
     assert_eq!(written(&[question(), verbatim(1), piece(message(reasoning(2))), answer()]).0.len(), 4);
     let mut notes = Vec::new();
     assert_eq!(write(&[verbatim(1), verbatim(2), question(), answer(), verbatim(3)], &mut notes).len(), 2);
-    let told: Vec<_> = notes.iter().map(|note| (note.code, note.entry)).collect();
+    let told: Vec<_> = notes.iter().map(|note| (note.code.into_str(), note.entry)).collect();
     assert_eq!(told, [("reasoning_unpaired", Some(7)); 3]);
 }
 
@@ -180,11 +182,22 @@ fn media_of_others() {
 }
 
 #[test]
+fn every_made_up_item_comes_back() {
+    let (count, refused) = come_back(Source::Own);
+    assert_eq!((count > 300, refused), (true, 0), "{count}");
+}
+
+#[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn every_item_of_the_corpus_comes_back() {
+    let (count, refused) = come_back(Source::Shared);
+    assert_eq!((count > 300, refused), (true, 1), "{count}, hand-made fixtures");
+}
+
+/// How many items there are, and how many of them are refused.
+fn come_back(source: Source) -> (usize, usize) {
     let (mut count, mut refusals) = (0, Vec::new());
-    let sessions = sessions("openai-responses");
-    for session in &sessions {
+    for session in &sessions(source, Format::OpenaiResponses) {
         let (items, refused) = read_all(session, read);
         refusals.extend(refused.into_iter().map(|(name, error)| format!("{name}: {error}")));
         for (raw, item) in items {
@@ -203,16 +216,23 @@ fn every_item_of_the_corpus_comes_back() {
     }
     refusals.iter().for_each(|refusal| println!("refused {refusal}"));
     println!("{count} items");
-    if !sessions.is_empty() {
-        assert!(count > 300);
-        assert_eq!(refusals.len(), 1, "hand-made fixtures");
-    }
+    (count, refusals.len())
 }
 
 #[test]
+fn made_up_sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
+    keep_their_calls(Source::Own);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn sessions_of_both_formats_are_written_valid_and_keep_their_calls() {
-    for (name, read) in [("openai-responses", read as fn(&Value) -> _), ("anthropic-messages", anthropic::read)] {
-        for session in sessions(name) {
+    keep_their_calls(Source::Shared);
+}
+
+fn keep_their_calls(source: Source) {
+    for (format, read) in [(Format::OpenaiResponses, read as fn(&Value) -> _), (Format::Anthropic, anthropic::read)] {
+        for session in sessions(source, format) {
             let (items, _) = read_all(&session, read);
             let messages: Vec<Message> = items.into_iter().filter_map(|(_, item)| item.message).collect();
             let calls = |messages: &[Message]| -> Vec<(String, Value)> {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::write_item::{self, OutputTypes, call_type, output_type};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::Notes;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::json;
@@ -62,19 +63,19 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
             // This one names its call by it.
             ("local_shell_call_output", _) => kept.push(item),
             ("local_shell_call" | "computer_call", Value::Object(mut fields)) if is_answered => {
-                notes.add("item_id_changed", detail);
+                notes.add(NoteCode::ItemIdChanged, detail);
                 let other = (2..).map(|nth: usize| format!("{id}_{nth}")).find(|other| seen.insert(other.clone()));
                 fields.insert("id".to_owned(), other.into());
                 item.text = Value::Object(fields).to_string();
                 kept.push(item);
             }
             (kind, Value::Object(mut fields)) if is_answered || kind == "message" => {
-                notes.add("item_id_removed", detail);
+                notes.add(NoteCode::ItemIdRemoved, detail);
                 fields.retain(|key, _| key != "id");
                 item.text = Value::Object(fields).to_string();
                 kept.push(item);
             }
-            _ => notes.add("duplicate_item_dropped", detail),
+            _ => notes.add(NoteCode::DuplicateItemDropped, detail),
         }
     }
     kept
@@ -153,7 +154,7 @@ fn drop_lone_reasoning(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<St
     }
     for entry in dropped.into_iter().rev() {
         notes.entry = entry;
-        notes.add("reasoning_unpaired", "reasoning without the item that it led to");
+        notes.add(NoteCode::ReasoningUnpaired, "reasoning without the item that it led to");
     }
     kept.reverse();
     kept

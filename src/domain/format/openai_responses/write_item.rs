@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::tools::AgentTool;
 use super::{MAX_ID, MAX_NAME, parts};
 use crate::domain::format::keys::Object;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
 use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
@@ -40,7 +41,7 @@ pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> V
     }
     writer.flush();
     if writer.items.is_empty() {
-        notes.add("empty_message_dropped", "nothing in this message can be sent");
+        notes.add(NoteCode::EmptyMessageDropped, "nothing in this message can be sent");
     }
     writer.items
 }
@@ -60,7 +61,7 @@ impl<'m> ItemWriter<'m> {
             Block::Text { text, .. } if text.is_empty() => {}
             Block::Thinking { opaque, .. } => match own(opaque.as_ref(), FORMAT) {
                 Some(whole) => self.item(whole.clone()),
-                None => notes.add("thinking_dropped", "thinking of another provider can't be replayed"),
+                None => notes.add(NoteCode::ThinkingDropped, "thinking of another provider can't be replayed"),
             },
             Block::ToolCall(call) if call.kind == CallKind::Server => self.server_call(call, notes),
             Block::ToolCall(call) => self.item(write_call(call, notes)),
@@ -90,7 +91,7 @@ impl<'m> ItemWriter<'m> {
                 self.item(whole.clone());
             }
             None => {
-                notes.add("server_tool_as_text", format!("{} was run by another provider", call.name));
+                notes.add(NoteCode::ServerToolAsText, format!("{} was run by another provider", call.name));
                 self.text(&outgoing::server_call_text(call));
             }
         }
@@ -191,10 +192,10 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     let id = call_id(&call.id);
     let name = outgoing::word(&call.name, MAX_NAME);
     if id != call.id {
-        notes.add_fault("call_id_renamed", ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
+        notes.add_fault(NoteCode::CallIdRenamed, ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
     }
     if name != call.name {
-        notes.add("tool_name_renamed", format!("{} is sent as {name}", call.name));
+        notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
     let around = own(call.opaque.as_ref(), FORMAT).and_then(Value::as_object);
     let mut item = around.cloned().unwrap_or_else(|| typed(kind));
@@ -237,7 +238,7 @@ fn write_result(result: &ToolResult, types: &OutputTypes, notes: &mut Notes<'_>)
         None => Value::Array(output),
     };
     if result.is_error {
-        notes.add("error_flag_dropped", format!("the result of {} is marked as an error", result.tool_call_id));
+        notes.add(NoteCode::ErrorFlagDropped, format!("the result of {} is marked as an error", result.tool_call_id));
     }
     item.insert("call_id".into(), call_id(&result.tool_call_id).into());
     item.insert("output".into(), output);

@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::run::command_and_output;
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing;
-use crate::domain::format::write::{Note, Piece, server_call_text, server_result_text};
+use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Role, Stop, ToolCall, ToolResult};
@@ -144,7 +145,7 @@ impl<'a> PiWriter<'a, '_> {
     fn under_another_id(&mut self, entry: usize, item: &'a str) {
         let Ok(mut value) = domain_json::parse_lenient(item) else { return };
         let id = self.fresh_id(&value);
-        self.notes.push(Note::new("item_id_changed", Some(entry), "an earlier entry has the same id"));
+        self.notes.push(Note::new(NoteCode::ItemIdChanged, Some(entry), "an earlier entry has the same id"));
         if let Some(fields) = value.as_object_mut() {
             fields.insert("id".to_owned(), id.as_str().into());
             if fields.contains_key("parentId") {
@@ -165,7 +166,11 @@ impl<'a> PiWriter<'a, '_> {
         let (Some(before), Some(after)) = (item.get(..place.start), item.get(place.end..)) else {
             return item.to_owned();
         };
-        self.notes.push(Note::new("parent_changed", Some(entry), "it follows the entry that is shown before it"));
+        self.notes.push(Note::new(
+            NoteCode::ParentChanged,
+            Some(entry),
+            "it follows the entry that is shown before it",
+        ));
         format!("{before}{}{after}", json!(self.last.id))
     }
 
@@ -234,33 +239,36 @@ impl<'a> PiWriter<'a, '_> {
             Block::Text { text, .. } => Some(json!({"type": "text", "text": text})),
             Block::Thinking { text, opaque } => match opaque {
                 Some(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
-                _ if text.is_empty() => self.drop(entry, "thinking_dropped", "encrypted reasoning of another provider"),
+                _ if text.is_empty() => {
+                    self.drop(entry, NoteCode::ThinkingDropped, "encrypted reasoning of another provider")
+                }
                 _ => Some(json!({"type": "thinking", "thinking": text})),
             },
-            Block::Image { source } => {
-                image(source).or_else(|| self.drop(entry, "image_dropped", "pi holds images by their bytes only"))
-            }
+            Block::Image { source } => image(source)
+                .or_else(|| self.drop(entry, NoteCode::ImageDropped, "pi holds images by their bytes only")),
             Block::Document { source } => match &source.text {
                 Some(text) => Some(json!({"type": "text", "text": text})),
-                None => self.drop(entry, "document_dropped", "pi holds no documents"),
+                None => self.drop(entry, NoteCode::DocumentDropped, "pi holds no documents"),
             },
             Block::ToolCall(call) if call.kind == CallKind::Server => {
                 let detail = "a tool run by another provider is described in words";
-                self.notes.push(Note::new("server_tool_as_text", entry, detail));
-                Some(json!({"type": "text", "text": server_call_text(call)}))
+                self.notes.push(Note::new(NoteCode::ServerToolAsText, entry, detail));
+                Some(json!({"type": "text", "text": outgoing::server_call_text(call)}))
             }
             Block::ToolCall(call) => Some(tool_call(call)),
             // Other results are entries of their own.
-            Block::ToolResult(result) => Some(json!({"type": "text", "text": server_result_text(result)})),
+            Block::ToolResult(result) => {
+                outgoing::server_result_text(result).map(|text| json!({"type": "text", "text": text}))
+            }
             Block::Raw(opaque) if opaque.format == Format::Pi => Some(opaque.value.clone()),
             Block::Raw(opaque) => {
-                let (code, detail) = outgoing::raw_lost(opaque, "raw_dropped");
+                let (code, detail) = outgoing::raw_lost(opaque, NoteCode::RawDropped);
                 self.drop(entry, code, detail)
             }
         }
     }
 
-    fn drop(&mut self, entry: Option<usize>, code: &'static str, detail: &str) -> Option<Value> {
+    fn drop(&mut self, entry: Option<usize>, code: NoteCode, detail: &str) -> Option<Value> {
         self.notes.push(Note::new(code, entry, detail));
         None
     }

@@ -4,9 +4,11 @@ use serde_json::json;
 use super::super::super::settings::Template;
 use super::super::SummaryPart;
 use super::super::framing::merge_split;
-use super::super::testing::{assistant, call, failed, result, task, transcripts, user};
+use super::super::testing::{assistant, call, failed, messages, result, task, transcripts, user};
 use super::*;
+use crate::domain::model::format::Format;
 use crate::domain::model::message::Message;
+use crate::made_up;
 
 const TEMPLATES: [Template; 4] = [Template::Checkpoint, Template::SixSection, Template::Continuity, Template::Prose];
 
@@ -187,34 +189,46 @@ fn speaks_the_users_language() {
     assert!(text.contains("- 不要修改公共接口。") && text.contains("1. 接下来更新文档。"), "{text}");
 }
 
-/// Prints summaries of real sessions for a look, the second half merged into the first; checks what holds for all.
+#[test]
+fn made_up_transcripts_give_summaries_within_bounds() {
+    for format in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Pi] {
+        let sizes = [1, 2, 7, 24, 60];
+        let sessions = sizes.map(|size| messages(format, &made_up::items(format.into_str(), size)));
+        summaries_are_within_bounds(format.into_str(), sessions.to_vec());
+    }
+}
+
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_transcripts_give_summaries_within_bounds() {
     let sources =
         ["swe-agent", "tau-bench", "entireio-cli", "openhands-sdk", "claude-code-viewer", "pi-mono", "agentcmd"];
     for source in sources {
-        let sessions = transcripts(source);
-        let every = sessions.len().div_ceil(6).max(1);
-        for (at, messages) in sessions.into_iter().step_by(every).enumerate() {
-            let template = TEMPLATES[at % 4];
-            let (early, late) = messages.split_at(messages.len() / 2);
-            let first = summarise(&SummaryTask { template, ..task(early.to_vec()) });
-            let previous = Some(first.clone());
-            let second = summarise(&SummaryTask { template, previous, ..task(late.to_vec()) });
-            println!("==== {source} {at}, {} messages\n{second}\n", messages.len());
-            for text in [&first, &second] {
-                assert!(quarters(text) <= 8000);
-                let mut lines: Vec<&str> = text.lines().filter(|line| line.len() > 30).collect();
-                let all = lines.len();
-                lines.sort_unstable();
-                lines.dedup();
-                assert_eq!(lines.len(), all, "a line is repeated in {text}");
-                assert!(!text.contains("<system-reminder"), "{text}");
-            }
-            assert!(template != Template::Prose || second.split_whitespace().count() <= 1000);
-            assert!(messages.is_empty() || second.chars().any(char::is_alphanumeric));
+        summaries_are_within_bounds(source, transcripts(source));
+    }
+}
+
+/// Prints summaries of sessions for a look, the second half merged into the first; checks what holds for all.
+fn summaries_are_within_bounds(source: &str, sessions: Vec<Vec<Message>>) {
+    let every = sessions.len().div_ceil(6).max(1);
+    for (at, messages) in sessions.into_iter().step_by(every).enumerate() {
+        let template = TEMPLATES[at % 4];
+        let (early, late) = messages.split_at(messages.len() / 2);
+        let first = summarise(&SummaryTask { template, ..task(early.to_vec()) });
+        let previous = Some(first.clone());
+        let second = summarise(&SummaryTask { template, previous, ..task(late.to_vec()) });
+        println!("==== {source} {at}, {} messages\n{second}\n", messages.len());
+        for text in [&first, &second] {
+            assert!(quarters(text) <= 8000);
+            let mut lines: Vec<&str> = text.lines().filter(|line| line.len() > 30).collect();
+            let all = lines.len();
+            lines.sort_unstable();
+            lines.dedup();
+            assert_eq!(lines.len(), all, "a line is repeated in {text}");
+            assert!(!text.contains("<system-reminder"), "{text}");
         }
+        assert!(template != Template::Prose || second.split_whitespace().count() <= 1000);
+        assert!(messages.is_empty() || second.chars().any(char::is_alphanumeric));
     }
 }
 

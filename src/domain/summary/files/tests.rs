@@ -24,7 +24,7 @@ fn calls(calls: &[(&str, Value)]) -> Message {
 fn collected(list: &[(&str, Value)]) -> (Vec<String>, Vec<String>, Vec<String>) {
     let tools = default_file_tools();
     let mut ops = FileOps::default();
-    ops.collect([&calls(list)], FileTable::new(&tools));
+    ops.note(&calls(list), FileTable::new(&tools), &mut OpenFile::default());
     (ops.read.into_iter().collect(), ops.written.into_iter().collect(), ops.edited.into_iter().collect())
 }
 
@@ -125,7 +125,7 @@ fn a_session_table_stands_alone() {
         ("read", json!({"path": "b"})),
         ("str_replace_editor", json!({"command": "view", "path": "c"})),
     ];
-    ops.collect([&calls(&list)], FileTable::new(&tools));
+    ops.note(&calls(&list), FileTable::new(&tools), &mut OpenFile::default());
     assert_eq!(ops, FileOps { read: ["a".to_owned()].into(), ..FileOps::default() });
 }
 
@@ -151,7 +151,7 @@ proptest! {
             .collect();
         let mut ops = FileOps::default();
         ops.seed(&FileLists { read_files: seeds.0.clone(), modified_files: seeds.1.clone() });
-        ops.collect([&calls(&list)], FileTable::new(&tools));
+        ops.note(&calls(&list), FileTable::new(&tools), &mut OpenFile::default());
         let lists = ops.lists();
         let mut all: Vec<String> = [lists.read_files.clone(), lists.modified_files.clone()].concat();
         all.sort();

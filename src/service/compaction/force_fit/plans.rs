@@ -8,29 +8,27 @@ use uuid::Uuid;
 
 use crate::domain::compaction::excess::FixedParts;
 use crate::domain::compaction::prepare::verbatim;
-use crate::domain::compaction::result::{Fallback, Reason, UpstreamReport};
+use crate::domain::compaction::result::Reason;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, builtin};
-use crate::service::compaction::begin::{Asking, work};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
+use crate::service::compaction::commit::draft::draft;
+use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
-use crate::service::compaction::entry::{draft, rebase};
-use crate::service::compaction::selection::Planning;
-use crate::service::compaction::work::stages::{CompactionWork, Decision, Material, PlanBasis, SummaryOutcome};
-use crate::service::compaction::work::{Force, KeptTruncation};
-use crate::service::compaction::{CompactRequest, Status, Trigger};
+use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation};
+use crate::service::compaction::job::{CompactRequest, Trigger};
+use crate::service::compaction::plan::selection::Planning;
+use crate::service::compaction::plan::{LiveCompaction, PlanBasis, PlannedCompaction};
+use crate::service::compaction::summarise::{SummaryOutcome, by_rules};
+use crate::service::compaction::work::{CompactionWork, Outline};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::hooks::{About, EnabledHooks};
 use crate::service::path::batches;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
-use crate::store::compactions;
 
-/// `fallback.reason` of such a compaction.
-const REASON: &str = "window_full";
 /// What the kept messages and the summary are to leave free of the usable window, in percent: room for some turns.
 const FREE_PERCENT: u64 = 40;
 /// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
@@ -53,7 +51,7 @@ const TIGHTNESSES: [Tightness; 3] = [Tightness::Roomy, Tightness::Newest, Tightn
 
 /// A compaction that is ready to be committed.
 pub(crate) struct Fitted {
-    pub work: Box<CompactionWork>,
+    pub work: CompactionWork,
     pub outcome: SummaryOutcome,
     /// Of the context behind it.
     tokens: u64,
@@ -61,14 +59,10 @@ pub(crate) struct Fitted {
 
 /// What all plans for one context rest on.
 struct Ground {
-    tenant: Tenant,
+    live: LiveCompaction,
     head: Head,
-    from: ViewOrigin,
     loaded: PathSlice,
-    row: compactions::CompactionRow,
-    request: CompactRequest,
     settings: Settings,
-    trigger: Trigger,
 }
 
 impl Service {
@@ -95,66 +89,54 @@ impl Service {
         }
         if best.is_none() {
             let reason = refused.unwrap_or(Reason::NothingToCompact);
-            self.skip_unplanned(tenant, &ground.row, &ground.settings, reason, Vec::new()).await?;
+            self.skip_live(&ground.live, &ground.settings, reason).await?;
         }
         Ok(best)
     }
 
     async fn ground(&self, tenant: Tenant, id: Uuid) -> Result<Option<Ground>> {
+        let Some(live) = self.live_compaction(tenant, id).await? else { return Ok(None) };
+        let session_id = live.row.session_id;
         let mut connection = self.pool().acquire().await?;
-        let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(None) };
-        if !matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running)) {
-            return Ok(None);
-        }
-        let request: CompactRequest = serde_json::from_str(&row.request).context("a stored compact request")?;
-        let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
-        let head = self.inner.heads.read(&mut *connection, tenant, row.session_id).await.optional()?;
+        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await.optional()?;
         let Some(head) = head else { return Ok(None) };
         let settings =
-            self.inner.heads.settings_with(&mut *connection, tenant, row.session_id, &request.patch()).await?;
-        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+            self.inner.heads.settings_with(&mut *connection, tenant, session_id, &live.request.patch()).await?;
         if head.state.account.fills_window(&settings) {
             drop(connection);
-            self.skip_unplanned(tenant, &row, &settings, Reason::FixedOverhead, Vec::new()).await?;
+            self.skip_live(&live, &settings, Reason::FixedOverhead).await?;
             return Ok(None);
         }
-        let loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
-        Ok(Some(Ground { tenant, head, from, loaded, row, request, settings, trigger }))
+        let loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(&head), ReadMode::Heads).await?;
+        Ok(Some(Ground { live, head, loaded, settings }))
     }
 
     async fn fitted(&self, ground: &Ground, tightness: Tightness) -> Result<std::result::Result<Fitted, Reason>> {
-        let mut connection = self.pool().acquire().await?;
-        let material = Arc::new(ground.material(tightness));
-        let about = About { tenant: ground.tenant, session_id: ground.row.session_id, compaction_id: None };
-        // What must fit now waits for nobody.
-        let hooks = EnabledHooks::default();
-        let mut asking = Asking { about, hooks: &hooks, reports: Vec::new() };
-        let decision = match material.plan {
-            Err(reason @ Reason::EmptySession) => return Ok(Err(reason)),
-            _ => self.read_and_decide(connection, &mut asking, &ground.from, material.clone()).await?,
-        };
+        let planned = Arc::new(ground.planned(tightness));
+        if let Err(reason @ Reason::EmptySession) = planned.plan {
+            return Ok(Err(reason));
+        }
+        // What must fit now waits for no hook.
+        let mut work = self.read_and_decide(&planned).await?;
         let force = if tightness == Tightness::Bare { Force::Markers } else { Force::Ends };
-        let decision = match KeptTruncation::of(&material, &decision, force) {
-            None => decision,
-            Some(truncation) => {
-                connection = self.pool().acquire().await?;
-                let segments = truncation.segments();
-                let truncation =
-                    batches::fold(&mut connection, ground.tenant, &segments, truncation, KeptTruncation::take).await?;
-                truncation.finish(decision)
-            }
-        };
-        Ok(match decision {
-            Ok(decision) => ground.written(&material, tightness, decision).await?,
-            Err(reason) => Err(reason),
-        })
+        if let Some(truncation) = KeptTruncation::of(&planned, &work, force) {
+            let mut connection = self.pool().acquire().await?;
+            let segments = truncation.segments();
+            let tenant = ground.live.tenant;
+            let truncation =
+                batches::fold(&mut connection, tenant, &segments, truncation, KeptTruncation::take).await?;
+            work = truncation.finish(work);
+        }
+        match work {
+            Ok(work) => ground.written(tightness, work).await,
+            Err(reason) => Ok(Err(reason)),
+        }
     }
 
     /// Whether the context of this head would fit if all of it went that can.
     pub(crate) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
-        let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
-        let mut loaded = view::load_view(&mut connection, tenant, &from, ReadMode::Heads).await?;
+        let mut loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
         for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
@@ -172,7 +154,7 @@ impl Service {
 }
 
 impl Ground {
-    fn material(&self, tightness: Tightness) -> Material {
+    fn planned(&self, tightness: Tightness) -> PlannedCompaction {
         let roomy = tightness == Tightness::Roomy;
         let settings = Settings {
             keep_recent_tokens: if roomy { self.tail() } else { 0 },
@@ -180,25 +162,29 @@ impl Ground {
             preset: if roomy { self.settings.preset } else { Preset::Auto },
             ..self.settings.clone()
         };
+        let trigger = self.live.trigger;
         // What the caller wanted done may be what does not fit.
-        let request = if roomy { self.request.clone() } else { CompactRequest::default() };
+        let request = if roomy { self.live.request.clone() } else { CompactRequest::default() };
         let planning = Planning {
             loaded: &self.loaded,
             state: &self.head.state,
             settings: &settings,
             strategy: Strategy::Summarize,
-            automatic: self.trigger != Trigger::Manual,
+            automatic: trigger != Trigger::Manual,
             again: true,
         };
         let plan = planning.plan_with(request.first_kept_entry_id, None).finish();
-        Material {
+        PlannedCompaction {
+            about: self.live.about(),
+            origin: ViewOrigin::of(&self.head),
+            basis: PlanBasis::of(&self.head),
             plan,
             newest_from: None,
             loaded: self.loaded.clone(),
             state: self.head.state.clone(),
             settings,
             request,
-            trigger: self.trigger,
+            trigger,
             strategy: Strategy::Summarize,
         }
     }
@@ -218,31 +204,27 @@ impl Ground {
     /// The summary by rules alone, and what the context is with it.
     async fn written(
         &self,
-        material: &Material,
         tightness: Tightness,
-        mut decision: Decision,
+        mut work: CompactionWork,
     ) -> Result<std::result::Result<Fitted, Reason>> {
-        decision.replaced_tokens = decision.replaced_tokens.min(self.most_replaced(&decision, tightness));
-        decision.tasks = with_previous(decision.tasks, decision.outline.previous.as_ref());
-        let requested = self.request.strategy.unwrap_or(self.settings.strategy);
-        let newest = self.head.state.newest.as_ref().map(|newest| newest.id);
-        let basis = PlanBasis { leaf_id: self.head.row.leaf_id, newest };
-        let work = Box::new(work(self.tenant, &self.row, material, requested, basis, decision));
-        let (work, outcome) = tokio::task::spawn_blocking(move || write(work)).await.context("a summary")?;
-        let weighed = evaluate(&self.head, &work, &draft(&work, &outcome), CommitThreshold::NoGrowth);
-        Ok(match weighed.refused {
+        work.replaced_tokens = work.replaced_tokens.min(self.most_replaced(&work.outline, tightness));
+        work.summary_tasks = with_previous(work.summary_tasks, work.outline.previous.as_ref());
+        work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
+        let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));
+        let (outcome, work) = written.await.context("a summary")?;
+        let evaluated = evaluate(&self.head, &work, &draft(&work, &outcome), CommitThreshold::NoGrowth);
+        Ok(match evaluated.refused {
             Some(reason) => Err(reason),
             None => {
-                let (tokens, _) = weighed.state.account.tokens(self.head.settings.estimator);
+                let (tokens, _) = evaluated.state.account.tokens(self.head.settings.estimator);
                 Ok(Fitted { work, outcome, tokens })
             }
         })
     }
 
     /// The span that the summary is measured by: it takes what the rest of the new context leaves.
-    fn most_replaced(&self, decision: &Decision, tightness: Tightness) -> u64 {
+    fn most_replaced(&self, outline: &Outline, tightness: Tightness) -> u64 {
         let mut state = self.head.state.clone();
-        let outline = &decision.outline;
         let bare = CompactionRecord { elisions: outline.elisions.clone(), ..CompactionRecord::default() };
         rebase(&mut state, outline, &bare);
         let (rest, _) = state.account.tokens(self.settings.estimator);
@@ -265,24 +247,4 @@ fn with_previous(mut tasks: Vec<SummaryTask>, record: Option<&CompactionRecord>)
         tasks.insert(0, task);
     }
     tasks
-}
-
-/// The summary, by rules alone.
-pub(crate) fn write(work: Box<CompactionWork>) -> (Box<CompactionWork>, SummaryOutcome) {
-    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(REASON.to_owned()) };
-    let builtin = !work.summary_tasks.is_empty();
-    let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
-    let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
-    for task in &work.summary_tasks {
-        let most = allowance.share(task.part, work.summary_tasks.len());
-        let mut task = task.clone();
-        task.max_output_tokens = task.max_output_tokens.min(most);
-        let text = Some(builtin::summarise(&task));
-        match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = text,
-            SummaryPart::History | SummaryPart::Branch => outcome.history = text,
-        }
-    }
-    (work, outcome)
 }

@@ -26,23 +26,11 @@ fn write(tenant: u128, session: u128, entries: usize) -> WaitingWrite {
         item: String::new(),
         created_at: DateTime::UNIX_EPOCH,
     };
-    let head = HeadRow {
-        version: 0,
-        next_seq: 0,
-        next_branch: 1,
-        entry_count: 0,
-        leaf_branch: 0,
-        leaf_depth: -1,
-        leaf_id: None,
-        state: String::new(),
-        fill_state: String::new(),
-        tokens: 0,
-    };
     let write = OneWrite {
         tenant: Tenant(Uuid::from_u128(tenant)),
         session_id: Uuid::from_u128(session),
         version: 0,
-        head,
+        head: HeadRow::empty(),
         entries: vec![entry; entries],
         branches: Vec::new(),
         now: DateTime::UNIX_EPOCH,

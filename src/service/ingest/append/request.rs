@@ -50,11 +50,36 @@ pub struct AppendedEntry {
     pub tokens: u32,
 }
 
+/// Codes of `warnings`: what of an append was taken otherwise than it looks.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    ToSchema,
+    strum::EnumMessage,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum WarningCode {
+    /// A result with no open call before it is stored, and never sent out alone.
+    OrphanToolResult,
+    /// `usage` came without an answer that it could belong to.
+    UsageIgnored,
+    /// A pi entry whose parent is not there, or itself, is taken as a root, as pi reads it.
+    UnknownParent,
+    /// A pi message of an extension's role, which no model is shown, is stored and never sent out.
+    NotShown,
+}
+
 /// Something about an accepted item that the client should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Warning {
-    /// A stable word: `orphan_tool_result`, `usage_ignored`, `unknown_parent`, `not_shown`.
-    pub code: &'static str,
+    pub code: WarningCode,
     /// Pointer to the item in the request.
     pub pointer: String,
     pub detail: String,

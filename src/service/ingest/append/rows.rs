@@ -18,9 +18,9 @@ use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::items::{Parent, ReadItem};
-use crate::service::ingest::append::{Append, Warning};
+use crate::service::ingest::append::{Append, Warning, WarningCode};
 use crate::service::path::view::{self, ReadMode};
-use crate::store::entries::{self, NewBranch, NewEntry};
+use crate::store::entries::{self, EntryPlace, NewBranch, NewEntry};
 use crate::store::path::{self, Leaf};
 use crate::store::sessions::HeadRow;
 
@@ -51,6 +51,19 @@ struct AppendPosition {
     id: Option<Uuid>,
     path_tokens: i64,
     path_result_tokens: i64,
+}
+
+impl From<EntryPlace> for AppendPosition {
+    fn from(place: EntryPlace) -> AppendPosition {
+        AppendPosition {
+            session_id: place.session_id,
+            branch: place.branch,
+            depth: place.depth,
+            id: Some(place.id),
+            path_tokens: place.path_tokens,
+            path_result_tokens: place.path_result_tokens,
+        }
+    }
 }
 
 pub struct Planner<'a> {
@@ -192,14 +205,7 @@ impl<'a> Planner<'a> {
             if !own && !path::holds(&shared, place.session_id, place.branch, place.depth) {
                 continue;
             }
-            known.entry(source_id).or_insert(AppendPosition {
-                session_id: place.session_id,
-                branch: place.branch,
-                depth: place.depth,
-                id: Some(place.id),
-                path_tokens: place.path_tokens,
-                path_result_tokens: place.path_result_tokens,
-            });
+            known.entry(source_id).or_insert(place.into());
         }
         let twice = |(n, item): (usize, &ReadItem)| {
             let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
@@ -244,14 +250,7 @@ impl<'a> Planner<'a> {
                 }
                 other => other,
             })?;
-        Ok(AppendPosition {
-            session_id: place.session_id,
-            branch: place.branch,
-            depth: place.depth,
-            id: Some(place.id),
-            path_tokens: place.path_tokens,
-            path_result_tokens: place.path_result_tokens,
-        })
+        Ok(place.into())
     }
 
     /// Learns how far the parent's branch reaches, unless this append has touched it already.
@@ -385,7 +384,7 @@ impl<'a> Planner<'a> {
         let no_answer = !self.planned.entries.iter().any(|entry| entry.head.role == Some(Role::Assistant));
         if self.append.usage.is_some() && no_answer {
             self.planned.warnings.push(Warning {
-                code: "usage_ignored",
+                code: WarningCode::UsageIgnored,
                 pointer: "/usage".to_owned(),
                 detail: "usage belongs to an answer, and none of the items is one".to_owned(),
             });
@@ -418,7 +417,7 @@ async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPos
 /// pi has roles of extensions, which it sends to no model.
 fn not_shown_warning(n: usize) -> Warning {
     Warning {
-        code: "not_shown",
+        code: WarningCode::NotShown,
         pointer: format!("/items/{n}/message/role"),
         detail: "no model is shown a message of this role; it is stored and never sent out".to_owned(),
     }
@@ -431,7 +430,7 @@ fn lost_parent_warning(n: usize, item: &ReadItem, id: &str) -> Warning {
         false => format!("no entry before it came with the id {id:?}"),
     };
     Warning {
-        code: "unknown_parent",
+        code: WarningCode::UnknownParent,
         pointer: format!("/items/{n}/parentId"),
         detail: format!("{why}; it is taken as a root, and its path begins with it"),
     }
@@ -439,7 +438,7 @@ fn lost_parent_warning(n: usize, item: &ReadItem, id: &str) -> Warning {
 
 fn orphan_warning(n: usize, id: &str) -> Warning {
     Warning {
-        code: "orphan_tool_result",
+        code: WarningCode::OrphanToolResult,
         pointer: format!("/items/{n}"),
         detail: format!("no open call on the path has the id {id:?}; the result is stored and never sent out alone"),
     }

@@ -208,7 +208,7 @@ async fn basis_of(
     head: &Head,
     posted: &Posted,
 ) -> Result<StoredBasis> {
-    let from = ViewOrigin { leaf: head.leaf(), plain: head.is_plain(), newest: head.state.newest.clone() };
+    let from = ViewOrigin::of(head);
     // What a chapter hides is on the path alone.
     let whole = posted.may_hold_chapter() || from.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty());
     if posted.may_hold_summary && from.newest.is_some() && !whole {

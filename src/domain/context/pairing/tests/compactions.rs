@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{appended, rebuilt, user};
+use crate::domain::format::note_code::NoteCode;
 use crate::domain::model::format::Format;
 
 fn codes(target: Format, source: Format, items: &[Value]) -> (String, Vec<&'static str>) {
     let (out, notes) = rebuilt(&appended(source, items), target);
-    (Value::from(out).to_string(), notes.iter().map(|note| note.code).collect())
+    (Value::from(out).to_string(), notes.iter().map(|note| note.code.into_str()).collect())
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_failed_one_is_left_out() {
             {"type": "compaction", "content": content}, {"type": "text", "text": "On we go."}]});
         let (out, notes) = rebuilt(&appended(Format::Anthropic, &[user("go"), failed]), Format::Anthropic);
         assert_eq!(out[1]["content"], json!([{"type": "text", "text": "On we go."}]));
-        assert!(notes.iter().any(|note| note.code == "empty_text_dropped"), "{notes:?}");
+        assert!(notes.iter().any(|note| note.code == NoteCode::EmptyTextDropped), "{notes:?}");
     }
 }
 
@@ -74,5 +75,5 @@ fn reasoning_leads_across_a_compaction() {
     assert_eq!(rebuilt(&entries, Format::OpenaiResponses), (items.to_vec(), vec![]));
     let (out, notes) = rebuilt(&entries[..3], Format::OpenaiResponses);
     assert_eq!(out.len(), 2);
-    assert_eq!(notes[0].code, "reasoning_unpaired");
+    assert_eq!(notes[0].code.into_str(), "reasoning_unpaired");
 }

@@ -1,0 +1,158 @@
+//! The codes of error answers, and the status of each.
+
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::service::core::error::ConflictCode;
+
+/// Codes of error answers: stable words to program against.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    ToSchema,
+    strum::EnumMessage,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum ProblemCode {
+    /// The body is not JSON; `line` and `column` say where.
+    MalformedJson,
+    /// The body is not UTF-8; `offset` says where.
+    InvalidUtf8,
+    /// The body ended before its time.
+    BodyUnreadable,
+    /// No key, or one that is not known.
+    Unauthorized,
+    /// With `--dev`: the Host is not this machine.
+    HostNotAllowed,
+    /// With `--dev`: another site's page asks.
+    OriginNotAllowed,
+    /// There is no such thing, or it belongs to somebody else.
+    NotFound,
+    /// The path does not take this method; `Allow` lists those that it takes.
+    MethodNotAllowed,
+    /// The body did not come in time.
+    BodyTimeout,
+    /// The leaf is another one; `leaf_id` names it.
+    LeafMoved,
+    /// An equal request is at work right now; `Retry-After` says when to ask again.
+    IdempotencyInProgress,
+    /// A compaction was just ending; try again.
+    InProgress,
+    /// The compaction has changed nothing that could be taken back.
+    NotRevertible,
+    /// It was taken back before.
+    AlreadyReverted,
+    /// A newer compaction stands on it.
+    NotNewest,
+    /// There is no summary, and the settings allow no stand-in.
+    SummaryFailed,
+    /// A hook is against it; `detail` has its reason.
+    CancelledByHook,
+    /// A newer navigation with a summary came in between.
+    NavigationSuperseded,
+    /// There are as many hooks as there may be.
+    TooManyHooks,
+    /// The delivery is on its way, or was too large to be kept.
+    NotRedeliverable,
+    /// The body is larger than `limit` bytes.
+    PayloadTooLarge,
+    /// The body is not sent as `application/json`.
+    UnsupportedMediaType,
+    /// The request is not valid; `errors` has a pointer to each fault.
+    ValidationFailed,
+    /// The body nests deeper than `limit`.
+    TooDeep,
+    /// More items than `limit`.
+    TooManyItems,
+    /// What must be kept takes `tokens_needed`, more than `max_tokens`.
+    ContextDoesNotFit,
+    /// The key was used for another request.
+    IdempotencyKeyReused,
+    /// Too many jobs wait already; see `Retry-After`.
+    QueueFull,
+    /// As many streams are open as may be; see `Retry-After`.
+    TooManyStreams,
+    /// A fault of ours; the log has it under this `request_id`.
+    InternalError,
+    /// The database went away in the middle of the write, which may have landed or not. Sent again with the same
+    /// `Idempotency-Key` it acts once.
+    OutcomeUnknown,
+    /// The database can't be reached; see `Retry-After`.
+    Unavailable,
+    /// The process is starting or shutting down.
+    StartingOrDraining,
+    /// The database schema is older than this version.
+    SchemaOutdated,
+    /// The database takes no changes right now; see `Retry-After`.
+    ReadOnly,
+    /// The database has no room left.
+    StorageFull,
+    /// It took too long and was given up; a change may have been made all the same.
+    Timeout,
+    /// Too many bytes of bodies are held already; see `Retry-After`.
+    TooManyBytes,
+    /// Too many connections are open; see `Retry-After`.
+    TooManyConnections,
+    /// The process is shutting down.
+    ShuttingDown,
+}
+
+impl ProblemCode {
+    pub fn status(self) -> StatusCode {
+        use ProblemCode::*;
+        match self {
+            MalformedJson | InvalidUtf8 | BodyUnreadable => StatusCode::BAD_REQUEST,
+            Unauthorized => StatusCode::UNAUTHORIZED,
+            HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
+            NotFound => StatusCode::NOT_FOUND,
+            MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            LeafMoved
+            | IdempotencyInProgress
+            | InProgress
+            | NotRevertible
+            | AlreadyReverted
+            | NotNewest
+            | SummaryFailed
+            | CancelledByHook
+            | NavigationSuperseded
+            | TooManyHooks
+            | NotRedeliverable => StatusCode::CONFLICT,
+            PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ValidationFailed | TooDeep | TooManyItems | ContextDoesNotFit | IdempotencyKeyReused => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            QueueFull | TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
+            InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+            OutcomeUnknown | Unavailable | StartingOrDraining | SchemaOutdated | ReadOnly | StorageFull | Timeout
+            | TooManyBytes | TooManyConnections | ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl From<ConflictCode> for ProblemCode {
+    fn from(code: ConflictCode) -> ProblemCode {
+        match code {
+            ConflictCode::IdempotencyInProgress => ProblemCode::IdempotencyInProgress,
+            ConflictCode::InProgress => ProblemCode::InProgress,
+            ConflictCode::NotRevertible => ProblemCode::NotRevertible,
+            ConflictCode::AlreadyReverted => ProblemCode::AlreadyReverted,
+            ConflictCode::NotNewest => ProblemCode::NotNewest,
+            ConflictCode::SummaryFailed => ProblemCode::SummaryFailed,
+            ConflictCode::CancelledByHook => ProblemCode::CancelledByHook,
+            ConflictCode::NavigationSuperseded => ProblemCode::NavigationSuperseded,
+            ConflictCode::TooManyHooks => ProblemCode::TooManyHooks,
+            ConflictCode::NotRedeliverable => ProblemCode::NotRedeliverable,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Compactions prepared ahead: kept with their row while the agent goes on, committed at red, dropped where they no
+//! longer fit.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::compaction::result::Reason;
+use crate::domain::settings::Settings;
+use crate::service::compaction::commit::{
+    CommitOutcome, CommitThreshold, ReadyCompaction, evaluate, finish_skipped, json_text, write_head,
+};
+use crate::service::compaction::job::{CompactionRef, Status, Trigger};
+use crate::service::core::error::Result;
+use crate::service::core::head::{Ahead, Head, SessionState};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::compactions::{self, CompactionRow};
+
+/// What became of a compaction prepared ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// There is none any more: the normal path runs.
+    Gone,
+    /// It is still being made.
+    Pending(Uuid),
+    Committed(CompactionRef),
+}
+
+impl Service {
+    /// Keeps a finished compaction until the context is red. One that would not be worth it even now is refused.
+    pub(super) async fn keep_candidate(
+        &self,
+        connection: &mut PgConnection,
+        head: &mut Head,
+        ready: &ReadyCompaction<'_>,
+    ) -> Result<CommitOutcome> {
+        let work = &ready.work;
+        if let Some(reason) = evaluate(head, work, &ready.draft, CommitThreshold::MinSavings).refused {
+            let (tokens, _) = head.state.account.tokens(head.settings.estimator);
+            head.state.guard.record(tokens, tokens, head.state.messages, &head.settings);
+            return Ok(CommitOutcome::Refused(reason));
+        }
+        if !compactions::keep_candidate(&mut *connection, work.tenant.0, work.compaction_id, &json_text(ready)?).await?
+        {
+            return Ok(CommitOutcome::HasEnded);
+        }
+        head.state.ahead = Some(Ahead { compaction_id: work.compaction_id, ready: true, wanted: false });
+        save(connection, work.tenant, head).await?;
+        Ok(CommitOutcome::Done)
+    }
+
+    /// Commits what was prepared ahead, now that it is needed. What no longer fits is dropped, and what is still being
+    /// made is committed when it is ready and the context is red, or in any case if somebody waits (`wanted`). The caller holds the session's row and `head` is as it stands there.
+    pub(crate) async fn settle_ahead(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        wanted: bool,
+    ) -> Result<Settled> {
+        let Some(ahead) = head.state.ahead else { return Ok(Settled::Gone) };
+        let row = compactions::get(&mut *connection, tenant.0, ahead.compaction_id).await?;
+        let Some(row) = row.filter(is_live) else {
+            head.state.ahead = None;
+            save(connection, tenant, head).await?;
+            return Ok(Settled::Gone);
+        };
+        if !row.prepared {
+            if wanted && !ahead.wanted {
+                head.state.ahead = Some(Ahead { wanted: true, ..ahead });
+                save(connection, tenant, head).await?;
+            }
+            return Ok(Settled::Pending(row.id));
+        }
+        let reason = match self.fitting_candidate(connection, tenant, head, row.id).await? {
+            None => Reason::Superseded,
+            Some(candidate) => {
+                match self.apply(connection, head, &row, &candidate, CommitThreshold::MinSavings).await? {
+                    CommitOutcome::Done => {
+                        let landed = CompactionRef { id: row.id, status: Status::Succeeded, trigger: Trigger::Ahead };
+                        return Ok(Settled::Committed(landed));
+                    }
+                    CommitOutcome::Refused(reason) => reason,
+                    CommitOutcome::HasEnded => Reason::Superseded,
+                }
+            }
+        };
+        finish_skipped(connection, tenant, &head.state, &head.settings, &row, reason, None).await?;
+        head.state.ahead = None;
+        save(connection, tenant, head).await?;
+        Ok(Settled::Gone)
+    }
+
+    /// Drops a candidate that does not fit the leaf's path. The caller writes the state.
+    pub(crate) async fn check_candidate(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+    ) -> Result<()> {
+        let Some(ahead) = head.state.ahead.filter(|ahead| ahead.ready) else { return Ok(()) };
+        if self.fitting_candidate(connection, tenant, head, ahead.compaction_id).await?.is_some() {
+            return Ok(());
+        }
+        self.drop_candidate(connection, tenant, &mut head.state, &head.settings).await
+    }
+
+    /// Ends a ready candidate unused. The caller holds the session's row and writes the state.
+    pub(crate) async fn drop_candidate(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        state: &mut SessionState,
+        settings: &Settings,
+    ) -> Result<()> {
+        let Some(ahead) = state.ahead.take_if(|ahead| ahead.ready) else { return Ok(()) };
+        let row = compactions::get(&mut *connection, tenant.0, ahead.compaction_id).await?;
+        let Some(row) = row.filter(is_live) else { return Ok(()) };
+        finish_skipped(connection, tenant, state, settings, &row, Reason::Superseded, None).await
+    }
+
+    /// The candidate, if its plan still holds. One that an older version wrote and this one cannot read does not.
+    async fn fitting_candidate(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &Head,
+        id: Uuid,
+    ) -> Result<Option<ReadyCompaction<'static>>> {
+        let Some(text) = compactions::candidate(&mut *connection, tenant.0, id).await? else { return Ok(None) };
+        let Ok(candidate) = serde_json::from_str::<ReadyCompaction>(&text) else { return Ok(None) };
+        let holds = self.still_holds(connection, &candidate.work, head).await?;
+        Ok(holds.then_some(candidate))
+    }
+}
+
+fn is_live(row: &CompactionRow) -> bool {
+    matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running))
+}
+
+/// Writes the head's state alone.
+pub(crate) async fn save(connection: &mut PgConnection, tenant: Tenant, head: &mut Head) -> Result<()> {
+    head.state.write_to(&mut head.row, &head.settings)?;
+    write_head(connection, tenant, head, &[], &[]).await
+}

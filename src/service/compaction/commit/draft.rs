@@ -1,0 +1,82 @@
+//! The summary message: the summary with all that code adds to it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::compaction::strategy::{counts, notice};
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
+use crate::domain::tokens;
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::{CompactionWork, Outline};
+
+/// A summary, framed, and what was measured on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SummaryDraft {
+    pub record: CompactionRecord,
+    pub identifiers: IdentifierReport,
+}
+
+/// Puts the summary message together: body, restored identifiers, file lists, tool ledger, framing.
+pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
+    let outline = &work.outline;
+    let previous = outline.previous.as_ref();
+    if outline.elides_only {
+        let mut record = previous.cloned().unwrap_or_default();
+        record.elisions = outline.elisions.clone();
+        return SummaryDraft { record, identifiers: IdentifierReport::default() };
+    }
+    if counts(work.strategy) && outline.notice.is_none() {
+        let identifiers = identifiers::check("", &outline.identifiers).1;
+        let record = CompactionRecord {
+            elisions: outline.elisions.clone(),
+            details: outline.files.clone(),
+            identifiers: outline.identifiers.clone(),
+            ..CompactionRecord::default()
+        };
+        return SummaryDraft { record, identifiers };
+    }
+    let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
+    let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);
+    let body = match (history, &outcome.turn_prefix) {
+        (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
+        (Some(history), None) => history,
+        (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
+        (None, None) => String::new(),
+    };
+    let body = match &outline.notice {
+        Some(notice) => notice::append(&body, notice),
+        None => body,
+    };
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
+    let body = with_focus(body, work, allowance.focus());
+    let Outline { ledger, files, identifiers, .. } = outline;
+    let summary = SummaryMessage { body: &body, ledger, files, identifiers }.text(&work.settings, allowance);
+    let (_, mut report) = identifiers::check(&body, &outline.identifiers);
+    // What stands in the file lists and the ledger was put back by code as well.
+    report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
+    let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
+    let record = CompactionRecord {
+        anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),
+        summary: Some(summary),
+        summary_body: Some(body),
+        elisions: outline.elisions.clone(),
+        summary_tokens: counted.total,
+        details: outline.files.clone(),
+        from_hook: outline.from_caller,
+        identifiers: outline.identifiers.clone(),
+        chapters: previous.map(|record| record.chapters.clone()).unwrap_or_default(),
+        ledger: outline.ledger.clone(),
+        ..CompactionRecord::default()
+    };
+    SummaryDraft { record, identifiers: report }
+}
+
+/// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
+fn with_focus(body: String, work: &CompactionWork, max_tokens: u32) -> String {
+    match focus::missing(&work.summary_tasks, &body, max_tokens) {
+        Some(block) => format!("{body}\n\n{block}"),
+        None => body,
+    }
+}

@@ -1,0 +1,140 @@
+//! What a compaction reports: its result and its metrics.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::compaction::result::{CompactionResult, Fallback, Reason, UpstreamReport};
+use crate::domain::compaction::strategy::{aim, counts};
+use crate::domain::model::compaction::FileLists;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::domain::tokens::prices::{NetReport, net};
+use crate::service::compaction::commit::draft::SummaryDraft;
+use crate::service::compaction::job::Trigger;
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
+use crate::store::compactions::CompactionRow;
+
+/// The numbers of a result that depend on how the compaction ended.
+pub(crate) struct Measured {
+    pub entry_id: Option<Uuid>,
+    pub before: u64,
+    pub snapshot: Snapshot,
+    pub kept: u64,
+    pub reason: Option<Reason>,
+    pub duration_ms: u64,
+    /// US dollars for a million tokens that the session sends; `None`: not known.
+    pub input_price: Option<f64>,
+}
+
+pub(crate) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
+    let from = compaction.started_at.unwrap_or(compaction.created_at);
+    u64::try_from((now - from).num_milliseconds()).unwrap_or(0)
+}
+
+/// A result that says only how the context stands.
+pub(crate) fn blank(requested: Strategy, measured: Measured) -> CompactionResult {
+    let held = measured.reason == Some(Reason::AntiThrash);
+    let after = measured.snapshot.tokens;
+    CompactionResult {
+        entry_id: measured.entry_id,
+        strategy_used: requested,
+        strategy_requested: requested,
+        summary: None,
+        first_kept_entry_id: None,
+        is_split_turn: false,
+        tokens_before: measured.before,
+        tokens_after: after,
+        tokens_saved: measured.before.saturating_sub(after),
+        savings_pct: savings_pct(measured.before, after),
+        messages_summarized: 0,
+        messages_kept: u32::try_from(measured.kept).unwrap_or(u32::MAX),
+        messages_removed: 0,
+        masking_tokens_freed: 0,
+        tool_results_masked: 0,
+        tool_results_pruned: 0,
+        previous_summary_reused: false,
+        was_skipped_due_to_low_savings: held,
+        skip_reason: measured.reason,
+        fallback: Fallback::default(),
+        details: FileLists::default(),
+        identifiers: IdentifierReport::default(),
+        final_state: measured.snapshot.state,
+        anti_thrash: measured.snapshot.anti_thrash,
+        upstream: UpstreamReport::default(),
+        net: NetReport::default(),
+        hooks: Vec::new(),
+        target_tokens: None,
+        target_reached: None,
+        duration_ms: measured.duration_ms,
+    }
+}
+
+pub(crate) fn result(
+    work: &CompactionWork,
+    outcome: &SummaryOutcome,
+    draft: Option<&SummaryDraft>,
+    measured: Measured,
+) -> CompactionResult {
+    let outline = &work.outline;
+    let input_price = measured.input_price;
+    let blank = blank(work.requested, measured);
+    let strategy_used = match work.strategy {
+        _ if outline.elides_only => work.strategy,
+        _ if outcome.builtin => Strategy::Summarize,
+        other => other,
+    };
+    let target =
+        (counts(work.strategy) && !outline.elides_only).then(|| aim(&work.settings, work.trigger != Trigger::Manual));
+    CompactionResult {
+        strategy_used,
+        summary: draft.and_then(|draft| draft.record.summary.clone()),
+        first_kept_entry_id: Some(outline.first_kept.id.to_string()),
+        is_split_turn: outline.is_split_turn,
+        messages_summarized: outline.summarized,
+        messages_removed: outline.summarized,
+        masking_tokens_freed: outline.mask_freed,
+        tool_results_masked: outline.masked,
+        tool_results_pruned: outline.pruned,
+        previous_summary_reused: outline.previous.as_ref().is_some_and(|record| record.summary.is_some())
+            && (outline.elides_only || outline.notice.is_some() || work.settings.iterative),
+        fallback: outcome.fallback.clone(),
+        details: outline.files.clone(),
+        identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
+        upstream: outcome.upstream.clone(),
+        hooks: outcome.hooks.clone(),
+        net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
+        target_tokens: target,
+        target_reached: target.map(|target| blank.tokens_after <= target),
+        ..blank
+    }
+}
+
+/// What a summary cost that was not used after all.
+pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
+    result.upstream = outcome.upstream.clone();
+    result.fallback = outcome.fallback.clone();
+    result.net.summary_cost_usd = outcome.upstream.cost_usd;
+    result.hooks = outcome.hooks.clone();
+}
+
+pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
+    metrics::counter!(
+        "contextd_compactions_total", "status" => status, "strategy" => strategy.into_str(), "trigger" => trigger.into_str()
+    )
+    .increment(1);
+}
+
+/// How long the agent went on with a red context until the compaction was there.
+pub(crate) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
+    let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
+    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.into_str()).record(seconds);
+}
+
+pub(crate) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
+    count_end(status, result.strategy_used, trigger);
+    metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);
+    metrics::histogram!("contextd_compaction_duration_seconds").record(result.duration_ms as f64 / 1_000.0);
+}

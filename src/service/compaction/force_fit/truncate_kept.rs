@@ -1,0 +1,338 @@
+//! Making a context fit that must be handed out now: what is kept of it is shortened too, where a summary of the rest
+//! is not enough or there is no rest.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::domain::compaction::result::Reason;
+use crate::domain::context::elision::arguments::{self, ALWAYS_WHOLE, call_tokens};
+use crate::domain::context::view::ViewItem;
+use crate::domain::context::{elision, placeholder};
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
+use crate::domain::model::shape::ShapeKind;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Estimator;
+use crate::domain::summary::Allowance;
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::{ProposedElisions, elision_outline};
+use crate::service::compaction::work::CompactionWork;
+use crate::service::core::error::Result;
+use crate::service::path::entries::message_of;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{Segment, join};
+
+/// What the context is brought down to, in percent of the usable window: with room for some turns.
+const TARGET_PERCENT: u64 = 60;
+/// What is left of a result at least, in tokens; and where that is not enough, where its marker says more than it.
+const SMALLEST: [u32; 2] = [300, 40];
+/// Framing and file lists of a summary message, roughly.
+const FRAME_TOKENS: u64 = 200;
+/// How many characters of a long string in arguments stay, the most first.
+const ARGUMENT_CHARS: [usize; 6] = [16_000, 8_000, 4_000, 2_000, 800, ALWAYS_WHOLE];
+
+/// A tool result that is shown, or the calls of an answer, and to how many tokens it is cut.
+struct KeptResult {
+    part: ElidedPart,
+    /// Empty for calls: all of the answer.
+    call_id: String,
+    original: u32,
+    tokens: u32,
+    goal: u64,
+}
+
+/// How far shortening goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Force {
+    /// Long results keep their ends.
+    Ends,
+    /// A marker is enough.
+    Markers,
+}
+
+/// The results of a context that are cut down, on their way past.
+pub(crate) struct KeptTruncation {
+    planned: Arc<PlannedCompaction>,
+    /// By place on the path.
+    wanted: HashMap<usize, Vec<KeptResult>>,
+    cut: Vec<Elision>,
+}
+
+/// What is shown of a context, and the elisions that are in force there.
+struct Present<'a> {
+    kept: Vec<usize>,
+    elisions: &'a [Elision],
+    /// Tokens of the summary message.
+    summary: u64,
+}
+
+impl KeptTruncation {
+    /// What has to be cut down besides. `None`: nothing, or nothing can be.
+    pub(crate) fn of(
+        planned: &Arc<PlannedCompaction>,
+        work: &std::result::Result<CompactionWork, Reason>,
+        force: Force,
+    ) -> Option<KeptTruncation> {
+        let heads = &planned.loaded.heads;
+        let wanted = match work {
+            Ok(work) => {
+                let outline = &work.outline;
+                let anchors: HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
+                let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
+                let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
+                let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
+                let allowance = Allowance::new(work.replaced_tokens, planned.settings.summary_reserve());
+                let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
+                to_cut(planned, &Present { kept, elisions: &outline.elisions, summary }, force)
+            }
+            Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {
+                let shown: Vec<usize> = planned.loaded.view().iter().filter_map(entry_index).collect();
+                let summary = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+                to_cut(planned, &Present { kept: shown, elisions: present(planned), summary }, force)
+            }
+            Err(_) => HashMap::new(),
+        };
+        (!wanted.is_empty()).then(|| KeptTruncation { planned: planned.clone(), wanted, cut: Vec::new() })
+    }
+
+    /// Where the items are that have to be read.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let mut places: Vec<usize> = self.wanted.keys().copied().collect();
+        places.sort_unstable();
+        join(places.into_iter().map(|index| self.planned.loaded.segment(index)))
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let place = self.planned.loaded.place_of(stored);
+        let Some(wanted) = place.and_then(|index| self.wanted.get(&index)) else { return Ok(()) };
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        for shown in wanted {
+            if shown.part == ElidedPart::Arguments {
+                self.cut.extend(cut_arguments(&self.planned, stored.entry.head.id, &message, shown));
+                continue;
+            }
+            let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
+            if let Some(result) = message.tool_results().find(is_it) {
+                self.cut.extend(cut_down(&self.planned, stored.entry.head.id, result, shown));
+            }
+        }
+        Ok(())
+    }
+
+    /// The work with what was cut.
+    pub(crate) fn finish(
+        self,
+        work: std::result::Result<CompactionWork, Reason>,
+    ) -> std::result::Result<CompactionWork, Reason> {
+        let count = u32::try_from(self.cut.len()).unwrap_or(u32::MAX);
+        if let Ok(mut work) = work {
+            let outline = &mut work.outline;
+            outline.pruned = outline.pruned.saturating_add(count);
+            outline.elisions = elision::merge(&outline.elisions, &self.cut);
+            return Ok(work);
+        }
+        let previous = present(&self.planned);
+        let merged = elision::merge(previous, &self.cut);
+        let freed = freed(&merged).saturating_sub(freed(previous));
+        let elided = ProposedElisions { merged, pruned: count, masked_results: 0, freed, mask_freed: freed };
+        let work = elision_outline(&self.planned, elided)?;
+        Ok(CompactionWork { strategy: Strategy::Truncate, ..work })
+    }
+}
+
+/// Elisions that are in force already.
+fn present(planned: &PlannedCompaction) -> &[Elision] {
+    planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default()
+}
+
+fn entry_index(item: &ViewItem) -> Option<usize> {
+    match item {
+        ViewItem::Entry { index, .. } => Some(*index),
+        ViewItem::Summary { .. } => None,
+    }
+}
+
+fn freed(elisions: &[Elision]) -> u64 {
+    elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
+}
+
+/// What to cut so that what is present comes down to the target: the largest results first, then the arguments of
+/// calls, each only as far as needed.
+fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
+    let heads = &planned.loaded.heads;
+    let Present { kept, elisions, summary } = present;
+    let ids: HashSet<Uuid> = kept.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect();
+    let whole: u64 = kept.iter().filter_map(|index| heads.get(*index)).map(|head| u64::from(head.tokens)).sum();
+    let elided: Vec<Elision> = elisions.iter().filter(|elision| ids.contains(&elision.entry_id)).cloned().collect();
+    let account = &planned.state.account;
+    let fixed = u64::from(account.system) + u64::from(account.tools);
+    let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(planned));
+    let smallest = SMALLEST[force as usize];
+    let mut wanted: HashMap<usize, Vec<KeptResult>> = HashMap::new();
+    let results = shown_results(planned, kept, elisions);
+    for (index, mut shown) in results.into_iter().chain(shown_calls(planned, kept, elisions)) {
+        if over == 0 || shown.tokens <= 2 * smallest {
+            continue;
+        }
+        shown.goal = u64::from(shown.tokens).saturating_sub(over).max(u64::from(smallest));
+        over = over.saturating_sub(u64::from(shown.tokens).saturating_sub(shown.goal));
+        wanted.entry(index).or_default().push(shown);
+    }
+    wanted
+}
+
+/// The target in estimated tokens, which is what entries are counted in.
+fn target(planned: &PlannedCompaction) -> u64 {
+    let account = &planned.state.account;
+    let (tokens, _) = account.tokens(planned.settings.estimator);
+    let target = u64::from(planned.settings.usable()) * TARGET_PERCENT / 100;
+    target * u64::try_from(account.estimated()).unwrap_or(0) / tokens.max(1)
+}
+
+/// What may not be shortened.
+struct Spared<'a> {
+    names: HashMap<&'a str, &'a str>,
+    excluded: HashSet<&'a str>,
+    pinned: HashSet<Uuid>,
+}
+
+impl<'a> Spared<'a> {
+    fn of(planned: &'a PlannedCompaction) -> Spared<'a> {
+        let calls = planned.loaded.heads.iter().flat_map(|head| &head.shape.calls);
+        Spared {
+            names: calls.map(|call| (call.id.as_str(), call.name.as_str())).collect(),
+            excluded: planned.settings.exclude_tools.iter().map(String::as_str).collect(),
+            pinned: planned.settings.pinned_entry_ids.iter().copied().collect(),
+        }
+    }
+
+    fn is_excluded(&self, call_id: &str) -> bool {
+        self.names.get(call_id).is_some_and(|name| self.excluded.contains(name))
+    }
+}
+
+/// The results that may be shortened, largest first.
+fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
+    let heads = &planned.loaded.heads;
+    let spared = Spared::of(planned);
+    let of_result = present.iter().filter(|elision| elision.part == ElidedPart::Result);
+    let elided: HashMap<(Uuid, &str), &Elision> =
+        of_result.map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
+    let mut results = Vec::new();
+    for index in kept {
+        let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
+        let ids = elision::occurrences(head.shape.results.iter().map(|result| result.call_id.as_str()));
+        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
+            let call_id = result.call_id.as_str();
+            // An elision could not tell two results of one id apart.
+            if spared.is_excluded(call_id) || ids.get(call_id).is_some_and(|count| *count > 1) {
+                continue;
+            }
+            let tokens = elided.get(&(head.id, call_id)).map_or(result.tokens, |elision| elision.tokens_after);
+            let part = ElidedPart::Result;
+            results.push((
+                *index,
+                KeptResult { part, call_id: call_id.to_owned(), original: result.tokens, tokens, goal: 0 },
+            ));
+        }
+    }
+    results.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    results
+}
+
+/// Answers with calls whose arguments may be shortened, largest first. Their size is known with the words beside them.
+fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
+    let heads = &planned.loaded.heads;
+    let spared = Spared::of(planned);
+    let mut elided: HashMap<Uuid, i64> = HashMap::new();
+    for elision in present.iter().filter(|elision| elision.part == ElidedPart::Arguments) {
+        *elided.entry(elision.entry_id).or_default() += elision.freed();
+    }
+    let mut answers = Vec::new();
+    for index in kept {
+        let Some(head) = heads.get(*index).filter(|head| !spared.pinned.contains(&head.id)) else { continue };
+        if head.shape.calls.iter().any(|call| call.kind == ShapeKind::Function && !spared.is_excluded(&call.id)) {
+            let freed = elided.get(&head.id).copied().unwrap_or(0);
+            let tokens = u32::try_from(i64::from(head.tokens) - freed).unwrap_or(0);
+            let (part, call_id) = (ElidedPart::Arguments, String::new());
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+        }
+    }
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers
+}
+
+/// The calls of an answer with less and less of their long strings, until they are small enough together.
+fn cut_arguments(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
+    let estimator = planned.settings.estimator;
+    let ids = elision::occurrences(message.tool_calls().map(|call| call.id.as_str()));
+    let may = |call: &&ToolCall| {
+        ids.get(call.id.as_str()) == Some(&1) && !planned.settings.exclude_tools.contains(&call.name)
+    };
+    let calls: Vec<(&ToolCall, u32)> =
+        message.tool_calls().filter(may).map(|call| (call, call_tokens(estimator, call))).collect();
+    let mut cut = Vec::new();
+    for chars in ARGUMENT_CHARS {
+        cut = calls.iter().filter_map(|(call, tokens)| cut_call(estimator, entry_id, call, *tokens, chars)).collect();
+        if u64::from(shown.original).saturating_sub(freed(&cut)) <= shown.goal {
+            break;
+        }
+    }
+    cut
+}
+
+fn cut_call(
+    estimator: Estimator,
+    entry_id: Uuid,
+    call: &ToolCall,
+    tokens_before: u32,
+    chars: usize,
+) -> Option<Elision> {
+    let (head, tail) = (chars - chars / 3, chars / 3);
+    let mut shown = call.clone();
+    if !arguments::shorten(&mut shown, head, tail) {
+        return None;
+    }
+    let tokens_after = call_tokens(estimator, &shown);
+    (tokens_after < tokens_before).then(|| Elision {
+        entry_id,
+        tool_call_id: call.id.clone(),
+        kind: ElisionKind::Truncate,
+        part: ElidedPart::Arguments,
+        tokens_before,
+        tokens_after,
+        same_as: None,
+        keep_chars: Some((u32::try_from(head).unwrap_or(u32::MAX), u32::try_from(tail).unwrap_or(u32::MAX))),
+        text: None,
+    })
+}
+
+/// Head and tail of a result, of about as many tokens as wanted; a marker where there is more to it than text.
+fn cut_down(planned: &PlannedCompaction, entry_id: Uuid, result: &ToolResult, shown: &KeptResult) -> Option<Elision> {
+    let cuts = shown.goal > u64::from(SMALLEST[Force::Markers as usize]);
+    let (text, keep_chars) = if cuts && result.content.iter().all(|block| matches!(block, Block::Text { .. })) {
+        let text = result.plain_text();
+        let chars = text.chars().count() as u64;
+        let keep = u32::try_from(chars * shown.goal / u64::from(shown.original.max(1)) * 9 / 10).unwrap_or(u32::MAX);
+        let (head, tail) = (keep - keep / 3, keep / 3);
+        (placeholder::truncated(&shown.call_id, &text, head as usize, tail as usize)?, Some((head, tail)))
+    } else {
+        (placeholder::marker(&shown.call_id, shown.original), None)
+    };
+    let tokens_after = elision::result_tokens(planned.settings.estimator, &shown.call_id, &text);
+    (tokens_after < shown.tokens).then(|| Elision {
+        entry_id,
+        tool_call_id: shown.call_id.clone(),
+        kind: if keep_chars.is_some() { ElisionKind::Truncate } else { ElisionKind::Mask },
+        part: ElidedPart::Result,
+        tokens_before: shown.original,
+        tokens_after,
+        same_as: None,
+        keep_chars,
+        text: None,
+    })
+}

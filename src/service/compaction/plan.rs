@@ -1,0 +1,194 @@
+//! Stage 2 of a compaction, plan: whether it may run and which entries it replaces. Only the small columns are read.
+
+mod hooks;
+pub(crate) mod selection;
+pub(crate) mod standing;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy::counts;
+use crate::domain::hook::HookReport;
+use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
+use crate::service::compaction::job::{CompactRequest, Status, Trigger};
+use crate::service::core::error::{Optional as _, Result};
+use crate::service::core::head::{Head, SessionState};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::service::hooks::{About, EnabledHooks};
+use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
+use crate::store::compactions::{self, CompactionRow};
+use selection::Planning;
+
+/// A compaction that has not ended, in the hands of a worker.
+pub struct LiveCompaction {
+    pub(crate) tenant: Tenant,
+    pub(crate) row: CompactionRow,
+    pub(super) trigger: Trigger,
+    pub(super) request: CompactRequest,
+    pub(super) hooks: EnabledHooks,
+    /// What hooks said so far.
+    pub(super) reports: Vec<HookReport>,
+}
+
+/// A compaction as it is planned, before any item is read.
+pub struct PlannedCompaction {
+    pub(crate) about: About,
+    /// Where the view was looked at from.
+    pub(crate) origin: ViewOrigin,
+    pub(crate) basis: PlanBasis,
+    /// The view, without its items.
+    pub(crate) loaded: PathSlice,
+    pub(crate) plan: std::result::Result<Plan, Reason>,
+    /// Where the messages begin that `prune` as a strategy leaves alone; `None` for other strategies.
+    pub(crate) newest_from: Option<usize>,
+    pub(crate) state: SessionState,
+    pub(crate) settings: Settings,
+    pub(crate) request: CompactRequest,
+    pub(crate) trigger: Trigger,
+    pub(crate) strategy: Strategy,
+}
+
+/// What a plan rests on; a commit checks that it still holds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PlanBasis {
+    pub leaf_id: Option<Uuid>,
+    pub newest: Option<Uuid>,
+}
+
+impl Service {
+    /// `None`: it has ended, or its session has.
+    pub async fn live_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Option<LiveCompaction>> {
+        let mut connection = self.pool().acquire().await?;
+        let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(None) };
+        if !matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running)) {
+            return Ok(None);
+        }
+        let request = serde_json::from_str(&row.request).context("a stored compact request")?;
+        let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
+        let hooks = EnabledHooks::load(&mut *connection, tenant).await?;
+        Ok(Some(LiveCompaction { tenant, row, trigger, request, hooks, reports: Vec::new() }))
+    }
+
+    /// Plans it, and asks the hooks whether it may be done. `None`: it is not done; it was skipped, with the reason.
+    pub async fn plan_compaction(&self, live: &mut LiveCompaction) -> Result<Option<PlannedCompaction>> {
+        let (tenant, session_id) = (live.tenant, live.row.session_id);
+        let mut connection = self.pool().acquire().await?;
+        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await.optional()?;
+        let Some(head) = head else { return Ok(None) };
+        let settings =
+            self.inner.heads.settings_with(&mut *connection, tenant, session_id, &live.request.patch()).await?;
+        if let Some(reason) = held_back(&head, &settings, &live.request, live.trigger) {
+            drop(connection);
+            self.skip_live(live, &settings, reason).await?;
+            return Ok(None);
+        }
+        let origin = ViewOrigin::of(&head);
+        let loaded = view::load_view(&mut connection, tenant, &origin, ReadMode::Heads).await?;
+        let strategy = live.request.strategy.unwrap_or(settings.strategy);
+        let planning = Planning {
+            loaded: &loaded,
+            state: &head.state,
+            settings: &settings,
+            strategy,
+            automatic: live.trigger != Trigger::Manual,
+            again: head.state.account.exceeds_window(&settings),
+        };
+        let plan = planning.plan(&mut connection, tenant, live.request.first_kept_entry_id).await?;
+        drop(connection);
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
+            self.skip_live(live, &settings, reason).await?;
+            return Ok(None);
+        }
+        let mut planned = PlannedCompaction {
+            about: live.about(),
+            origin,
+            basis: PlanBasis::of(&head),
+            newest_from: planning.newest_from(),
+            plan,
+            loaded,
+            state: head.state,
+            settings,
+            request: live.request.clone(),
+            trigger: live.trigger,
+            strategy,
+        };
+        if self.before_compact(live, &mut planned).await?.is_break() {
+            self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;
+            return Ok(None);
+        }
+        Ok(Some(planned))
+    }
+}
+
+/// Why this compaction may not even be planned.
+fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger: Trigger) -> Option<Reason> {
+    let account = &head.state.account;
+    let (tokens, _) = account.tokens(settings.estimator);
+    if account.has_no_room(settings) {
+        return Some(Reason::FixedOverhead);
+    }
+    let asked = head.state.ahead.is_some_and(|ahead| ahead.wanted);
+    if !matches!(trigger, Trigger::Manual | Trigger::Overflow) && !asked {
+        if !settings.enabled {
+            return Some(Reason::Disabled);
+        }
+        let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
+        if !early && fill_state(tokens, settings) != FillState::Red {
+            return Some(Reason::BelowThreshold);
+        }
+    }
+    let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
+    (!admitted).then_some(Reason::AntiThrash)
+}
+
+impl LiveCompaction {
+    pub(super) fn about(&self) -> About {
+        About { tenant: self.tenant, session_id: self.row.session_id, compaction_id: Some(self.row.id) }
+    }
+}
+
+impl PlanBasis {
+    pub fn of(head: &Head) -> PlanBasis {
+        PlanBasis { leaf_id: head.row.leaf_id, newest: head.state.newest.as_ref().map(|newest| newest.id) }
+    }
+}
+
+impl PlannedCompaction {
+    /// The plan, where this may replace entries by a summary.
+    pub(super) fn replaces(&self) -> Option<&Plan> {
+        self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
+    }
+
+    /// Whether a summariser may be asked.
+    pub(super) fn asks(&self) -> bool {
+        self.request.summary.is_none() && !counts(self.strategy) && self.replaces().is_some()
+    }
+
+    /// Whether the originals are summarised again where there is a summary.
+    pub(super) fn afresh(&self) -> bool {
+        !self.settings.iterative && self.loaded.newest.is_some()
+    }
+
+    pub(super) fn prunes(&self) -> bool {
+        self.strategy == Strategy::Prune
+            || (self.settings.tool_prune_before_summarise && self.strategy != Strategy::Mask)
+    }
+
+    /// Whether the entry stays as it is because it is young.
+    pub(super) fn in_tail(&self, index: usize) -> bool {
+        let tokens = |head: Option<&EntryMeta>| head.map_or(0, |head| head.path_tokens);
+        let heads = &self.loaded.heads;
+        match &self.plan {
+            _ if self.newest_from.is_some() => self.newest_from.is_some_and(|from| index >= from),
+            Ok(plan) => index >= plan.first_kept,
+            Err(_) => tokens(heads.last()) - tokens(heads.get(index)) < i64::from(self.settings.keep_recent_tokens),
+        }
+    }
+}

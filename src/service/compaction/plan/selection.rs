@@ -1,0 +1,145 @@
+//! Planning by strategy: what the counting strategies need to know of a context beside its heads.
+
+mod fitting;
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy::smart::Clues;
+use crate::domain::compaction::strategy::{
+    Choice, RoomForKept, ShownMessage, counts, notice, reserved, select, tail_start,
+};
+use crate::domain::context::view::{ViewItem, item_tokens};
+use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::service::compaction::plan::standing::{as_standing, plan_on};
+use crate::service::core::error::Result;
+use crate::service::core::head::SessionState;
+use crate::service::core::tenant::Tenant;
+use crate::service::path::batches;
+use crate::service::path::entries::message_of;
+use crate::service::path::view::PathSlice;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{Segment, join};
+use fitting::{PlanFitting, SpanRecords};
+
+/// A context, and the compaction that is planned on it.
+pub(crate) struct Planning<'a> {
+    pub loaded: &'a PathSlice,
+    pub state: &'a SessionState,
+    pub settings: &'a Settings,
+    pub strategy: Strategy,
+    /// Nobody asked for it.
+    pub automatic: bool,
+    /// Though the newest entry is a compaction: the context is still larger than the window.
+    pub again: bool,
+}
+
+impl Planning<'_> {
+    /// The plan, with the caller's own cut where there is one. The inner error is the reason to do nothing.
+    pub async fn plan(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        first_kept: Option<Uuid>,
+    ) -> Result<std::result::Result<Plan, Reason>> {
+        let search = match self.search(first_kept) {
+            None => None,
+            Some((segments, search)) => {
+                Some(batches::fold(connection, tenant, &segments, search, SelectionSearch::take).await?)
+            }
+        };
+        let mut fitting = self.plan_with(first_kept, search);
+        while let Some((segments, span)) = fitting.wants() {
+            fitting.measure(batches::fold(&mut *connection, tenant, &segments, span, SpanRecords::take).await?);
+        }
+        Ok(fitting.finish())
+    }
+
+    /// What has to be read before it can be planned, and with what.
+    pub fn search(&self, first_kept: Option<Uuid>) -> Option<(Vec<Segment>, SelectionSearch)> {
+        (first_kept.is_none() && self.strategy == Strategy::Smart).then(|| {
+            let items = shown_items(self.loaded);
+            let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
+            let found = Vec::with_capacity(items.len());
+            (segments, SelectionSearch { focus_topic: self.settings.focus_topic.clone(), found })
+        })
+    }
+
+    /// The plan, with what the [`Planning::search`] found; where the strategy counts, still to be fitted.
+    pub fn plan_with(&self, first_kept: Option<Uuid>, search: Option<SelectionSearch>) -> PlanFitting<'_> {
+        if first_kept.is_some() || !counts(self.strategy) {
+            let plan = self.judged(plan_on(self.loaded, self.settings, first_kept, self.again));
+            return PlanFitting::new(self, HashMap::new(), plan, None);
+        }
+        let place = |depth: i64| self.loaded.heads.binary_search_by_key(&depth, |head| head.depth).ok();
+        let found = search.into_iter().flat_map(|search| search.found);
+        let clues: HashMap<usize, Clues> = found.filter_map(|(depth, clues)| Some((place(depth)?, clues))).collect();
+        let carried = self.carried();
+        let plan = self.choose(RoomForKept::of(&self.state.account, self.settings, &carried, self.automatic), &clues);
+        let reserved = reserved(self.settings, &carried, self.automatic);
+        PlanFitting::new(self, clues, plan, reserved)
+    }
+
+    fn choose(&self, room: RoomForKept, clues: &HashMap<usize, Clues>) -> std::result::Result<Plan, Reason> {
+        let items = shown_items(self.loaded);
+        self.judged(as_standing(self.loaded, self.again, |path, newest| {
+            let choice = Choice { path, newest, items: &items, settings: self.settings, room, clues };
+            select(self.strategy, &choice)
+        }))
+    }
+
+    /// Where nothing came after a compaction and it left nothing to do, that is the reason.
+    fn judged(&self, plan: std::result::Result<Plan, Reason>) -> std::result::Result<Plan, Reason> {
+        let is_last = self.again && self.loaded.heads.last().is_some_and(|head| head.kind == EntryType::Compaction);
+        let reverted = self.loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
+        plan.map_err(|reason| match reason {
+            Reason::NothingToCompact | Reason::NoValidCutPoint if is_last && !reverted => Reason::AlreadyCompacted,
+            other => other,
+        })
+    }
+
+    /// What the summary message says already.
+    fn carried(&self) -> String {
+        let record = self.loaded.record();
+        let body = record.and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
+        notice::without(body.unwrap_or_default())
+    }
+
+    /// Where the messages begin that `prune` as a strategy leaves alone.
+    pub fn newest_from(&self) -> Option<usize> {
+        let items = (self.strategy == Strategy::Prune).then(|| shown_items(self.loaded))?;
+        let start = tail_start(&self.loaded.heads, &items, self.settings.preserve_recent);
+        Some(items.get(start).map_or(usize::MAX, |item| item.index))
+    }
+}
+
+/// What messages say, told as they pass.
+pub(crate) struct SelectionSearch {
+    focus_topic: Option<String>,
+    /// By depth.
+    found: Vec<(i64, Clues)>,
+}
+
+impl SelectionSearch {
+    pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let message = message_of(stored)?;
+        let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
+        self.found.extend(clues.map(|clues| (stored.entry.head.depth, clues)));
+        Ok(())
+    }
+}
+
+/// The messages of a view, as large as they are shown.
+pub(crate) fn shown_items(loaded: &PathSlice) -> Vec<ShownMessage> {
+    let item = |item: &ViewItem| match item {
+        ViewItem::Entry { index, .. } => Some(ShownMessage { index: *index, tokens: item_tokens(&loaded.heads, item) }),
+        ViewItem::Summary { .. } => None,
+    };
+    loaded.view().iter().filter_map(item).collect()
+}

@@ -1,0 +1,74 @@
+//! The forecast of a compaction: planned and read as one is, the summary written by rules, the new context evaluated.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use uuid::Uuid;
+
+use crate::background;
+use crate::domain::compaction::result::Reason;
+use crate::domain::summary::SummaryTask;
+use crate::service::compaction::commit::draft::draft;
+use crate::service::compaction::commit::{CommitThreshold, evaluate};
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::summarise::by_rules;
+use crate::service::compaction::work::CompactionWork;
+use crate::service::core::error::Result;
+use crate::service::core::head::Head;
+use crate::service::core::state::Service;
+
+/// The newest messages of a span, of which a forecast has the summary written: it is as long as that of all of them.
+const MOST_MESSAGES: usize = 2_000;
+
+/// What a compaction would leave.
+#[derive(Debug, Clone)]
+pub(crate) struct Foreseen {
+    pub tokens_after: u64,
+    /// Of the summary message.
+    pub summary_tokens: u64,
+    /// It only shows results and arguments shorter: nothing is replaced.
+    pub elides_only: bool,
+    pub first_kept: Uuid,
+    pub anchors: Vec<Uuid>,
+}
+
+impl Service {
+    /// Evaluates a planned compaction. The inner error is the reason why it would not be done. `head` is what it was
+    /// planned on.
+    pub(crate) async fn foresee(
+        &self,
+        head: Head,
+        planned: &Arc<PlannedCompaction>,
+    ) -> Result<std::result::Result<Foreseen, Reason>> {
+        if head.state.account.has_no_room(&planned.settings) {
+            return Ok(Err(Reason::FixedOverhead));
+        }
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = planned.plan {
+            return Ok(Err(reason));
+        }
+        let work = match self.read_and_decide(planned).await? {
+            Ok(work) => work,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        Ok(Ok(background::spawn(move || evaluated(&head, work)).await.context("a forecast")?))
+    }
+}
+
+fn evaluated(head: &Head, mut work: CompactionWork) -> Foreseen {
+    let newest = |task: SummaryTask| {
+        let from = task.messages.len().saturating_sub(MOST_MESSAGES);
+        SummaryTask { messages: task.messages[from..].into(), ..task }
+    };
+    work.summary_tasks = work.summary_tasks.into_iter().map(newest).collect();
+    let draft = draft(&work, &by_rules(&work));
+    let summary_tokens = if work.outline.elides_only { 0 } else { u64::from(draft.record.summary_tokens) };
+    let state = evaluate(head, &work, &draft, CommitThreshold::NoGrowth).state;
+    let (tokens_after, _) = state.account.tokens(head.settings.estimator);
+    Foreseen {
+        tokens_after,
+        summary_tokens,
+        elides_only: work.outline.elides_only,
+        first_kept: work.outline.first_kept.id,
+        anchors: work.outline.anchors.iter().map(|anchor| anchor.id).collect(),
+    }
+}

@@ -1,0 +1,108 @@
+//! Stage 3 of a compaction, read: the items of what is replaced, and what is decided from them.
+
+mod elide;
+mod hooks;
+mod items;
+mod outline;
+mod prune_candidates;
+mod tasks;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use crate::domain::compaction::result::Reason;
+use crate::domain::hook::Event;
+use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
+use crate::service::compaction::work::CompactionWork;
+use crate::service::core::error::Result;
+use crate::service::core::state::Service;
+use crate::service::path::batches;
+use crate::store::path;
+use elide::{elide, elides_only, widen};
+use outline::summary_outline;
+
+pub(crate) use elide::ProposedElisions;
+pub(crate) use items::{Records, ReplacedOriginals, ViewReading};
+pub(crate) use outline::elision_outline;
+
+impl Service {
+    /// Reads what a planned compaction replaces, and decides what becomes of the context. Hooks may shorten results.
+    /// `None`: it is not done; it was skipped, with the reason.
+    pub async fn read_compaction(
+        &self,
+        live: &mut LiveCompaction,
+        planned: PlannedCompaction,
+    ) -> Result<Option<Box<CompactionWork>>> {
+        let planned = Arc::new(planned);
+        let (mut reading, originals) = self.read_items(&planned, live.hooks.has(Event::PruneToolResults)).await?;
+        if self.hooks().prune_by_hooks(live, &mut reading).await?.is_break() {
+            self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;
+            return Ok(None);
+        }
+        match offload_decision(planned.clone(), reading, originals).await? {
+            Ok(work) => Ok(Some(Box::new(work))),
+            Err(reason) => {
+                self.skip_live(live, &planned.settings, reason).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The same for a compaction that no hook is asked about.
+    pub(super) async fn read_and_decide(
+        &self,
+        planned: &Arc<PlannedCompaction>,
+    ) -> Result<std::result::Result<CompactionWork, Reason>> {
+        let (reading, originals) = self.read_items(planned, false).await?;
+        offload_decision(planned.clone(), reading, originals).await
+    }
+
+    /// The connection is given back before anything is decided.
+    async fn read_items(
+        &self,
+        planned: &Arc<PlannedCompaction>,
+        offers: bool,
+    ) -> Result<(ViewReading, Option<ReplacedOriginals>)> {
+        let (tenant, origin) = (planned.about.tenant, &planned.origin);
+        let mut connection = self.pool().acquire().await?;
+        let mut reading = ViewReading::new(planned.clone());
+        if reading.replaces_chapters() {
+            reading = reading.on(path::segments(&mut connection, tenant.0, origin.leaf, origin.plain).await?);
+        }
+        let reading = if offers { reading.offering() } else { reading };
+        let segments = reading.segments();
+        let reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
+        let Some(originals) = ReplacedOriginals::of(planned) else { return Ok((reading, None)) };
+        let path = path::segments(&mut connection, tenant.0, origin.leaf, origin.plain).await?;
+        let segments = originals.segments(&path);
+        let originals = batches::fold(&mut connection, tenant, &segments, originals, ReplacedOriginals::take).await?;
+        Ok((reading, Some(originals)))
+    }
+}
+
+async fn offload_decision(
+    planned: Arc<PlannedCompaction>,
+    reading: ViewReading,
+    originals: Option<ReplacedOriginals>,
+) -> Result<std::result::Result<CompactionWork, Reason>> {
+    let decided = tokio::task::spawn_blocking(move || decide(&planned, reading, originals));
+    decided.await.context("planning a compaction")?
+}
+
+/// Decides what a planned compaction does. The inner error is the reason to do nothing.
+pub(crate) fn decide(
+    planned: &PlannedCompaction,
+    mut reading: ViewReading,
+    originals: Option<ReplacedOriginals>,
+) -> Result<std::result::Result<CompactionWork, Reason>> {
+    let largest = reading.largest();
+    let elided = elide(planned, reading.pruned());
+    if elides_only(planned, &elided) {
+        return Ok(elision_outline(planned, widen(planned, elided, largest)));
+    }
+    match &planned.plan {
+        Ok(plan) => summary_outline(planned, plan, reading, originals, elided).map(Ok),
+        Err(reason) => Ok(Err(*reason)),
+    }
+}

@@ -1,0 +1,98 @@
+//! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
+
+use crate::domain::compaction::guard::savings_pct;
+use crate::domain::compaction::mask;
+use crate::domain::compaction::prune::{Largest, widened};
+use crate::domain::compaction::strategy::aim;
+use crate::domain::context::elision;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
+use crate::service::compaction::job::Trigger;
+use crate::service::compaction::plan::PlannedCompaction;
+
+/// The elisions that pruning and masking propose for a view.
+pub(crate) struct ProposedElisions {
+    pub merged: Vec<Elision>,
+    /// How many results by pruning.
+    pub pruned: u32,
+    pub masked_results: u32,
+    pub freed: u64,
+    pub mask_freed: u64,
+}
+
+/// Adds what masking proposes to what pruning does.
+pub(super) fn elide(planned: &PlannedCompaction, pruned: Vec<Elision>) -> ProposedElisions {
+    let previous = planned.loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
+    let masks = matches!(planned.strategy, Strategy::Auto | Strategy::Mask);
+    let mask = if masks {
+        mask::plan(&planned.loaded.view(), &planned.loaded.heads, &planned.settings)
+    } else {
+        mask::MaskPlan::default()
+    };
+    let merged = elision::merge(&elision::merge(previous, &pruned), &mask.elisions);
+    let size = |elisions: &[Elision]| -> u64 {
+        elisions.iter().map(|e| u64::from(e.tokens_before.saturating_sub(e.tokens_after))).sum()
+    };
+    let freed = size(&merged).saturating_sub(size(previous));
+    let pruned = pruned.iter().filter(|elision| elision.part == ElidedPart::Result).count();
+    let pruned = u32::try_from(pruned).unwrap_or(u32::MAX);
+    ProposedElisions { freed, pruned, masked_results: mask.results, mask_freed: mask.tokens_freed, merged }
+}
+
+/// Gives the result that alone overfills the context the room that the others leave, in place of the least.
+pub(super) fn widen(
+    planned: &PlannedCompaction,
+    mut elided: ProposedElisions,
+    largest: Option<Largest>,
+) -> ProposedElisions {
+    let Some(largest) = largest else { return elided };
+    let (settings, account) = (&planned.settings, &planned.state.account);
+    let estimated = u64::try_from(account.estimated()).unwrap_or(0);
+    let estimate = |tokens: u64| account.estimate_of(tokens, settings.estimator);
+    let overfills = |estimated: u64| estimated >= estimate(red_tokens(settings) as u64);
+    if !overfills(estimated) || overfills(estimated.saturating_sub(u64::from(largest.tokens))) {
+        return elided;
+    }
+    let room = estimate(aim(settings, planned.trigger != Trigger::Manual));
+    let room = room.saturating_sub(estimated.saturating_sub(elided.freed));
+    let is_it = |one: &&mut Elision| {
+        let same = one.entry_id == largest.entry_id && one.tool_call_id == largest.call_id;
+        same && one.part == ElidedPart::Result && one.kind == ElisionKind::Truncate
+    };
+    if let Some(cut) = elided.merged.iter_mut().find(is_it)
+        && let Some(wider) = widened(&largest, u64::from(cut.tokens_after) + room, settings.estimator)
+        && wider.tokens_after > cut.tokens_after
+    {
+        elided.freed = elided.freed.saturating_sub(u64::from(wider.tokens_after - cut.tokens_after));
+        *cut = wider;
+    }
+    elided
+}
+
+/// Whether eliding alone is what this compaction does.
+pub(super) fn elides_only(planned: &PlannedCompaction, elided: &ProposedElisions) -> bool {
+    match planned.strategy {
+        Strategy::Mask | Strategy::Prune => true,
+        Strategy::Auto if planned.request.summary.is_some() => false,
+        // Somebody asked: eliding stands in only where there is nothing to summarise.
+        Strategy::Auto if planned.plan.is_err() => elided.freed > 0,
+        // The provider found the context too long: how much is too much, our count does not know.
+        Strategy::Auto if matches!(planned.trigger, Trigger::Manual | Trigger::Overflow) => false,
+        Strategy::Auto => {
+            let settings = &planned.settings;
+            let (before, _) = planned.state.account.tokens(settings.estimator);
+            let after = planned.state.account.tokens_without(elided.freed, settings.estimator);
+            let enough = match planned.trigger {
+                // It is committed at red, and there is time for more: it must be worth the broken prompt cache.
+                Trigger::Ahead => {
+                    let at_red = (red_tokens(settings) as u64).saturating_sub(before.saturating_sub(after));
+                    fill_state(at_red, settings) == FillState::Green
+                }
+                _ => fill_state(after, settings) != FillState::Red,
+            };
+            elided.freed > 0 && enough && savings_pct(before, after) >= settings.min_savings_pct
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,323 @@
+//! What a compaction reads of the items: what it needs of a message is taken as it passes, and nothing is kept twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
+use crate::domain::context::elision::occurrences;
+use crate::domain::context::view::ViewItem;
+use crate::domain::context::{elision, pairing};
+use crate::domain::hook::answer::Shortened;
+use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::message::{Block, Message};
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::summary::identifiers;
+use crate::domain::summary::ledger::Recorder;
+use crate::domain::summary::transcript::strip;
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
+use crate::service::core::error::Result;
+use crate::service::path::entries::message_of;
+use crate::service::path::file_lists::own_file_lists;
+use crate::service::path::file_lists::seeded_files;
+use crate::service::path::view::PathSlice;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Segment, join};
+
+/// The entries of a view, on their way past.
+pub(crate) struct ViewReading {
+    planned: Arc<PlannedCompaction>,
+    /// Places of the view's tool results and of the calls before its tail, with what of them is shown shorter already.
+    /// Only where pruning is asked for.
+    traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
+    /// Results that no context shows: place and slot.
+    unanswered: HashSet<(usize, usize)>,
+    /// Tool names by call.
+    names: HashMap<String, String>,
+    pruner: Pruner,
+    /// The whole path, where chapters are to be summarised.
+    path: Vec<Segment>,
+    offers: Option<PruneCandidates>,
+    pub(super) records: Records,
+    /// What a summariser reads, results cut already.
+    pub(super) history: Vec<Kept>,
+    pub(super) turn_prefix: Vec<Kept>,
+}
+
+/// What of the replaced span outlives it.
+#[derive(Default)]
+pub(crate) struct Records {
+    pub calls: Recorder,
+    pub identifiers: identifiers::IdentifierSpan,
+    pub files: FileOps,
+    open_file: OpenFile,
+}
+
+/// A message that is to be summarised, and its entry.
+pub(super) struct Kept {
+    entry_id: Uuid,
+    pub message: Message,
+}
+
+impl ViewReading {
+    pub(crate) fn new(planned: Arc<PlannedCompaction>) -> ViewReading {
+        let (mut traffic, mut names) = (HashMap::new(), HashMap::new());
+        let mut unanswered = HashSet::new();
+        if planned.prunes() {
+            let heads = &planned.loaded.heads;
+            let view = planned.loaded.view();
+            unanswered = pairing::unanswered(&view, heads);
+            for item in view {
+                let ViewItem::Entry { index, elisions } = item else { continue };
+                let shape = &heads[index].shape;
+                if !shape.results.is_empty() || !(shape.calls.is_empty() || planned.in_tail(index)) {
+                    let elided = elisions.into_iter().map(|elision| (elision.part, elision.tool_call_id));
+                    traffic.insert(index, elided.collect());
+                }
+            }
+            let calls = heads.iter().flat_map(|head| &head.shape.calls);
+            names.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
+        }
+        ViewReading {
+            traffic,
+            unanswered,
+            names,
+            pruner: Pruner::new(&planned.settings),
+            path: Vec::new(),
+            offers: None,
+            records: Records::on(&planned.loaded),
+            history: Vec::new(),
+            turn_prefix: Vec::new(),
+            planned,
+        }
+    }
+
+    /// Whether chapters are among what is summarised: then the path is needed to find what they hide.
+    pub(crate) fn replaces_chapters(&self) -> bool {
+        let replaced =
+            |plan: &Plan| plan.history.iter().chain(&plan.turn_prefix).any(|index| self.hidden(*index).is_some());
+        !self.planned.loaded.folds().is_empty() && self.planned.replaces().is_some_and(replaced)
+    }
+
+    pub(crate) fn on(self, path: Vec<Segment>) -> ViewReading {
+        ViewReading { path, ..self }
+    }
+
+    /// What the chapter at this place hides.
+    fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
+        self.planned.loaded.fold_at(index).map(|shown| shown.fold.hidden())
+    }
+
+    /// Keeps the results that may be shortened, for hooks.
+    pub(crate) fn offering(mut self) -> ViewReading {
+        self.offers = Some(PruneCandidates::default());
+        self
+    }
+
+    /// The results that a hook may shorten.
+    pub(crate) fn offered(&self) -> &[PruneCandidate] {
+        self.offers.as_ref().map(PruneCandidates::list).unwrap_or_default()
+    }
+
+    /// Takes over what a hook made of offered results: all of it or nothing. Gives how many.
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
+    pub(crate) fn shorten(&mut self, shortened: &[Shortened]) -> std::result::Result<usize, String> {
+        let estimator = self.planned.settings.estimator;
+        self.offers.as_mut().map_or(Ok(0), |offers| offers.shorten(shortened, estimator))
+    }
+
+    /// Where the entries are that have something to say here.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let mut wanted: Vec<usize> = self.traffic.keys().copied().collect();
+        if let Some(plan) = self.planned.replaces() {
+            wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
+        }
+        wanted.sort_unstable();
+        let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
+        join(wanted.into_iter().flat_map(|index| {
+            let mut segments = hidden(index);
+            segments.push(self.planned.loaded.segment(index));
+            segments
+        }))
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let planned = self.planned.clone();
+        let index = planned.loaded.place_of(stored);
+        if index.is_none() && !stored.entry.head.is_visible() {
+            return Ok(());
+        }
+        let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let Some(index) = index else {
+            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
+            self.records.done(&message, FileTable::new(&planned.settings.file_tools));
+            return Ok(());
+        };
+        let cut = self.prune(index, &message);
+        let Some(plan) = planned.replaces() else { return Ok(()) };
+        let in_history = plan.history.binary_search(&index).is_ok();
+        if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
+            return Ok(());
+        }
+        self.records.add(&message, FileTable::new(&planned.settings.file_tools));
+        own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
+        if planned.asks() && !(in_history && planned.afresh()) {
+            elision::apply(&mut message, &cut);
+            strip(&mut message);
+            let kept = Kept { entry_id: stored.entry.head.id, message };
+            if in_history { self.history.push(kept) } else { self.turn_prefix.push(kept) }
+        }
+        Ok(())
+    }
+
+    /// The cuts of the message's results and arguments, as far as they are known before the rest is read.
+    fn prune(&mut self, index: usize, message: &Message) -> Vec<Elision> {
+        let Some(elided) = self.traffic.get(&index) else { return Vec::new() };
+        let Some(head) = self.planned.loaded.heads.get(index) else { return Vec::new() };
+        let in_tail = self.planned.in_tail(index);
+        let already = |part, id: &str| elided.iter().any(|one| one.0 == part && one.1 == id);
+        let mut cut = Vec::new();
+        let ids = occurrences(message.tool_results().map(|result| result.tool_call_id.as_str()));
+        for (slot, (result, known)) in message.tool_results().zip(&head.shape.results).enumerate() {
+            let is_text = result.content.iter().all(|block| matches!(block, Block::Text { .. }));
+            if !is_text || self.unanswered.contains(&(index, slot)) {
+                continue;
+            }
+            let text = result.plain_text();
+            let item = PruneItem {
+                entry_id: head.id,
+                call_id: &result.tool_call_id,
+                name: self.names.get(&result.tool_call_id).map(String::as_str).unwrap_or_default(),
+                text: &text,
+                tokens: known.tokens,
+                already_elided: already(ElidedPart::Result, &known.call_id),
+                in_tail,
+                ambiguous: ids.get(result.tool_call_id.as_str()).is_some_and(|count| *count > 1),
+            };
+            if let Some(offers) = self.offers.as_mut().filter(|_| self.pruner.may_shorten(&item)) {
+                offers.add(&item);
+            }
+            cut.extend(self.pruner.add(&item));
+        }
+        let ids = occurrences(message.tool_calls().map(|call| call.id.as_str()));
+        for call in message.tool_calls() {
+            cut.extend(self.pruner.add_call(&PruneCall {
+                entry_id: head.id,
+                call,
+                already_elided: already(ElidedPart::Arguments, &call.id),
+                in_tail,
+                ambiguous: ids.get(call.id.as_str()).is_some_and(|count| *count > 1),
+            }));
+        }
+        cut
+    }
+
+    /// The largest result that pruning cuts.
+    pub(super) fn largest(&mut self) -> Option<Largest> {
+        self.pruner.take_largest()
+    }
+
+    /// All elisions of pruning, once everything was read.
+    pub(super) fn pruned(&mut self) -> Vec<Elision> {
+        let pruned = std::mem::replace(&mut self.pruner, Pruner::new(&self.planned.settings)).plan();
+        point_to_copies(self.history.iter_mut().chain(&mut self.turn_prefix), &pruned);
+        let replaced = self.offers.take().map(PruneCandidates::elisions).unwrap_or_default();
+        if replaced.is_empty() {
+            return pruned;
+        }
+        show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
+        elision::merge(&pruned, &replaced)
+    }
+}
+
+impl Records {
+    /// With the files that an earlier summary tells of.
+    pub(crate) fn on(loaded: &PathSlice) -> Records {
+        Records { files: seeded_files(loaded), ..Records::default() }
+    }
+
+    /// Takes in a message that is no longer shown.
+    pub(crate) fn add(&mut self, message: &Message, table: FileTable<'_>) {
+        self.identifiers.add(message);
+        self.done(message, table);
+    }
+
+    fn done(&mut self, message: &Message, table: FileTable<'_>) {
+        self.calls.add(message);
+        self.files.note(message, table, &mut self.open_file);
+    }
+}
+
+/// Of a result that a later one repeats, only that is known at the end.
+fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elision]) {
+    // As in a message: the last elision of a call is the one that counts.
+    let results = pruned.iter().filter(|elision| elision.part == ElidedPart::Result);
+    let last: HashMap<(Uuid, &str), &Elision> =
+        results.map(|elision| ((elision.entry_id, elision.tool_call_id.as_str()), elision)).collect();
+    let mut copies: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+    for elision in last.into_values().filter(|elision| elision.kind == ElisionKind::Duplicate) {
+        copies.entry(elision.entry_id).or_default().push(elision.clone());
+    }
+    for Kept { entry_id, message } in kept {
+        if let Some(copies) = copies.get(entry_id) {
+            elision::apply(message, copies);
+        }
+    }
+}
+
+fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elision]) {
+    let mut by_entry: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+    for elision in replaced {
+        by_entry.entry(elision.entry_id).or_default().push(elision.clone());
+    }
+    for Kept { entry_id, message } in kept {
+        if let Some(elisions) = by_entry.get(entry_id) {
+            elision::apply(message, elisions);
+        }
+    }
+}
+
+/// Everything before the cut from the root on, anchors aside: what is summarised where no summary is updated.
+pub(crate) struct ReplacedOriginals {
+    end: i64,
+    anchors: HashSet<Uuid>,
+    pub(super) messages: Vec<Message>,
+}
+
+impl ReplacedOriginals {
+    /// `None`: they are not asked for.
+    pub(crate) fn of(planned: &PlannedCompaction) -> Option<ReplacedOriginals> {
+        let plan = planned.replaces().filter(|_| planned.asks() && planned.afresh())?;
+        let heads = &planned.loaded.heads;
+        let end = plan.turn_prefix.first().copied().unwrap_or(plan.first_kept);
+        Some(ReplacedOriginals {
+            end: heads.get(end).map_or(i64::MAX, |head| head.depth),
+            anchors: plan.anchors.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
+            messages: Vec::new(),
+        })
+    }
+
+    /// Where they are on the whole path.
+    pub(crate) fn segments(&self, path: &[Segment]) -> Vec<Segment> {
+        path::clip(path, &[(0, self.end.saturating_sub(1))])
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let head = &stored.entry.head;
+        if head.is_visible()
+            && !self.anchors.contains(&head.id)
+            && let Some(mut message) = message_of(stored)?
+        {
+            strip(&mut message);
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! What the context becomes: around a new summary, or with results elided and everything else as it is.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use crate::domain::compaction::prepare::Plan;
+use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::strategy::notice::notice;
+use crate::domain::compaction::strategy::{self, counts};
+use crate::domain::context::view::ViewItem;
+use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
+use crate::domain::model::message::Message;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::{Allowance, SummaryTask, identifiers};
+use crate::service::compaction::job::{CompactRequest, Trigger};
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::read::elide::ProposedElisions;
+use crate::service::compaction::read::items::{Kept, ReplacedOriginals, ViewReading};
+use crate::service::compaction::read::tasks::tasks;
+use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline};
+use crate::service::core::error::Result;
+use crate::service::hooks::About;
+use crate::service::path::view::PathSlice;
+
+/// The outline of a compaction that leaves summary, cut and anchors as they are.
+pub(crate) fn elision_outline(
+    planned: &PlannedCompaction,
+    elided: ProposedElisions,
+) -> std::result::Result<CompactionWork, Reason> {
+    if elided.freed == 0 {
+        return Err(Reason::NothingToCompact);
+    }
+    let loaded = &planned.loaded;
+    let previous = loaded.record().cloned();
+    let first_kept = match loaded.compaction() {
+        Some(compaction) => compaction.first_kept.unwrap_or(compaction.index + 1),
+        None => 0,
+    };
+    let anchor_ids: HashSet<Uuid> = previous.iter().flat_map(|record| record.anchors.iter().copied()).collect();
+    let anchors = loaded.heads[..first_kept.min(loaded.heads.len())]
+        .iter()
+        .filter(|head| anchor_ids.contains(&head.id))
+        .cloned()
+        .collect();
+    let pruned = pruned_results(&elided.merged, record_elisions(&previous));
+    let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
+    let strategy = if planned.strategy == Strategy::Auto { Strategy::Mask } else { planned.strategy };
+    let record = previous.as_ref();
+    let outline = Outline {
+        first_kept,
+        anchors,
+        elides_only: true,
+        is_split_turn: false,
+        notice: None,
+        summarized: 0,
+        kept: shown_messages(&loaded.view()),
+        messages: planned.state.messages,
+        identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
+        ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
+        files: record.map(|record| record.details.clone()).unwrap_or_default(),
+        masked: elided.masked_results,
+        pruned,
+        mask_freed: elided.freed,
+        elisions: elided.merged,
+        from_caller: record.is_some_and(|record| record.from_hook),
+        previous,
+    };
+    Ok(work(planned, strategy, outline, Vec::new(), 0))
+}
+
+fn shown_messages(view: &[ViewItem]) -> u64 {
+    view.iter().filter(|item| matches!(item, ViewItem::Entry { .. })).count() as u64
+}
+
+/// File lists that came with the caller's own summary.
+fn caller_files(request: &CompactRequest) -> Option<FileLists> {
+    request.summary.as_ref()?;
+    serde_json::from_value(request.details.clone()?).ok()
+}
+
+/// Results that pruning shows shorter, without those that it showed so `before`.
+fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
+    let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
+    let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
+    u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+}
+
+fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
+    record.as_ref().map(|record| record.elisions.as_slice()).unwrap_or_default()
+}
+
+fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
+    let stored = loaded.stored.get(index)?;
+    let head = &stored.entry.head;
+    if let Some(shown) = loaded.fold_at(index) {
+        return Some(KeptFrom {
+            id: head.id,
+            depth: shown.fold.place,
+            path_tokens_before: shown.path_tokens_before,
+            path_result_tokens_before: shown.path_result_tokens_before,
+        });
+    }
+    let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
+    let own = if head.is_visible() { i64::from(head.tokens) } else { 0 };
+    Some(KeptFrom {
+        id: head.id,
+        depth: head.depth,
+        path_tokens_before: head.path_tokens - own,
+        path_result_tokens_before: stored.path_result_tokens - results,
+    })
+}
+
+pub(super) fn summary_outline(
+    planned: &PlannedCompaction,
+    plan: &Plan,
+    reading: ViewReading,
+    originals: Option<ReplacedOriginals>,
+    elided: ProposedElisions,
+) -> Result<CompactionWork> {
+    let loaded = &planned.loaded;
+    let previous = loaded.record().cloned();
+    let record = previous.as_ref();
+    let ViewReading { records, history, turn_prefix, .. } = reading;
+    let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
+    ledger.extend(records.calls);
+    let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
+    let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
+    let counting = counts(planned.strategy);
+    let aim = strategy::aim(&planned.settings, planned.trigger != Trigger::Manual);
+    let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
+    if counting {
+        replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
+    }
+    let has_record = planned.request.summary.is_some()
+        || !ledger.is_empty()
+        || record.is_some_and(|record| record.summary.is_some());
+    let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
+    let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
+    let shown: HashSet<Uuid> = plan
+        .anchors
+        .iter()
+        .chain(&plan.kept)
+        .filter_map(|index| loaded.heads.get(*index))
+        .map(|head| head.id)
+        .collect();
+    let elisions: Vec<Elision> =
+        elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
+    let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
+    let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
+    let tasks = if counting { Vec::new() } else { tasks(planned, history, messages(turn_prefix)) };
+    let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
+        return Err(anyhow::anyhow!("a plan keeps nothing").into());
+    };
+    let used = match planned.strategy {
+        Strategy::Summarize => Strategy::Summarize,
+        _ if counting => planned.strategy,
+        _ => Strategy::LlmSummarize,
+    };
+    let kept = (plan.kept.len() + plan.anchors.len()) as u64;
+    let hidden = planned.state.messages.saturating_sub(kept);
+    let outline = Outline {
+        first_kept,
+        anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
+        elisions,
+        elides_only: false,
+        is_split_turn: plan.is_split_turn,
+        notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
+        summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
+        kept,
+        messages: planned.state.messages,
+        files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
+        identifiers,
+        ledger,
+        masked: elided.masked_results,
+        pruned: elided.pruned,
+        mask_freed: elided.mask_freed,
+        from_caller: planned.request.summary.is_some(),
+        previous,
+    };
+    Ok(work(planned, used, outline, tasks, replaced_tokens))
+}
+
+fn work(
+    planned: &PlannedCompaction,
+    strategy: Strategy,
+    outline: Outline,
+    summary_tasks: Vec<SummaryTask>,
+    replaced_tokens: u64,
+) -> CompactionWork {
+    let About { tenant, session_id, compaction_id } = planned.about;
+    CompactionWork {
+        tenant,
+        session_id,
+        compaction_id: compaction_id.unwrap_or_default(),
+        trigger: planned.trigger,
+        settings: planned.settings.clone(),
+        strategy,
+        requested: planned.strategy,
+        summary_tasks,
+        upstream: planned.settings.upstream.clone(),
+        given_summary: planned.request.summary.clone(),
+        replaced_tokens,
+        hooks: Vec::new(),
+        basis: planned.basis.clone(),
+        outline,
+    }
+}

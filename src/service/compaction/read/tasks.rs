@@ -1,0 +1,52 @@
+//! What a summariser is asked.
+
+use crate::domain::model::message::Message;
+use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::service::compaction::plan::PlannedCompaction;
+
+/// Shares of the reserve that bound a summary of the history and of a split turn's beginning, in percent.
+const HISTORY_SHARE: u64 = 80;
+const TURN_PREFIX_SHARE: u64 = 50;
+
+/// What a summariser is asked: the history where there is any, and the beginning of a split turn.
+pub(super) fn tasks(planned: &PlannedCompaction, history: Vec<Message>, turn_prefix: Vec<Message>) -> Vec<SummaryTask> {
+    if !planned.asks() {
+        return Vec::new();
+    }
+    let previous = planned
+        .loaded
+        .record()
+        .filter(|_| !planned.afresh())
+        .and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()))
+        .filter(|summary| !summary.is_empty());
+    let mut tasks = Vec::new();
+    if !history.is_empty() {
+        tasks.push(task(planned, SummaryPart::History, previous, history));
+    }
+    if !turn_prefix.is_empty() {
+        tasks.push(task(planned, SummaryPart::TurnPrefix, None, turn_prefix));
+    }
+    tasks
+}
+
+fn task(
+    planned: &PlannedCompaction,
+    part: SummaryPart,
+    previous: Option<String>,
+    messages: Vec<Message>,
+) -> SummaryTask {
+    let settings = &planned.settings;
+    let share = if part == SummaryPart::TurnPrefix { TURN_PREFIX_SHARE } else { HISTORY_SHARE };
+    let bound = u32::try_from(u64::from(settings.summary_reserve()) * share / 100).unwrap_or(u32::MAX).max(1);
+    SummaryTask {
+        part,
+        template: settings.template,
+        prompt: settings.prompt.clone(),
+        previous,
+        messages: messages.into(),
+        shown: None,
+        focus_topic: settings.focus_topic.clone(),
+        instructions: settings.instructions.clone(),
+        max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+    }
+}

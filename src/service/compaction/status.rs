@@ -1,0 +1,116 @@
+//! Compactions as clients see them: read, listed, waited for, cancelled.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use uuid::Uuid;
+
+use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::commit::entry::hold_off;
+use crate::service::compaction::job::{Compaction, Status, Trigger};
+use crate::service::core::clock;
+use crate::service::core::error::{Optional as _, Result, ServiceError};
+use crate::service::core::idempotency::{Outcome, about, seal};
+use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
+use crate::service::core::state::Service;
+use crate::service::core::tenant::Tenant;
+use crate::store::compactions::{self, CompactionRow};
+use crate::store::{queue, sessions};
+
+/// How long those who wait look again after.
+const POLL_FROM: Duration = Duration::from_millis(5);
+const POLL_TO: Duration = Duration::from_millis(100);
+
+impl Service {
+    pub async fn compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
+        let row = compactions::get(self.pool(), tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        show(row)
+    }
+
+    /// A session's compactions, newest first.
+    pub async fn compactions(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<Compaction>> {
+        let mut connection = self.pool().acquire().await?;
+        self.inner.heads.read(&mut *connection, tenant, session_id).await?;
+        let (before, most) = (page.cursor_id()?, page.limit + 1);
+        let (rows, found) = compactions::list(&mut connection, tenant.0, session_id, before, most, PAGE_BYTES).await?;
+        let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
+        Ok(Page::of(shown, found, page.limit, |compaction| compaction.id.to_string()))
+    }
+
+    /// Cancels a compaction that has not ended; an ended one is returned as it is.
+    pub async fn cancel_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
+        let mut transaction = self.pool().begin().await?;
+        let row =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        about(row.session_id);
+        let ending = compactions::Ending {
+            status: Status::Cancelled.into_str(),
+            strategy: None,
+            error: None,
+            result: None,
+            snapshots: None,
+            now: clock::now(),
+        };
+        // In the order of a commit, session first: whoever has the job then decides how the compaction ends.
+        let locked = self.inner.heads.lock(&mut *transaction, tenant, row.session_id).await.optional()?;
+        queue::cancel(&mut *transaction, tenant.0, row.session_id, id).await?;
+        let cancelled = compactions::finish(&mut *transaction, tenant.0, id, &ending).await?;
+        // Somebody did not want it: the next append is not to start the same again.
+        let by_itself = row.trigger != Trigger::Manual.into_str();
+        if let Some((mut session, mut head)) = locked.filter(|_| cancelled && by_itself) {
+            head.state.forget_ahead(id);
+            hold_off(&mut head.state, &head.settings);
+            head.state.write_to(&mut session.head, &head.settings)?;
+            sessions::update(&mut *transaction, tenant.0, &session, clock::now()).await?;
+        }
+        let ended =
+            compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
+        let ended = show(ended)?;
+        seal(&mut transaction, Outcome::Done, &ended).await?;
+        transaction.commit().await?;
+        Ok(ended)
+    }
+
+    pub(super) async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
+        let deadline = tokio::time::Instant::now() + wait;
+        let mut pause = POLL_FROM;
+        loop {
+            let status = compactions::status(self.pool(), tenant.0, id).await?;
+            let live = matches!(status.as_deref(), Some("queued" | "running"));
+            if !live || tokio::time::Instant::now() >= deadline {
+                return self.compaction(tenant, id).await;
+            }
+            tokio::time::sleep_until(deadline.min(tokio::time::Instant::now() + pause)).await;
+            pause = (pause * 5 / 4).min(POLL_TO);
+        }
+    }
+}
+
+pub(super) fn show(row: CompactionRow) -> Result<Compaction> {
+    let id = row.id;
+    Ok(read(row).with_context(|| format!("compaction {id} as stored"))?)
+}
+
+fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
+    let unknown = |column: &str| anyhow::anyhow!("`{column}` is an unknown word");
+    let snapshot = |text: Option<String>| -> anyhow::Result<Option<Snapshot>> {
+        text.map(|text| serde_json::from_str(&text)).transpose().context("`snapshot_before` or `snapshot_after`")
+    };
+    Ok(Compaction {
+        id: row.id,
+        session_id: row.session_id,
+        status: row.status.parse().map_err(|_| unknown("status"))?,
+        trigger: row.trigger.parse().map_err(|_| unknown("trigger"))?,
+        strategy: row.strategy.parse().map_err(|_| unknown("strategy"))?,
+        attempts: row.attempts,
+        error: row.error,
+        result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("`result`")?,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        finished_at: row.finished_at,
+        reverted_at: row.reverted_at,
+        prepared: row.prepared,
+        snapshot_before: snapshot(row.snapshot_before)?,
+        snapshot_after: snapshot(row.snapshot_after)?,
+    })
+}

@@ -1,0 +1,57 @@
+//! Stage 4 of a compaction, summarise: what is asked of whom. Models are asked by the worker, with no connection held;
+//! hooks and the rules here.
+
+pub(super) mod hooks;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::hook::HookReport;
+use crate::domain::summary::{Allowance, SummaryPart, builtin};
+use crate::service::compaction::work::CompactionWork;
+
+/// `fallback.reason` of a compaction that could not wait for a model.
+const WINDOW_FULL: &str = "window_full";
+
+/// What a summariser gave, per part, and what it took.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SummaryOutcome {
+    pub history: Option<String>,
+    pub turn_prefix: Option<String>,
+    pub upstream: UpstreamReport,
+    pub fallback: Fallback,
+    /// The built-in summariser wrote it.
+    pub builtin: bool,
+    /// An upstream without a price was asked, so what it cost is not known.
+    pub unpriced: bool,
+    /// What hooks said of the compaction.
+    #[serde(default)]
+    pub hooks: Vec<HookReport>,
+}
+
+impl SummaryOutcome {
+    /// What the summary cost, in US dollars, where it is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        (!self.unpriced).then_some(self.upstream.cost_usd)
+    }
+}
+
+/// The summary, by rules alone: where there is no time for a model, and in forecasts.
+pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
+    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(WINDOW_FULL.to_owned()) };
+    let builtin = !work.summary_tasks.is_empty();
+    let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
+    let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
+    for task in &work.summary_tasks {
+        let most = allowance.share(task.part, work.summary_tasks.len());
+        let mut task = task.clone();
+        task.max_output_tokens = task.max_output_tokens.min(most);
+        let text = Some(builtin::summarise(&task));
+        match task.part {
+            SummaryPart::TurnPrefix => outcome.turn_prefix = text,
+            SummaryPart::History | SummaryPart::Branch => outcome.history = text,
+        }
+    }
+    outcome
+}
