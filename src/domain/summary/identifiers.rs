@@ -66,8 +66,8 @@ struct Uses {
     last: usize,
 }
 
-/// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
-/// and last in front. What people and the model wrote weighs more than what tools printed.
+/// Lists what a summary of this span should keep: the user's rules first, then the identifiers, those that were used
+/// most and last in front. Words of people and of the model weigh more than what tools printed.
 pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
     let mut span = IdentifierSpan::default();
     messages.iter().for_each(|message| span.add(message));
@@ -106,7 +106,7 @@ impl IdentifierSpan {
         }
     }
 
-    /// What a summary should keep of it all.
+    /// Lists what a summary should keep of the whole span.
     pub fn wanted(self) -> Vec<TrackedIdentifier> {
         let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
         let mut ranked: Vec<(TrackedIdentifier, usize)> = self.uses.into_iter().map(weigh).collect();
@@ -194,7 +194,8 @@ fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifi
     all.filter(|wanted| seen.insert(wanted.text.clone())).take(MAX_WANTED).collect()
 }
 
-/// What a summary keeps of what is wanted. `restored` of the report is 0: that is the caller's to say.
+/// Returns what a summary lacks of what is wanted, and counts what it keeps. `restored` of the report is 0: the caller
+/// sets it.
 pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
     let flat = one_line(summary).to_lowercase();
     let kept = |wanted: &&TrackedIdentifier| {

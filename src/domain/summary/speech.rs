@@ -1,4 +1,4 @@
-//! What the user said, told apart from what a harness or a tool put under the user's name.
+//! Words of the user, told apart from what a harness or a tool put under the user's name.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ const OUTPUT: [&str; 9] = [
 /// Opens the summary that Claude Code leaves in place of what it forgot.
 pub const CONTINUED: &str = "This session is being continued from a previous conversation";
 
-/// What a message is to a reader who looks for the user's words.
+/// Kind of a message, for a reader who looks for the user's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speech {
     /// The user's own words.

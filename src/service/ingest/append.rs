@@ -331,7 +331,7 @@ impl Service {
     }
 }
 
-/// What an append has made of the head.
+/// Effect of an append on the head.
 struct AppendEffect {
     snapshot: Snapshot,
     /// The compaction that should follow.
@@ -421,7 +421,7 @@ fn check_expected(head: &Head, append: &Append) -> Result<()> {
     }
 }
 
-/// Whether this append should start a compaction by itself, and why.
+/// Returns the trigger of the compaction that this append should start by itself. `None`: it should start none.
 fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, append: &Append) -> Option<Trigger> {
     let waits = state.auto_retry_at.is_some_and(|size| snapshot.tokens < size);
     if append.items.is_empty() {

@@ -73,7 +73,7 @@ struct Nodes {
     service: Service,
     tenant: Tenant,
     session_id: Uuid,
-    /// What is left of the history that is shared with others, a statement each.
+    /// Segments of the history shared with others that are not read yet, by statement.
     shared: VecDeque<Vec<Segment>>,
     after: i64,
     /// The `seq` of the last one.

@@ -1,4 +1,4 @@
-//! What a message says that the work still rests on, told by rules.
+//! Clues in a message: what it says that the work still rests on, told by rules.
 
 use std::collections::HashSet;
 
@@ -15,12 +15,12 @@ const FOCUS: u64 = 60;
 const RULE: u64 = 40;
 const DECISION: u64 = 12;
 const ERROR: u64 = 10;
-/// What a mere request is worth.
+/// Worth of a mere request.
 pub(super) const REQUEST: u64 = 8;
 const STILL_USED: u64 = 3;
 const MOST_USED: u64 = 15;
 
-/// What one message holds that is worth keeping.
+/// Clues of one message: what it holds that is worth keeping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clues {
     /// A request of the user.

@@ -1,4 +1,4 @@
-//! What a transcript says about the work, found by rules.
+//! Facts about the work in a transcript, found by rules.
 
 use super::super::speech::{self, Speech};
 use super::super::text::{brief, clip, sentences, words};
@@ -75,7 +75,7 @@ impl Facts {
         }
     }
 
-    /// What the system said in mid-conversation goes on as an instruction, among the rules.
+    /// Adds the words of the system in mid-conversation to the rules, as an instruction.
     fn instructed(&mut self, text: &str) {
         let text = brief(&text.split_whitespace().collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
         if text.chars().any(char::is_alphanumeric) {
@@ -97,7 +97,7 @@ impl Facts {
         self.decisions.extend(decisions.take(MAX_DECISIONS).map(|one| clip(&plain(&one), ITEM_CHARS)));
     }
 
-    /// What calls changed, what they failed at and nothing later put right, and the agent's own list of work.
+    /// Adds what calls changed, what they failed at and nothing later put right, and the agent's own list of work.
     fn actions(&mut self, messages: &[Message], told: &[Speech]) {
         let calls = ledger::calls(messages);
         let steps = steps::of(messages, told, &calls);
@@ -122,7 +122,7 @@ impl Facts {
         }
     }
 
-    /// What the end of the span leaves open.
+    /// Adds what the end of the span leaves open.
     fn ending(&mut self, messages: &[Message], told: &[Speech]) {
         let asked = told.iter().enumerate().rev().find_map(|(at, speech)| match speech {
             Speech::User(text) => Some((at, text)),
@@ -170,7 +170,7 @@ impl Facts {
     }
 }
 
-/// What the user asks for, from the first lines of a message that say something. `None` for a mere yes or thanks.
+/// Returns the user's request, from the first lines of a message that say something. `None` for a mere yes or thanks.
 fn request(text: &str) -> Option<String> {
     let mut fenced = false;
     let lines = text.lines().map(str::trim).filter(|line| {
@@ -208,7 +208,7 @@ fn plain(sentence: &str) -> String {
     text.to_owned()
 }
 
-/// Whether a text says what was decided or found out.
+/// Returns true if a text says what was decided or found out.
 pub fn decides(text: &str) -> bool {
     sentences(text).iter().any(|sentence| cues::is_decision(sentence))
 }
