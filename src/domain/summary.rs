@@ -12,11 +12,11 @@ mod message;
 pub mod prefix;
 pub mod prompt;
 pub mod sections;
-pub mod speech;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
 pub mod transcript;
+pub mod user_text;
 pub mod verify;
 
 use std::sync::Arc;

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Block, Message};
-use crate::domain::summary::speech::{Speech, SpeechClassifier};
 use crate::domain::summary::text::one_line;
+use crate::domain::summary::user_text::{UserText, UserTextClassifier};
 
 mod occurrence;
 mod restore;
@@ -78,7 +78,7 @@ pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
 #[derive(Debug, Default)]
 pub struct IdentifierSpan {
     messages: usize,
-    listener: SpeechClassifier,
+    classifier: UserTextClassifier,
     rules: Vec<String>,
     uses: HashMap<String, Uses>,
 }
@@ -86,14 +86,14 @@ pub struct IdentifierSpan {
 impl IdentifierSpan {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
-        let speech = self.listener.hear(message);
-        if let Speech::User(text) = &speech {
+        let kind = self.classifier.classify(message);
+        if let UserText::Said(text) = &kind {
             self.rules.extend(rules(text));
         }
         let (at, uses) = (self.messages, &mut self.uses);
         self.messages += 1;
         for block in &message.content {
-            let (text, weight) = readable(block, &speech);
+            let (text, weight) = readable(block, &kind);
             token::each(&text, &mut |identifier| {
                 if weight == PRINTED && token::is_measure(&identifier) {
                     return;
@@ -123,12 +123,12 @@ fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
     TrackedIdentifier { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
 }
 
-fn readable<'m>(block: &'m Block, speech: &Speech) -> (Cow<'m, str>, u32) {
+fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
     match block {
-        Block::Text { text, .. } => match speech {
-            Speech::User(_) => (text.into(), BY_USER),
-            Speech::Output(_) => (text.into(), PRINTED),
-            Speech::Other | Speech::Continued(_) => (text.into(), BY_MODEL),
+        Block::Text { text, .. } => match kind {
+            UserText::Said(_) => (text.into(), BY_USER),
+            UserText::Output(_) => (text.into(), PRINTED),
+            UserText::Other | UserText::Continued(_) => (text.into(), BY_MODEL),
         },
         Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
         Block::ToolResult(result) => (result.plain_text().into(), PRINTED),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::domain::model::message::{Block, Message, Role};
-use crate::domain::summary::speech::{Speech, SpeechClassifier};
+use crate::domain::summary::user_text::{UserText, UserTextClassifier};
 use crate::domain::summary::{builtin, identifiers};
 
 /// Identifiers that are looked at in one message.
@@ -39,7 +39,7 @@ impl Clues {
     pub fn of(message: &Message, focus_topic: Option<&str>) -> Clues {
         let topic = focus_topic.map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty());
         let mut clues = Clues::default();
-        let asks = matches!(SpeechClassifier::default().hear(message), Speech::User(_));
+        let asks = matches!(UserTextClassifier::default().classify(message), UserText::Said(_));
         for block in &message.content {
             let text = match block {
                 Block::Text { text, .. } => text.clone(),

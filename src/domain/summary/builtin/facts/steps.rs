@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::super::speech::Speech;
 use super::super::super::text::{brief, clip, first_line};
+use super::super::super::user_text::UserText;
 use super::todos;
 use crate::domain::model::message::{Message, Role, ToolResult};
 use crate::domain::summary::ledger::{self, LedgerCall};
@@ -46,7 +46,7 @@ const SHELLS: [&str; 10] = [
 ];
 
 /// The steps in order; keeping a todo list is none.
-pub fn of(messages: &[Message], told: &[Speech], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
+pub fn of(messages: &[Message], told: &[UserText], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
     if calls.is_empty() {
         return typed(messages, told);
     }
@@ -66,11 +66,11 @@ fn step(call: &LedgerCall<'_>) -> CallStep {
 }
 
 /// Commands in code fences, each answered by output in the user's name.
-fn typed(messages: &[Message], told: &[Speech]) -> Vec<CallStep> {
+fn typed(messages: &[Message], told: &[UserText]) -> Vec<CallStep> {
     let pairs = messages.iter().zip(told.iter().skip(1));
     pairs
         .filter_map(|(message, answer)| {
-            let Speech::Output(output) = answer else { return None };
+            let UserText::Output(output) = answer else { return None };
             let command = (message.role == Role::Assistant).then(|| fenced(&message.plain_text())).flatten()?;
             let key = format!("$: {}", brief(&command, KEY_CHARS));
             let outcome = if reads_as_error(output) { StepOutcome::Failed } else { StepOutcome::Ok };
