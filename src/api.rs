@@ -71,7 +71,7 @@ pub fn service_router(state: AppState) -> Router {
     around(router.fallback(|| async { Problem::not_found("route") }), state)
 }
 
-/// What every route is behind.
+/// Wraps a router in the layers that every route is behind.
 fn around(router: Router<AppState>, state: AppState) -> Router {
     let router = router.layer(from_fn_with_state((state.bounds.clone(), state.services.health.clone()), bounds::bound));
     let router = if state.dev { router.layer(from_fn(local::local_only)) } else { router };

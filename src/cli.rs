@@ -18,7 +18,7 @@ use crate::telemetry;
 use output::print;
 use transcripts::{ExportArgs, Import};
 
-/// What closing the database may take after a command.
+/// Time that closing the database may take after a command.
 const CLOSE_WITHIN: Duration = Duration::from_secs(30);
 
 /// Manages the context of LLM agents.
@@ -66,7 +66,7 @@ struct Serve {
     /// [default: 127.0.0.1:8080]; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     listen: Option<SocketAddr>,
-    /// What this process does [default: all].
+    /// Work that this process does [default: all].
     #[arg(long)]
     role: Option<ProcessRole>,
 }

@@ -20,11 +20,11 @@ pub use upstream::{MaxTokensFieldSetting, UpstreamKindSetting, UpstreamSection};
 
 /// A lease outlives the slowest model call by this, so that a job is never taken from a worker that still waits for its model.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(15);
-/// What PostgreSQL takes for a timeout.
+/// Largest timeout that PostgreSQL takes, in milliseconds.
 const MAX_TIMEOUT_MS: u32 = i32::MAX as u32;
 const LEASE_SHORTEST: Duration = Duration::from_secs(30);
 
-/// What the command line says; it goes before everything else.
+/// Settings from the command line; they go before everything else.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     pub listen: Option<SocketAddr>,

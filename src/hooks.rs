@@ -73,7 +73,7 @@ impl CallError {
         }
     }
 
-    /// Whether the same call may go well a moment later. A hook that let its time pass has had it.
+    /// Returns true if the same call may go well a moment later. False after a timeout: the hook has had its time.
     fn passes(&self) -> bool {
         match self {
             CallError::Connect | CallError::Dropped => true,
@@ -102,7 +102,8 @@ impl Client {
         Client { allow_private, clients: Arc::default() }
     }
 
-    /// Whether a hook may have this address, as far as that can be told without a look-up. Otherwise what is wrong.
+    /// Checks that a hook may have this address, as far as that can be told without a look-up; the error says what is
+    /// wrong.
     pub fn check_url(&self, url: &str) -> Result<(), &'static str> {
         self.parse(url).map(drop)
     }

@@ -45,10 +45,10 @@ pub use registry::{BUILTIN, Upstreams};
 pub use tally::{Spent, Tally};
 pub use usage::TokenUsage;
 
-/// What `requests_per_minute` counts over.
+/// Period that `requests_per_minute` counts over.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What an upstream answered. Whether it is a summary (not empty, cut off or refused) is for the caller to judge.
+/// Answer of an upstream. The caller judges if it is a summary (not empty, cut off or refused).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     pub text: String,

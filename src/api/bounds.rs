@@ -1,4 +1,4 @@
-//! What one request may take: time until its answer begins, time for its body, and a share of the memory that bodies
+//! Limits of one request: time until its answer begins, time for its body, and a share of the memory that bodies
 //! are held in. A request that gets none of these is answered 503 with `Retry-After`, whatever it hangs on.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use crate::service::ops::readiness::Health;
 
 /// A body that comes more slowly than this has to be whole within its time. None may stop for as long.
 const BODY_BYTES_PER_SECOND: u64 = 256 * 1024;
-/// What a refused client waits, in seconds: the bodies of others end sooner than their calls.
+/// Seconds that a refused client is to wait: the bodies of others end sooner than their calls.
 const CROWDED_RETRY_SECONDS: u64 = 1;
 const TIMEOUT_RETRY_SECONDS: u64 = 2;
 /// Probes of operators, answered also where there is no room for anything else.
@@ -29,7 +29,7 @@ tokio::task_local! {
     static CURRENT: Arc<RequestScope>;
 }
 
-/// What all requests share.
+/// Limits and state that all requests share.
 #[derive(Debug)]
 pub struct Bounds {
     /// From the end of the body to the beginning of the answer.
@@ -149,7 +149,7 @@ pub async fn bound(State((bounds, database)): State<(Arc<Bounds>, Health)>, requ
     response
 }
 
-/// What a connection beyond the usual number is answered; `None` lets a probe through.
+/// Refuses a request on a connection beyond the usual number; `None` lets a probe through.
 pub fn crowded(request: &Request) -> Option<Response> {
     if PROBES.contains(&request.uri().path()) {
         return None;

@@ -1,4 +1,4 @@
-//! What serde can't say about a field: lengths, ranges, kinds of JSON. Faults are collected and answered together.
+//! Checks that serde can't make of a field: lengths, ranges, kinds of JSON. Faults are collected and answered together.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -48,7 +48,7 @@ impl Faults {
         }
     }
 
-    /// What goes with a context: `system` is a text or a list of blocks, `tools` a list of definitions.
+    /// Checks what goes with a context: `system` is a text or a list of blocks, `tools` a list of definitions.
     pub fn documents(&mut self, system: Option<&RawValue>, tools: Option<&RawValue>) {
         self.json("/system", system, &['"', '['], "a string or a list of blocks");
         self.json("/tools", tools, &['['], "a list of tool definitions");

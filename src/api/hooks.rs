@@ -68,7 +68,7 @@ struct UpdateHook {
     enabled: Option<bool>,
 }
 
-/// What is wrong with the fields of a hook, those that are given.
+/// Checks those fields of a hook that are given; the error says what is wrong with them.
 fn check(
     state: &AppState,
     url: Option<&str>,

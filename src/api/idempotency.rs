@@ -122,8 +122,8 @@ fn is_gone(error: &ServiceError) -> bool {
     matches!(error, ServiceError::NotFound(_))
 }
 
-/// Whether the same request would be answered the same way again. A fault of ours and a full queue pass, and a
-/// conflict may be solved before the client tries again.
+/// Returns true if the same request would be answered the same way again. A fault of ours and a full queue pass, and
+/// a conflict may be solved before the client tries again.
 fn is_final(status: StatusCode) -> bool {
     let passes = [StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS].contains(&status);
     status.is_success() || (status.is_client_error() && !passes)

@@ -17,7 +17,7 @@ use super::problem_code::ProblemCode;
 
 /// Pages that somebody may have been led to by a link elsewhere. They change nothing and no other page can read them.
 const PAGES: [&str; 2] = ["/docs", "/ui"];
-/// What a form can be sent as: no browser asks before it sends one of these to another site.
+/// Content types that a form can be sent as: no browser asks before it sends one of these to another site.
 const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
 
 /// Lets through what comes from this machine's own programs and pages.

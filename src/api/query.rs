@@ -30,7 +30,7 @@ pub struct PageQuery {
     after: Option<String>,
 }
 
-/// What a handler reads from the query string. Unknown names and values out of range are refused with the
+/// Values that a handler reads from the query string. Unknown names and values out of range are refused with the
 /// pointer `/query/{name}`.
 pub trait FromQuery: Sized {
     /// `None` only where a fault was added.

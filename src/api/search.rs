@@ -28,7 +28,7 @@ struct SearchQuery {
     q: String,
 }
 
-/// What to look for.
+/// Text to look for.
 struct SearchText(String);
 
 impl FromQuery for (SearchText, PageRequest) {

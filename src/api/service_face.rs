@@ -1,4 +1,4 @@
-//! What operators and their tools ask: is it alive, is it ready, how is it doing. No key is needed.
+//! Routes for operators and their tools: is it alive, is it ready, how is it doing. No key is needed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

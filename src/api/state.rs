@@ -1,4 +1,4 @@
-//! What handlers share.
+//! State that handlers share.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ pub struct AppState {
     pub summariser: Arc<dyn Summariser>,
     /// Largest body, in bytes.
     pub max_body: usize,
-    /// What requests may take, one by one and together.
+    /// Limits of requests, one by one and together.
     pub bounds: Arc<Bounds>,
     /// From [`install_metrics`](super::install_metrics).
     pub metrics: PrometheusHandle,

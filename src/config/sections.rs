@@ -70,7 +70,7 @@ pub enum LogFormat {
     Text,
 }
 
-/// What one request may ask for.
+/// Limits of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
@@ -89,7 +89,7 @@ pub struct DatabaseConfig {
     pub pg_bin: Option<PathBuf>,
     pub max_connections: u32,
     pub acquire_timeout_ms: u64,
-    /// What PostgreSQL ends a statement after, and a wait for a lock.
+    /// Milliseconds after which PostgreSQL ends a statement, and a wait for a lock.
     pub statement_timeout_ms: u32,
     pub lock_timeout_ms: u32,
 }

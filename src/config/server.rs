@@ -1,4 +1,4 @@
-//! What the listener allows: how long each part of a request may take, and how much there may be at once.
+//! Limits of the listener: how long each part of a request may take, and how much there may be at once.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub enum UpstreamKindSetting {
     Anthropic,
 }
 
-/// What a chat completion's output limit is called.
+/// Name of a chat completion's output limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensFieldSetting {
@@ -58,7 +58,7 @@ pub struct UpstreamSection {
     pub thinking_budget_tokens: Option<u32>,
     /// Room for reasoning in the output limit; unset: by effort, budget and the model's name.
     pub reasoning_tokens: Option<u32>,
-    /// What a chat completion's output limit is called; unset: by the model's name.
+    /// Name of a chat completion's output limit; unset: by the model's name.
     pub max_tokens_field: Option<MaxTokensFieldSetting>,
     /// Left out where a model that reasons would refuse it.
     pub temperature: Option<f64>,

@@ -76,7 +76,8 @@ impl Chapter {
         serde_json::from_value(parse_lenient(item)?).map_err(|error| JsonError(error.to_string()))
     }
 
-    /// What the model sees in place of what the chapter hides, as long as it is not nested: name, message and path.
+    /// Gives the text that the model sees in place of what the chapter hides, as long as the chapter is not nested:
+    /// name, message and path.
     ///
     /// The agent's words can't open or end a summary there.
     pub fn text(&self) -> String {
@@ -110,8 +111,8 @@ impl Chapter {
     }
 }
 
-/// Whether a text looks like [`Chapter::text`], with a number before it or without. Whether it is one, only the chapters
-/// themselves can tell.
+/// Returns true if a text looks like [`Chapter::text`], with a number before it or without. Only the chapters
+/// themselves can tell whether it is one.
 pub fn may_be_shown(text: &str) -> bool {
     let rest = numbered(text).map_or(text, |(_, rest)| rest).trim_start();
     rest.starts_with("Chapter \"") || rest.starts_with("/chapters/")

@@ -1,4 +1,4 @@
-//! What to compact and how: cut point, strategies, masking and pruning, the guard against useless compactions, and
+//! Planning of compactions: cut point, strategies, masking and pruning, the guard against useless compactions, and
 //! what a compaction reports.
 
 pub mod cut;

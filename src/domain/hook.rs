@@ -87,7 +87,7 @@ pub struct HookReport {
 pub enum HookOutcome {
     /// It had nothing to say.
     Passed,
-    /// What it gave was used.
+    /// The hook gave something, and it was used.
     Replaced,
     /// It gave a summary where none is wanted.
     Unused,

@@ -30,7 +30,7 @@ pub use violation_code::ViolationCode;
 /// A copy is mended again until nothing changes any more, at most so often.
 const ROUNDS: usize = 4;
 
-/// What was found, and the mended copy.
+/// Violations found, and the mended copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lint {
     /// In the order of the items.

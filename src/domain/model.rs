@@ -1,5 +1,5 @@
-//! What the service stores: messages, entries and their shapes, items and their formats, compactions as they stand in
-//! the tree. Types, and what follows from one of them alone.
+//! Data that the service stores: messages, entries and their shapes, items and their formats, compactions as they stand
+//! in the tree. Types, and what follows from one of them alone.
 
 pub mod anti_thrash;
 pub mod chapter_task;

@@ -16,12 +16,12 @@ pub const MAX_TERMS: usize = 32;
 
 /// More matches of one term in one text say nothing more.
 const MATCHES_COUNTED: usize = 64;
-/// What a match of the beginning of a word counts, against one of a whole word.
+/// Weight of a match of the beginning of a word, against one of a whole word.
 const BEGINNING: f64 = 0.4;
 /// A text of this many bytes needs one match to score as high as others do; longer ones need more.
 const USUAL_BYTES: f64 = 1_000.0;
 
-/// What is looked for: words and `"quoted phrases"`.
+/// Query as it was read: the words and `"quoted phrases"` to look for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedQuery {
     terms: Vec<Term>,
@@ -43,7 +43,7 @@ pub enum QueryError {
 pub struct Score {
     /// From 1 to 1,000,000 for a text with every term: above half where all are whole words of it.
     pub rank: u32,
-    /// Whether every term occurs.
+    /// True: every term occurs.
     pub all: bool,
 }
 

@@ -39,7 +39,8 @@ pub struct Settings {
     /// Utilisation (0-1) from which a candidate is prepared ahead; `null` turns it off.
     pub ahead_at: Option<f64>,
     pub strategy: Strategy,
-    /// What the counting strategies (`truncate`, `sliding`, `smart`) shrink to; `null`: 0.75 of the usable window.
+    /// Tokens to which the counting strategies (`truncate`, `sliding`, `smart`) shrink; `null`: 0.75 of the
+    /// usable window.
     pub target_tokens: Option<u32>,
     /// Messages that `truncate`, `smart` and `prune` leave alone at the end; `smart` and `truncate` as far as they fit.
     pub preserve_recent: u32,
@@ -125,12 +126,13 @@ impl Settings {
         self.target_tokens.unwrap_or((usable - usable / 4).max(1))
     }
 
-    /// What summaries are measured by: the reserve, or a quarter of the window where nothing is reserved.
+    /// Returns the tokens that summaries are measured by: the reserve, or a quarter of the window where nothing is
+    /// reserved.
     pub fn summary_reserve(&self) -> u32 {
         if self.reserve_tokens == 0 { self.context_window / 4 } else { self.reserve_tokens }
     }
 
-    /// Whether a summary leaves the newest `preserve_recent` messages verbatim, however few tokens they have.
+    /// Returns true if a summary leaves the newest `preserve_recent` messages verbatim, however few tokens they have.
     pub fn keeps_messages(&self) -> bool {
         matches!(self.preset, Preset::Harness | Preset::Chat)
     }

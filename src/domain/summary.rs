@@ -12,11 +12,11 @@ mod message;
 pub mod prefix;
 pub mod prompt;
 pub mod sections;
-pub mod speech;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
 pub mod transcript;
+pub mod user_text;
 pub mod verify;
 
 use std::sync::Arc;
@@ -36,9 +36,9 @@ pub struct SummaryTask {
     pub prompt: Option<String>,
     /// The summary to update; `None` starts afresh.
     pub previous: Option<String>,
-    /// What to summarise, oldest first, tool output already shortened where it must be.
+    /// Messages to summarise, oldest first, tool output already shortened where it must be.
     pub messages: Arc<[Message]>,
-    /// What a model is shown in place of the messages; the built-in summariser reads the messages all the same.
+    /// Text that a model is shown in place of the messages; the built-in summariser reads the messages all the same.
     pub shown: Option<Arc<str>>,
     pub focus_topic: Option<String>,
     pub instructions: Option<String>,
@@ -103,7 +103,7 @@ impl Allowance {
         self.body / 3
     }
 
-    /// What one of the tasks of a compaction may take of the body. Of two, the history has more to say.
+    /// Returns the part of the body that one task of a compaction may take. Of two, the history has more to say.
     pub fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
         match part {
             _ if tasks == 1 => self.body,
@@ -112,8 +112,8 @@ impl Allowance {
         }
     }
 
-    /// What stands behind the body at most: ledger, file lists and identifiers. They are measured at four characters a
-    /// token, and names take fewer.
+    /// Returns the most that stands behind the body: ledger, file lists and identifiers. They are measured at four
+    /// characters a token, and names take fewer.
     pub fn behind_body(&self) -> u64 {
         (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2
     }

@@ -6,7 +6,7 @@
 //! | `pi` | UTF-16 units / 4, rounded up once per message | an image is 1,200 tokens |
 //! | `praison` | 0.25 an ASCII character, 1.3 any other, at least 1 a text | none |
 //!
-//! What is not text has a stated cost, see [`media`]; base64 is never counted as if it were text.
+//! Content other than text has a stated cost, see [`media`]; base64 is never counted as if it were text.
 
 pub mod accounting;
 mod bpe;
@@ -25,7 +25,7 @@ use crate::domain::model::message::Message;
 
 pub use counted::Counted;
 
-/// What a message adds to a context. A message without content adds nothing.
+/// Counts the tokens that a message adds to a context. A message without content adds nothing.
 pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
     match estimator {
         Estimator::O200k => bpe::message(&bpe::O200K, message),

@@ -1,8 +1,8 @@
 //! Finding what is new in a transcript that is posted whole.
 //!
-//! What comes back is rarely what was stored, word for word: a client posts the rebuilt context, in another format
-//! perhaps, with messages merged or split, results elided, calls renamed and texts of our own in between. So both sides
-//! are taken apart into [`fragments`] and the fragments are aligned in order.
+//! Transcripts rarely come back as they were stored, word for word: a client posts the rebuilt context, in another
+//! format perhaps, with messages merged or split, results elided, calls renamed and texts of our own in between. So
+//! both sides are taken apart into [`fragments`] and the fragments are aligned in order.
 
 mod align;
 mod calls;
@@ -38,13 +38,13 @@ impl ExpectedEntry {
         known.map(|(_, sizes)| sizes.as_slice()).unwrap_or_default()
     }
 
-    /// Whether there is no such block: it is behind the last one.
+    /// Returns true if `block` is the place right behind the message's last block, where there is no block.
     fn is_behind(&self, block: usize) -> bool {
         matches!(&self.said, Said::Message(message) if message.content.len() == block)
     }
 }
 
-/// What an item says.
+/// Content of an item: a message, or nothing to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
     Message(Message),

@@ -73,7 +73,7 @@ impl Database {
         &self.pool
     }
 
-    /// Whether the server is this service's own, so that nobody else looks after its schema.
+    /// Returns true if the server is this service's own, so that nobody else looks after its schema.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
     }
@@ -160,7 +160,7 @@ fn pool_options(database: &config::DatabaseConfig, hosts: &Hosts) -> PgPoolOptio
         })
 }
 
-/// What PostgreSQL is to do for every statement of a connection: bound it, and notice that its client has gone.
+/// Sets what PostgreSQL is to do for every statement of a connection: bound it, and notice that its client has gone.
 async fn set_up(connection: &mut PgConnection, [statement, lock]: [u32; 2]) -> sqlx::Result<()> {
     let set = "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
         ";

@@ -90,7 +90,7 @@ impl EmbeddedPostgres {
         &self.options
     }
 
-    /// Whether this process runs the server (`false`: it follows another process's).
+    /// Returns true if this process runs the server (`false`: it follows another process's).
     pub fn owned(&self) -> bool {
         self.status.pid().is_some()
     }

@@ -24,7 +24,7 @@ fn default_name(sections: &[UpstreamSection]) -> Option<String> {
     named.map(|section| section.name.clone())
 }
 
-/// What they cost.
+/// Collects the prices of the upstreams.
 pub fn prices(sections: &[UpstreamSection]) -> Prices {
     let priced = |section: &UpstreamSection| {
         let given = section.price_input_per_mtok.zip(section.price_output_per_mtok);

@@ -1,4 +1,4 @@
-//! What a model answered, and how its parts are read.
+//! Answer of a model, and how its parts are read.
 
 use serde_json::Value;
 

@@ -29,7 +29,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a call may start; the error is how long the rest still lasts.
+    /// Admits a call; the error is how long the rest still lasts.
     pub(super) fn admit(&self, now: Instant) -> Result<(), Duration> {
         let mut state = self.state();
         if self.threshold == 0 || state.failures < self.threshold {

@@ -15,7 +15,7 @@ pub struct OutputBudget {
 }
 
 impl OutputBudget {
-    /// What the request says.
+    /// Returns the output limit that the request states: answer and reasoning together.
     pub fn total(&self) -> u32 {
         self.answer.saturating_add(self.reasoning)
     }

@@ -1,4 +1,4 @@
-//! What one upstream is and how it is called.
+//! Configuration of one upstream: what it is and how it is called.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub struct ModelOptions {
     pub temperature: Option<f64>,
 }
 
-/// What chat completions call the output limit.
+/// Name of the output limit in chat completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MaxTokensField {
     /// By the model's name.
@@ -103,7 +103,7 @@ pub struct UpstreamConfig {
     pub fallbacks: Vec<String>,
     /// Sends a session's own context as the beginning of the request where the provider has it cached.
     pub reuse_prefix: bool,
-    /// Whether the prices below are known.
+    /// True: the prices below are known.
     pub is_priced: bool,
     /// US dollars for a million tokens; 0 where unknown.
     pub price_input_per_mtok: f64,
@@ -146,7 +146,7 @@ impl UpstreamConfig {
         }
     }
 
-    /// What `usage` costs at this upstream's prices, in US dollars.
+    /// Computes the cost of `usage` at this upstream's prices, in US dollars.
     pub fn cost_usd(&self, usage: &TokenUsage) -> f64 {
         let cached_price = self.price_cached_per_mtok.unwrap_or(self.price_input_per_mtok);
         let cached = usage.cached.min(usage.input);

@@ -69,7 +69,7 @@ impl UpstreamError {
         }
     }
 
-    /// Whether the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             UpstreamError::Timeout(_)
@@ -111,14 +111,14 @@ pub(super) fn cleaned(message: &str, secrets: &[&str], prompt: &[&str]) -> Strin
     text
 }
 
-/// Whether `message` shares a longer run of characters with `prompt`: at least 24, and every run of 47.
+/// Returns true if `message` shares a run of characters with `prompt`: never below 24 characters, always from 47 on.
 fn quotes(message: &str, prompt: &str) -> bool {
     const RUN: usize = 24;
     let chars: Vec<char> = message.chars().take(MAX_MESSAGE).collect();
     chars.chunks_exact(RUN).any(|run| prompt.contains(&run.iter().collect::<String>()))
 }
 
-/// Whether an error text is about quota or billing rather than about the rate of calls.
+/// Returns true if an error text is about quota or billing rather than about the rate of calls.
 pub(super) fn is_quota(text: &str) -> bool {
     QUOTA.is_match(text)
 }

@@ -84,7 +84,7 @@ impl HttpUpstream {
         self.wire.parse(&value)
     }
 
-    /// What an answer with an error status means.
+    /// Turns an answer with an error status into the error that it means.
     fn rejection(
         &self,
         status: StatusCode,

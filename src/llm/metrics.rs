@@ -1,4 +1,4 @@
-//! What calls to upstreams leave in the metrics.
+//! Metrics of calls to upstreams.
 
 use std::time::Duration;
 

@@ -7,13 +7,13 @@ use crate::domain::summary::prefix::SessionPrefix;
 pub(super) struct ModelRequest<'a> {
     pub model: &'a str,
     pub options: &'a ModelOptions,
-    /// What comes before the user's words.
+    /// Beginning of the prompt, before the user's words.
     pub before: Before<'a>,
     pub user: &'a str,
     pub budget: OutputBudget,
 }
 
-/// What a model reads first.
+/// Beginning of a prompt, which the model reads first.
 #[derive(Clone, Copy)]
 pub(super) enum Before<'a> {
     System(&'a str),

@@ -1,6 +1,7 @@
 //! Models that reason before they answer, told by their names.
 
-/// Whether a model refuses `max_tokens`: OpenAI's o-series and GPT-5 and later, with or without a vendor prefix.
+/// Returns true if a model refuses `max_tokens`: OpenAI's o-series and GPT-5 and later, with or without a vendor
+/// prefix.
 pub(super) fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let starts_with_digit = |rest: &str| rest.starts_with(|char: char| char.is_ascii_digit());

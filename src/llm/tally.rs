@@ -1,4 +1,4 @@
-//! What calls took, failed ones included.
+//! Requests, tokens and time that calls took, failed ones included.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -92,7 +92,7 @@ pub struct ChapterList {
     pub next_cursor: Option<String>,
 }
 
-/// Whether an append has just made the chapter task due.
+/// Returns true if an append has just made the chapter task due.
 pub(crate) fn is_requested(before: &Snapshot, after: &Snapshot) -> bool {
     after.chapter_task.pending && !before.chapter_task.pending
 }
@@ -178,7 +178,7 @@ fn titled(span: &TaskSpan) -> usize {
     span.mark.unwrap_or(span.entries.start)
 }
 
-/// What each entry takes in the view, by index.
+/// Lists the tokens that each entry takes in the view, by index.
 fn sizes(loaded: &PathSlice) -> Vec<u64> {
     let mut sizes = vec![0; loaded.heads.len()];
     for item in loaded.view() {

@@ -1,4 +1,4 @@
-//! What every use case rests on: the service and what its process keeps in memory, tenants, sessions as they are read and
+//! Basis of every use case: the service and what its process keeps in memory, tenants, sessions as they are read and
 //! locked, settings, errors, time, idempotency, writes whose acknowledgement got lost.
 
 pub(crate) mod acknowledgement;

@@ -50,7 +50,7 @@ pub struct NewHook {
     pub enabled: bool,
 }
 
-/// What is to be changed; `None` leaves a field.
+/// Changes to a hook; `None` leaves a field.
 #[derive(Debug, Clone, Default)]
 pub struct HookPatch {
     pub url: Option<String>,
@@ -62,7 +62,7 @@ pub struct HookPatch {
 }
 
 impl Hooks {
-    /// What is wrong with a hook's address, as far as that can be told without calling it.
+    /// Checks a hook's address, as far as that can be done without calling it.
     ///
     /// # Errors
     /// The fault in words.

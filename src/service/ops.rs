@@ -1,4 +1,4 @@
-//! What operators ask for: readiness, figures, keys.
+//! Use cases of operators: readiness, figures, keys.
 
 pub mod gauges;
 pub mod health;

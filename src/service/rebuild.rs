@@ -98,7 +98,7 @@ pub(crate) struct Rebuilt {
     pub relieved: Option<CompactionRef>,
 }
 
-/// What the settings say about how a context is written.
+/// Settings of a rendering, taken from the session's settings and state.
 #[derive(Debug, Clone, Copy)]
 struct RenderOptions {
     thinking: Thinking,
@@ -213,7 +213,7 @@ impl Service {
     }
 }
 
-/// What is said of a context of `tokens` that is larger than the window.
+/// Tells by how much a context of `tokens` is larger than the window, and why. `None`: it is not larger.
 fn excess(loaded: &PathSlice, head: &Head, state: &SessionState, tokens: u64, is_leaf: bool) -> Option<Excess> {
     let settings = &head.settings;
     let over_by = tokens.checked_sub(u64::from(settings.context_window)).filter(|over| *over > 0)?;
@@ -362,7 +362,7 @@ fn lead_system(
     Ok(Some(RawValue::from_string(text).context("system blocks")?))
 }
 
-/// What a system message says; `None` for any other piece.
+/// Returns the text of a system message; `None` for any other piece.
 fn system_text(piece: &Piece<'_>, heads: &[EntryMeta]) -> Option<String> {
     let is_system = |role| matches!(role, Role::System | Role::Developer);
     match piece {

@@ -58,8 +58,8 @@ pub struct Session {
     pub updated_at: DateTime<Utc>,
 }
 
-/// What a new session may come with. `system` is a string or a list of blocks, `tools` a list of objects; both are
-/// kept as given.
+/// Fields of a new session. `system` is a string or a list of blocks, `tools` a list of objects; both are kept as
+/// given.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
     pub external_id: Option<String>,
@@ -291,7 +291,7 @@ fn show(row: SessionRow, head: &Head) -> Result<Session> {
     })
 }
 
-/// Whether two names are of two models. A name may lack its provider before it and its date behind it.
+/// Returns true if two names are of two models. A name may lack its provider before it and its date behind it.
 fn is_other_model(old: Option<&str>, new: Option<&str>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
     let bare = |name: &str| name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();

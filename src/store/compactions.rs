@@ -181,7 +181,7 @@ pub struct Ending<'a> {
     pub now: DateTime<Utc>,
 }
 
-/// What the event of a compaction's end says of its result: all but the long parts.
+/// Result of a compaction as the event of its end tells it: all but the long parts.
 #[derive(Serialize, Deserialize)]
 struct EndedEvent {
     entry_id: Option<Uuid>,
@@ -263,8 +263,8 @@ pub async fn keep_candidate(
     Ok(done.rows_affected() == 1)
 }
 
-/// What [`keep_candidate`] kept, with the row, locked until the transaction ends. `None`: it has ended, or there is
-/// none yet.
+/// Reads the candidate that [`keep_candidate`] kept, and locks the row until the transaction ends. `None`: the
+/// compaction has ended, or has no candidate yet.
 pub async fn candidate(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<String>> {
     let kept: Option<Option<String>> = sqlx::query_scalar(
         "SELECT candidate FROM compactions
@@ -293,7 +293,7 @@ pub async fn mark_reverted(
     Ok(())
 }
 
-/// Whether the session's last compaction failed after this time with all its attempts spent.
+/// Returns true if the session's last compaction failed after this time with all its attempts spent.
 pub async fn died_lately(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,

@@ -58,7 +58,7 @@ pub async fn place(
     .await
 }
 
-/// Whether the session itself holds this entry. `seq` is the one that the id carries.
+/// Returns true if the session itself holds this entry. `seq` is the one that the id carries.
 pub async fn holds(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,

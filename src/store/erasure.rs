@@ -136,7 +136,7 @@ pub async fn remove_stretch(
     Ok(found > 0)
 }
 
-/// What forks need of a session's own branches, each branch once.
+/// Reads what forks need of a session's own branches, each branch once.
 pub async fn needed(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> Result<Vec<Needed>> {
     sqlx::query_as(
         "WITH RECURSIVE need AS (

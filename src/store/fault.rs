@@ -3,7 +3,7 @@
 
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// What is the matter with the database, where the statement was not.
+/// Fault of the database, not of the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseFault {
     /// Not reachable, starting or stopping, out of connections or memory, or too slow.
@@ -41,8 +41,8 @@ fn of_state(state: &str) -> Option<DatabaseFault> {
     }
 }
 
-/// Whether a statement that ended so may have been committed all the same. An error that the server reports and lives
-/// on has rolled back; one that ends the connection can come after the commit.
+/// Returns true if a statement that ended in this error may have been committed all the same. An error that the server
+/// reports and lives on has rolled back; one that ends the connection can come after the commit.
 pub fn in_doubt(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(database) => database

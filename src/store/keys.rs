@@ -54,7 +54,7 @@ pub async fn insert_key(
     Ok(())
 }
 
-/// Whether the tenant has this key, not revoked.
+/// Returns true if the tenant has this key, not revoked.
 pub async fn is_valid(executor: impl PgExecutor<'_>, tenant: Uuid, hash: &[u8]) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM api_keys WHERE tenant_id = $1 AND hash = $2 AND revoked_at IS NULL)",

@@ -126,7 +126,7 @@ pub(super) fn over(statement: String, tenant: Uuid, segments: &[Segment]) -> Que
         .bind(segments.iter().map(|s| s.to).collect::<Vec<_>>())
 }
 
-/// Whether a place lies on a path, whose segments ascend.
+/// Returns true if a place lies on a path, whose segments ascend.
 pub fn holds(path: &[Segment], session_id: Uuid, branch: i32, depth: i64) -> bool {
     let place = path.partition_point(|segment| segment.to < depth);
     path.get(place).is_some_and(|segment| {
@@ -195,7 +195,8 @@ pub async fn insert_branch(
     Ok(())
 }
 
-/// What a fork shares with the session that it came from: that session's path up to the fork. Empty for any other.
+/// Reads the path that a fork shares with its parent session: the parent's path up to the fork. Empty for a session
+/// that is no fork.
 pub async fn shared_history(
     connection: &mut PgConnection,
     tenant: Uuid,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// The channel on which a new job is announced. It saves latency; polling is what finds every job.
 pub const CHANNEL: &str = "contextd_jobs";
 
-/// What a job does.
+/// Kind of work that a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type, strum::IntoStaticStr, strum::VariantArray)]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -41,7 +41,7 @@ pub struct NewJob {
     pub max_attempts: i32,
 }
 
-/// What became of a [`NewJob`].
+/// Outcome of queueing a [`NewJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enqueued {
     New,
@@ -64,7 +64,7 @@ pub struct Job {
     pub token: Uuid,
 }
 
-/// What a worker shows to finish a job: without the current token nothing is written.
+/// Proof of the lease, which a worker needs to finish a job: without the current token nothing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseProof {
     pub job_id: Uuid,
@@ -88,7 +88,7 @@ pub enum Completed {
     LeaseLost,
 }
 
-/// What a failed attempt led to.
+/// Outcome of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retried {
     Pending,

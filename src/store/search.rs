@@ -1,4 +1,4 @@
-//! What a search reads: the entries that may hold its words.
+//! Entries that a search reads: those that may hold its words.
 
 use futures::stream::{BoxStream, StreamExt};
 use sqlx::{FromRow, PgConnection};
@@ -17,7 +17,7 @@ pub struct SearchCandidate {
     pub item: String,
 }
 
-/// What the raw text of an item, its ASCII letters lowered, must hold: each of `probes` or, without `every`, one of them.
+/// Condition on an item's raw text, its ASCII letters lowered: it holds all `probes` or, without `every`, any of them.
 /// An item with a `\u` escape passes in any case: the escape may stand for what is looked for. No probes: all pass.
 #[derive(Debug, Clone)]
 pub struct Sieve {

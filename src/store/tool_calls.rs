@@ -86,13 +86,13 @@ impl FoundCall {
         usize::try_from(self.ordinal).unwrap_or(0)
     }
 
-    /// Whether the result tells of a failure.
+    /// Returns true if the result tells of a failure.
     pub fn is_error(&self) -> bool {
         let shape = self.shape.as_deref().and_then(|shape| serde_json::from_str::<Shape>(shape).ok());
         shape.and_then(|shape| shape.results.get(self.nth()).map(|result| result.is_error)).unwrap_or(false)
     }
 
-    /// Whether its entry puts a message before the model by itself.
+    /// Returns true if its entry puts a message before the model by itself.
     pub fn is_visible(&self) -> bool {
         self.role.is_some() && self.kind.parse::<EntryType>().ok().is_some_and(EntryType::holds_message)
     }
@@ -172,12 +172,13 @@ pub async fn calls_before(
     .await
 }
 
-/// What ends the wait of calls for their results: a message of anybody but the agent.
+/// Returns the types of entries that are messages, and the agent's role: a message of any other role ends the wait of
+/// calls for their results.
 fn answers() -> (Vec<&'static str>, &'static str) {
     (EntryType::messages().map(|kind| kind.into_str()).collect(), Role::Assistant.into_str())
 }
 
-/// Whether anybody but the agent has a message in these ranges.
+/// Returns true if anybody but the agent has a message in these ranges.
 pub async fn is_answered(connection: &mut PgConnection, tenant: Uuid, segments: &[Segment]) -> sqlx::Result<bool> {
     let (kinds, agent) = answers();
     let found = ranges("AND e.kind = ANY($6) AND e.role <> $7");

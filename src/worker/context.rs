@@ -23,7 +23,7 @@ pub struct WorkerOptions {
     /// The pause after a first failed attempt; it doubles with each, up to `retry_max`.
     pub retry_base: Duration,
     pub retry_max: Duration,
-    /// What jobs get to finish in on shutdown.
+    /// Time that jobs get to finish in on shutdown.
     pub shutdown: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for WorkerOptions {
     }
 }
 
-/// What the claim loop shares with its jobs and helpers.
+/// State that the claim loop shares with its jobs and helpers.
 pub struct WorkerContext<H> {
     pub pool: PgPool,
     pub handler: H,

@@ -23,7 +23,7 @@ pub struct DeliveryOptions {
     /// The pause after a first failed attempt; it doubles with each, up to `retry_max`.
     pub retry_base: Duration,
     pub retry_max: Duration,
-    /// What deliveries under way get to finish in on shutdown.
+    /// Time that deliveries under way get to finish in on shutdown.
     pub shutdown: Duration,
     /// How long ended deliveries stay in the log, and how often the log is looked through.
     pub keep: Duration,

@@ -1,4 +1,4 @@
-//! What does the work of one job, and how it leaves the job.
+//! Handler that does the work of one job, and how it leaves the job.
 
 use std::future::Future;
 

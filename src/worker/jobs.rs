@@ -1,4 +1,4 @@
-//! What the service's own jobs work with.
+//! Service and upstreams that the service's own jobs work with.
 
 use crate::llm::Upstreams;
 use crate::service::core::state::Service;

@@ -1,4 +1,4 @@
-//! What each kind of job does.
+//! Work of each kind of job.
 
 use super::handler::{Handler, JobOutcome};
 use super::jobs::Jobs;

@@ -64,7 +64,7 @@ fn chain(upstreams: &Upstreams, request: &Request<'_>) -> Vec<(String, Option<Ar
     std::iter::once(first).chain(fallbacks).collect()
 }
 
-/// What has been tried so far, and what it cost.
+/// Record of what has been tried so far, and what it cost.
 #[derive(Default)]
 struct Trail {
     report: UpstreamReport,

@@ -1,4 +1,4 @@
-//! What every operation may answer: a description of each status, and the codes of each refusal.
+//! Answers of every operation: a description of each status, and the codes of each refusal.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What every tool is made of: its schema, its arguments, whose context it is asked about.
+//! Parts of every tool: its schema, its arguments, whose context it is asked about.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;

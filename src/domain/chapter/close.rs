@@ -21,7 +21,8 @@ pub struct Closing {
     pub chapters: Vec<Fold>,
 }
 
-/// What closing these spans means. `verbatim` are places of the path that nothing may take the place of.
+/// Plans the closing of these spans: what it hides, keeps and takes in. `verbatim` are places of the path that nothing
+/// may take the place of.
 ///
 /// # Errors
 /// `NothingToClose`.

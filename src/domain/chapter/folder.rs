@@ -1,4 +1,4 @@
-//! What stands in a chapter's folder: which events, under which names.
+//! Files of a chapter's folder: which events, under which names.
 
 use super::Chapter;
 use crate::domain::model::entry::EntryMeta;

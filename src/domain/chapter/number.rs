@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::domain::model::format::Format;
 use crate::domain::model::json::parse_lenient;
 
-/// What stands before a task's first words.
+/// Gives the text that stands before a task's first words: its number in brackets.
 pub fn prefix(number: usize) -> String {
     format!("[{number}] ")
 }

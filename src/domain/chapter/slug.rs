@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What a name without a single letter or digit is called.
+/// Slug of a name without a single letter or digit.
 const UNNAMED: &str = "unnamed";
 
 /// Gives out slugs that are unique among siblings.

@@ -39,14 +39,14 @@ pub struct TaskSpan {
     pub state: TaskState,
 }
 
-/// What the spans of a view are told from.
+/// View, its path folded, that the spans of the tasks are told from.
 #[derive(Debug, Clone, Copy)]
 pub struct FoldedView<'a> {
     /// The folded path.
     pub heads: &'a [EntryMeta],
     /// Where it begins to be shown whole; anchors before that belong to no task.
     pub from: usize,
-    /// What comes before is in a summary, so the first entries may go on with a task that began there.
+    /// True: what comes before is in a summary, so the first entries may go on with a task that began there.
     pub is_cut: bool,
     pub folds: &'a [ShownFold],
 }
@@ -103,7 +103,8 @@ fn settle(spans: &mut [TaskSpan], closed: bool) {
     }
 }
 
-/// Whether a task begins here: with a user's message, of whatever kind of session.
+/// Returns true if a task begins here: with a user's message, whatever the kind of session. Tool results and the
+/// prompt that asks for chapters begin none.
 pub fn starts_task(head: &EntryMeta) -> bool {
     head.kind == EntryType::Message
         && head.role == Some(Role::User)

@@ -87,7 +87,7 @@ fn turn_start(entries: &[&EntryMeta], from: usize) -> Option<usize> {
     entries.iter().take(from + 1).rposition(|head| starts_turn(head))
 }
 
-/// Whether a turn begins here: something that is not the agent's own doing.
+/// Returns true if a turn begins here: with something that is not the agent's own doing.
 pub fn starts_turn(head: &EntryMeta) -> bool {
     let by_role = match head.role {
         Some(Role::User) => head.shape.results.is_empty(),

@@ -1,4 +1,4 @@
-//! What a context is made of that is larger than its window: the parts that no compaction takes away.
+//! Parts of a context larger than its window: those that no compaction takes away.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,7 +24,7 @@ pub struct Excess {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExcessReason {
-    /// What has to stay is too large: see `fixed`.
+    /// Parts that have to stay are too large: see `fixed`.
     FixedOverhead,
     /// The session does not compact by itself (`enabled`).
     Disabled,

@@ -6,7 +6,7 @@ use crate::domain::settings::{GuardReset, Settings};
 /// How much the context has to grow past the size at which the guard gave up: 5/4.
 const GROWTH: (u64, u64) = (5, 4);
 
-/// What re-arms the guard.
+/// Reason for which the guard re-arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum ResetReason {
@@ -24,8 +24,8 @@ impl AntiThrash {
         guard
     }
 
-    /// Whether a compaction may run at this size. `messages` counts the messages of the context, so that a new
-    /// one is seen. `false` means skip; the guard re-arms itself here when its reset rule says so.
+    /// Returns true if a compaction may run at this size; `false` means skip. `messages` counts the messages of the
+    /// context, so that a new one is seen. The guard re-arms itself here when its reset rule says so.
     pub fn admit(&mut self, tokens: u64, messages: u64, settings: &Settings) -> bool {
         self.follow(settings);
         if !self.tripped {

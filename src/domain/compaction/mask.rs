@@ -14,7 +14,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::shape::ShapeKind;
 use crate::domain::settings::Settings;
 
-/// What masking would do to a view.
+/// Plan of a masking: what it would do to a view.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MaskPlan {
     /// New elisions only; see [`crate::domain::context::elision::merge`].

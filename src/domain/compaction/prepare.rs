@@ -15,7 +15,7 @@ use crate::domain::model::strategy::counts;
 use crate::domain::settings::Settings;
 use standing::standing;
 
-/// What a compaction would do. All indexes point into the path.
+/// Plan of a compaction: what it would do. All indexes point into the path.
 ///
 /// `history`, `turn_prefix`, `kept` and the anchors from `boundary_start` on are, together and without overlap,
 /// the visible entries from `boundary_start` on.
@@ -32,7 +32,7 @@ pub struct Plan {
     pub is_split_turn: bool,
     /// Entries before the cut that stay verbatim, in path order; also those of earlier compactions.
     pub anchors: Vec<usize>,
-    /// Whether there is a summary to update.
+    /// True: there is a summary to update.
     pub previous_summary: bool,
     pub kept: Vec<usize>,
     /// Estimates; of `history` and `turn_prefix`.
@@ -139,7 +139,7 @@ fn kept_tail(entries: &[&EntryMeta], settings: &Settings) -> Option<Cut> {
     }
 }
 
-/// What the last compaction showed before its boundary and what nothing holds there any more.
+/// Finds the entries that the last compaction showed before its boundary and that nothing holds there any more.
 fn released<'a>(
     path: &'a [EntryMeta],
     newest: Option<NewestCompaction<'a>>,
@@ -180,7 +180,8 @@ fn newest_checkpoint(path: &[EntryMeta]) -> Option<usize> {
     path.iter().rposition(|head| head.is_visible() && head.shape.checkpoint)
 }
 
-/// Whether the compaction kept messages because they fitted, not because they have to stay: the next one decides anew.
+/// Returns true if the compaction kept messages because they fitted, not because they have to stay: the next one
+/// decides anew.
 fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
     newest.record.strategy.is_some_and(counts)
 }

@@ -120,7 +120,7 @@ impl Pruner {
         truncated
     }
 
-    /// Whether a result may be shown shorter at all.
+    /// Returns true if a result may be shown shorter at all.
     pub fn may_shorten(&self, item: &PruneItem<'_>) -> bool {
         let stays = self.excluded.contains(item.name) || self.pinned.contains(&item.entry_id);
         !(item.already_elided || item.in_tail || item.ambiguous || stays)

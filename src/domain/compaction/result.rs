@@ -1,4 +1,4 @@
-//! What a compaction reports.
+//! Results of compactions, as they are reported.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

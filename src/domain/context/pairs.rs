@@ -22,7 +22,7 @@ pub fn led(entries: &[&EntryMeta]) -> Vec<bool> {
 }
 
 /// Calls and their results, as indexes of their entries; a result belongs to the newest call of its id before it.
-/// What the provider ran inside its own turn is no pair.
+/// Calls that the provider ran inside its own turn make no pairs.
 pub fn pairs(entries: &[&EntryMeta]) -> Vec<(usize, usize)> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();

@@ -9,17 +9,17 @@ const REPLACED: &str = "[tool_result shortened; call_id=";
 const SAME_AS: &str = "; same_as=";
 pub(in crate::domain) const SHORTENED: &str = "[argument truncated; call_id=";
 
-/// What somebody else made of a result, with a line that says so.
+/// Writes the text that somebody else put in place of a result, with a line that says so.
 pub fn replaced(call_id: &str, text: &str, original_tokens: u32) -> String {
     format!("{text}\n{REPLACED}{call_id}; original_tokens={original_tokens}]")
 }
 
-/// What stands for a masked result.
+/// Writes the placeholder of a masked result.
 pub fn marker(call_id: &str, original_tokens: u32) -> String {
     format!("{MASKED}{call_id}; original_tokens={original_tokens}]")
 }
 
-/// What stands for a result that a later one repeats.
+/// Writes the placeholder of a result that a later one repeats.
 pub fn duplicate(call_id: &str, same_as: &str, original_tokens: u32) -> String {
     format!("{DUPLICATE}{call_id}; same_as={same_as}; original_tokens={original_tokens}]")
 }
@@ -45,13 +45,13 @@ pub(in crate::domain) fn head_and_tail(
     Some(format!("{head}\n{mark}{call_id}; original_characters={length}]\n{tail}"))
 }
 
-/// Whether a result's text is the marker of a masked one.
+/// Returns true if a result's text is the marker of a masked one.
 pub fn is_marker(text: &str) -> bool {
     closes(text.trim(), MASKED, "; original_tokens=")
 }
 
-/// Whether the text of a result or of an argument is anything that this service put in place of an original: a
-/// client that posts its context back must not have it stored as the original words.
+/// Returns true if the text of a result or of an argument is anything that this service put in place of an original:
+/// a client that posts its context back must not have it stored as the original words.
 pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     is_marker(text)
@@ -72,8 +72,8 @@ pub struct ReplacedResult<'o> {
     pub sizes: &'o [u32],
 }
 
-/// Whether a text is one that this service shows in place of this result: its call, its size and what is left of its
-/// words all have to be right. A tool may say anything that looks like it.
+/// Returns true if a text is one that this service shows in place of this result: its call, its size and what is left
+/// of its words all have to be right. A tool may say anything that looks like it.
 pub fn stands_for(text: &str, original: ReplacedResult<'_>) -> bool {
     let text = text.trim();
     let sized = |number: &str| number.parse().is_ok_and(|size| original.sizes.contains(&size));
@@ -90,7 +90,7 @@ pub fn stands_for(text: &str, original: ReplacedResult<'_>) -> bool {
     is_cut_from(text, original)
 }
 
-/// Whether a text is head and tail of the original, white space at the ends of lines aside.
+/// Returns true if a text is head and tail of the original, white space at the ends of lines aside.
 fn is_cut_from(text: &str, original: ReplacedResult<'_>) -> bool {
     let mut whole = None;
     let mut at = 0;
@@ -128,7 +128,7 @@ pub fn named_call(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> 
     whole.into_iter().chain(within).find(|id| is_wanted(id))
 }
 
-/// What a text in place of a result points to.
+/// Call that a text in place of a result points to, and what the text says of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle<'t> {
     pub call_id: &'t str,
@@ -160,7 +160,7 @@ fn closes(text: &str, prefix: &str, last_field: &str) -> bool {
     parts(text, prefix, last_field).is_some()
 }
 
-/// What a marker says between its prefix and its last field, and the number in that.
+/// Returns the part of a marker between its prefix and its last field, and the number in that field.
 pub(in crate::domain) fn parts<'t>(text: &'t str, prefix: &str, last_field: &str) -> Option<(&'t str, &'t str)> {
     let (said, number) = text.strip_prefix(prefix)?.strip_suffix(']')?.rsplit_once(last_field)?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some((said, number))

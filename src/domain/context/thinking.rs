@@ -1,6 +1,6 @@
 //! What becomes of the model's thinking in a context, by the setting `thinking` and by what the target would refuse.
 //!
-//! What the writers of the formats settle by themselves: thinking of another provider, unsigned or at the end of an
+//! Writers of the formats settle some of it by themselves: thinking of another provider, unsigned or at the end of an
 //! answer is left out, and so is reasoning without what it led to. Here is the rest. Facts as of November 2026:
 //!
 //! - Anthropic: signed thinking goes back unmodified or not at all. The answers of a running tool-use turn must have
@@ -25,8 +25,8 @@ use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, Role};
 use crate::domain::settings::Thinking;
 
-/// What signed thinking may not survive: that its model is not the session's any more, and that what stood before it is
-/// told otherwise now.
+/// Changes that signed thinking may not survive: its model is not the session's any more, or what stood before it is
+/// shown otherwise now.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// The first `seq` since the session's model was changed; 0 where it never was.
@@ -104,7 +104,7 @@ fn open(piece: &mut Piece<'_>) {
     }
 }
 
-/// Whether a piece of an Anthropic context holds signed thinking. Most items that hold none are not read for it.
+/// Returns true if a piece of an Anthropic context holds signed thinking. Most items without are not read for it.
 fn holds_signed(piece: &Piece<'_>) -> bool {
     match piece {
         Piece::Message { message, .. } => message.content.iter().any(is_signed),

@@ -24,7 +24,7 @@ pub fn accept(format: Format, raw: &str) -> Result<Item, ItemError> {
     checked.map_err(|error| hinted(error, format, &value))
 }
 
-/// Whether a block of `format`'s content is one that only other formats have.
+/// Returns true if a block of `format`'s content is one that only other formats have.
 pub fn is_foreign(format: Format, block: &Value) -> bool {
     !homes(block).is_empty() && !homes(block).contains(&format)
 }
@@ -112,7 +112,7 @@ fn check_blocks(format: Format, content: Option<&Value>, assistant: bool, at: &s
     Ok(())
 }
 
-/// What a result holds: no calls, no thinking, no results.
+/// Checks the content of a result: it may hold no calls, no thinking, no results.
 fn check_result(format: Format, content: Option<&Value>, at: &str) -> Result<(), ItemError> {
     for (place, part) in content.and_then(Value::as_array).into_iter().flatten().enumerate() {
         let acts = matches!(part["type"].as_str(), Some("tool_use" | "tool_result" | "tool_call"));
@@ -206,7 +206,7 @@ fn is_response_item(item: &Object) -> bool {
     }
 }
 
-/// What an item looks like, for the words of an error.
+/// Names the format or file that an item looks like, for the words of an error.
 fn looks_like(item: &Object, format: Format) -> Option<&'static str> {
     if let Some(record) = record_of(item) {
         return Some(record);

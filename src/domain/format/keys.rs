@@ -1,4 +1,4 @@
-//! What the readers of provider formats share beside [`super::field`]: keys that are known and keys to give back.
+//! Helpers of the readers of provider formats, beside [`super::field`]: keys that are known and keys to give back.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ pub fn without(object: &Object, keys: &[&str]) -> Object {
         .collect()
 }
 
-/// Whether every key is one of `keys`.
+/// Returns true if every key is one of `keys`.
 pub fn only(object: &Object, keys: &[&str]) -> bool {
     object.keys().all(|key| keys.contains(&key.as_str()))
 }

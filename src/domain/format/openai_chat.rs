@@ -14,7 +14,7 @@ pub const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reaso
 
 /// How the user message begins that holds what a tool message can't.
 pub const ATTACHED: &str = "Attached to the result of tool call ";
-/// What the tool message says of it.
+/// Text in the tool message that points to that user message.
 pub const ATTACHMENT_FOLLOWS: &str = "(the attachment follows in a user message)";
 
 #[cfg(test)]

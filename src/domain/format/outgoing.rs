@@ -1,4 +1,4 @@
-//! What the writers of provider formats share: notes, names that a provider accepts, and text stand-ins.
+//! Helpers of the writers of provider formats: notes, names that a provider accepts, and text stand-ins.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub fn own(opaque: Option<&Opaque>, format: Format) -> Option<&Value> {
     opaque.filter(|opaque| opaque.format == format).map(|opaque| &opaque.value)
 }
 
-/// Whether a name is made of ASCII letters, digits, `_` and `-` alone, 1 to `max` of them.
+/// Returns true if a name is made of ASCII letters, digits, `_` and `-` alone, 1 to `max` of them.
 pub fn is_word(name: &str, max: usize) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !name.is_empty() && name.len() <= max && name.bytes().all(allowed)
@@ -86,7 +86,7 @@ pub fn compaction_text(summary: &str) -> String {
     format!("<provider_summary>\n{summary}\n</provider_summary>")
 }
 
-/// Whether a text is the summary of a compaction of a format other than `target`.
+/// Returns true if a text is the summary of a compaction of a format other than `target`.
 pub fn is_foreign_compaction(opaque: Option<&Opaque>, target: Format) -> bool {
     opaque.is_some_and(|opaque| opaque.format != target && opaque.is_compaction())
 }
@@ -103,7 +103,7 @@ pub fn raw_lost(opaque: &Opaque, usual: NoteCode) -> (NoteCode, &'static str) {
 pub const COMPACTION_AS_TEXT: (NoteCode, &str) =
     (NoteCode::ProviderCompactionAsText, "the summary of another provider's compaction is sent as text");
 
-/// What stands for an image or document that the target can't be given.
+/// Writes the text that stands for an image or document that the target can't be given.
 pub fn media_stand_in(kind: &str, source: &Media) -> String {
     let name = source.filename.as_deref().or(source.url.as_deref()).or(source.media_type.as_deref());
     match name {
@@ -112,7 +112,7 @@ pub fn media_stand_in(kind: &str, source: &Media) -> String {
     }
 }
 
-/// Whether a medium can't be given to the target: nothing tells where its bytes are, or they lie in a file that
+/// Returns true if a medium can't be given to the target: nothing tells where its bytes are, or they lie in a file that
 /// another provider keeps.
 pub fn is_out_of_reach(source: &Media, format: Format) -> bool {
     let elsewhere = source.opaque.as_ref().is_some_and(|opaque| opaque.format != format);

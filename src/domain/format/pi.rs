@@ -62,7 +62,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     Ok(item)
 }
 
-/// What a `compaction` entry says; `None` for any other. `first_kept_entry_id` is pi's own id: the entry of that
+/// Reads a `compaction` entry; `None` for any other. `first_kept_entry_id` is pi's own id: the entry of that
 /// source id before the compaction on its path, or nothing where there is none (its own id means that too).
 /// A version 1 entry has no such id: see [`PiLink::first_kept`].
 pub fn compaction_record(value: &Value) -> Option<CompactionRecord> {
@@ -80,7 +80,7 @@ pub fn compaction_record(value: &Value) -> Option<CompactionRecord> {
     })
 }
 
-/// What a `label` entry says: the id of the entry that it names, and the name; `None` clears. `None` for any other.
+/// Reads a `label` entry: the id of the entry that it names, and the name (`None` clears it). `None` for any other.
 pub fn label(value: &Value) -> Option<(String, Option<String>)> {
     if value.get("type")?.as_str()? != "label" {
         return None;
@@ -98,12 +98,12 @@ pub fn file_lists(value: &Value) -> FileLists {
     FileLists { read_files: list("readFiles"), modified_files: list("modifiedFiles") }
 }
 
-/// Whether a hook made this `compaction` or `branch_summary`.
+/// Returns true if a hook made this `compaction` or `branch_summary`.
 pub fn from_hook(value: &Value) -> bool {
     value.get("fromHook").and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Whether a call or a result has no id: no provider takes it so.
+/// Returns true if a call or a result has no id: no provider takes it so.
 fn has_unnamed(message: &Message) -> bool {
     message.tool_calls().any(|call| call.id.is_empty())
         || message.tool_results().any(|result| result.tool_call_id.is_empty())

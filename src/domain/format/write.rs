@@ -1,4 +1,4 @@
-//! What writers of contexts share: the pieces they are given and the notes they leave.
+//! Pieces that the writers of contexts are given, and notes that they leave.
 
 use super::note_code::NoteCode;
 use crate::domain::model::message::{Media, Message};
@@ -32,7 +32,7 @@ pub struct Note {
     /// Index into the path.
     pub entry: Option<usize>,
     pub detail: String,
-    /// What was wrong, where the code alone leaves that open.
+    /// Fault of the item, where the code alone leaves it open.
     pub fault: Option<ItemFault>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address is one of the public internet. What carries an IPv4 address inside is judged by that one.
+/// Returns true if the address is one of the public internet. One with an IPv4 address inside is judged by that.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -1,4 +1,4 @@
-//! What a hook's answer says. An empty body, `null` and an object without the fields of its event say nothing; what is no
+//! Answers of hooks. An empty body, `null` and an object without the fields of its event say nothing; what is no
 //! JSON object, or has such a field in another form, is no answer.
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use crate::domain::model::compaction::FileLists;
 /// A reason is kept up to this many characters.
 const MAX_REASON_CHARS: usize = 300;
 
-/// What is wrong with an answer.
+/// Fault of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadAnswer {
     #[error("the answer is not JSON in UTF-8")]
@@ -29,7 +29,7 @@ pub enum BadAnswer {
 const MAX_NAMED: usize = 8;
 const MAX_NAME_CHARS: usize = 60;
 
-/// What a `before_*` hook says.
+/// Verdict of a `before_*` hook.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     Pass,
@@ -104,7 +104,7 @@ pub fn unread(event: Event, body: &[u8]) -> Option<String> {
     (!names.is_empty()).then(|| format!("not used: {}", names.join(", ")))
 }
 
-/// What nobody reads of a summary that a hook gives; of its details, the file lists are read.
+/// Lists the fields of a hook's summary that nobody reads; of its details, the file lists are read.
 fn unread_given(fields: &Map<String, Value>, read: &[&str], below: &str) -> Vec<String> {
     let mut names = besides(fields, read, below);
     if let Some(Value::Object(details)) = fields.get("details") {

@@ -11,7 +11,7 @@ pub const ID_HEADER: &str = "webhook-id";
 pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 pub const SIGNATURE_HEADER: &str = "webhook-signature";
 
-/// What a secret in base64 begins with.
+/// Prefix of a secret in base64.
 const PREFIX: &str = "whsec_";
 
 /// A secret's text, of its bytes.

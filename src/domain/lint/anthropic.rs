@@ -1,4 +1,4 @@
-//! What the Messages API refuses in one message.
+//! Faults in one message that the Messages API refuses.
 
 use serde_json::{Value, json};
 

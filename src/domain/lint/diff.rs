@@ -1,4 +1,4 @@
-//! What changed between two lists of items, as a patch.
+//! Changes between two lists of items, as a patch.
 
 use std::collections::HashMap;
 

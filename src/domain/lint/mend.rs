@@ -8,7 +8,7 @@ use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 
-/// Whether the item reads; the error says where it does not.
+/// Checks that the item reads; the error says where it does not.
 pub fn check(format: Format, value: &Value) -> Result<(), ItemError> {
     format::read_value(format, value).map(drop)
 }

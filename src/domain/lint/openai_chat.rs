@@ -1,4 +1,4 @@
-//! What Chat Completions refuses in one message.
+//! Faults in one message that Chat Completions refuses.
 
 use serde_json::{Value, json};
 

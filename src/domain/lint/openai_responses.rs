@@ -1,4 +1,4 @@
-//! What the Responses API refuses in one item.
+//! Faults in one item that the Responses API refuses.
 
 use std::collections::HashSet;
 
@@ -40,7 +40,7 @@ pub fn mend(value: &mut Value, ids: &mut ItemIds, report: &mut Report) -> bool {
     true
 }
 
-/// Whether an item of this type stands without the id that the provider gave it.
+/// Returns true if an item of this type may go without the id that the provider gave it.
 fn has_optional_id(kind: &str) -> bool {
     matches!(
         kind,

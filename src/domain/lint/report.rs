@@ -1,4 +1,4 @@
-//! What is found wrong, item by item.
+//! Violations found, item by item.
 
 use serde::Serialize;
 use utoipa::ToSchema;

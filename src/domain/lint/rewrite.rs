@@ -31,7 +31,7 @@ pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> V
     written.into_iter().map(read_back).collect()
 }
 
-/// What we wrote ourselves is JSON.
+/// Reads back an item that we wrote ourselves, so it is JSON.
 fn read_back(text: String) -> Doc {
     let value = json::parse_lenient(&text).unwrap_or_default();
     Doc { text, value }

@@ -38,7 +38,7 @@ fn patched(items: &[Value], diff: &[Change]) -> Vec<Value> {
     list
 }
 
-/// What must hold whatever is given.
+/// Lints the items and checks what must hold whatever is given.
 fn check(format: Format, items: &[Value]) -> Result<Lint, String> {
     let first = linted(format, items);
     let mended = repaired(&first);

@@ -1,4 +1,4 @@
-//! What the guard against useless compactions says.
+//! State of the guard against compactions that save too little.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

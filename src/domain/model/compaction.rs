@@ -60,7 +60,7 @@ pub struct Elision {
     pub entry_id: Uuid,
     pub tool_call_id: String,
     pub kind: ElisionKind,
-    /// What of the call is shown shorter. The entry is the one that holds it.
+    /// Part of the call that is shown shorter. The entry is the one that holds this part.
     #[serde(default, skip_serializing_if = "ElidedPart::is_result")]
     pub part: ElidedPart,
     pub tokens_before: u32,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
-/// What an entry is. Only some are visible to the model; see [`EntryType::holds_message`].
+/// Kind of an entry. Only some kinds are visible to the model; see [`EntryType::holds_message`].
 #[derive(
     Debug,
     Clone,
@@ -38,7 +38,7 @@ impl EntryType {
         EntryType::VARIANTS.iter().copied().filter(|kind| kind.holds_message())
     }
 
-    /// Whether an entry of this type can put a message before the model by itself. A compaction does not:
+    /// Returns true if an entry of this type can put a message before the model by itself. A compaction does not:
     /// its summary enters through the view, at the head of the context.
     pub fn holds_message(self) -> bool {
         matches!(self, EntryType::Message | EntryType::BranchSummary | EntryType::CustomMessage | EntryType::Chapter)

@@ -1,21 +1,21 @@
-//! What a chapter hides of its path.
+//! Folds: the part of its path that a chapter hides.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What a chapter stands for, as depths of the path: they never change, in forks neither.
+/// Part of the path that a chapter stands for, as depths: they never change, not in forks either.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fold {
     /// The chapter's entry.
     pub chapter: Uuid,
     /// Where that entry itself is.
     pub depth: i64,
-    /// What it closed, inclusive.
+    /// First depth that it closed; `to` is the last one, inclusive.
     pub from: i64,
     pub to: i64,
     /// The first of these that it hides. The chapter is shown here.
     pub place: i64,
-    /// What stays as it is (the first user message, pinned entries), ascending.
+    /// Depths that stay as they are (the first user message, pinned entries), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verbatim: Vec<i64>,
 }
@@ -35,7 +35,7 @@ pub struct ShownFold {
 }
 
 impl Fold {
-    /// Whether the entry at this depth belongs to the chapter, hidden or not.
+    /// Returns true if the entry at this depth belongs to the chapter, hidden or not.
     pub fn spans(&self, depth: i64) -> bool {
         (self.from..=self.to).contains(&depth)
     }

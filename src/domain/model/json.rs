@@ -103,7 +103,7 @@ fn escape_unit(bytes: &[u8], at: usize) -> Option<u16> {
     })
 }
 
-/// Whether a field need not be stored, because reading it back makes it what it is.
+/// Returns true if a field need not be stored: it has its default value, which reading gives back.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -133,7 +133,7 @@ pub fn js_stringify_len(value: &Value) -> usize {
     }
 }
 
-/// What an escape of six units has more than the one that a lone surrogate is read as.
+/// UTF-16 units that the escape of a lone surrogate (six) has more than the character that it is read as (one).
 pub const LONE_SURROGATE: usize = 5;
 
 /// Brackets and commas around `members` members.

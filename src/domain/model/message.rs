@@ -46,7 +46,7 @@ pub struct Message {
     /// Why the model stopped, where the source says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// What the provider's own message has around its content, for an exact replay to that provider.
+    /// Fields of the provider's own message around its content, for an exact replay to that provider.
     #[serde(skip)]
     pub opaque: Option<Opaque>,
 }
@@ -69,7 +69,7 @@ pub enum Stop {
 pub enum Block {
     Text {
         text: String,
-        /// What the provider's own block has besides the text (citations, cache marks), for an exact replay.
+        /// Fields of the provider's own block besides the text (citations, cache marks), for an exact replay.
         #[serde(skip)]
         opaque: Option<Opaque>,
     },
@@ -175,7 +175,7 @@ impl Block {
 }
 
 impl Opaque {
-    /// Whether this is the provider's own compaction of all before it (facts as of November 2026):
+    /// Returns true if this is the provider's own compaction of all before it (facts as of November 2026):
     ///
     /// - Anthropic (beta `compact-2026-01-12`): a `compaction` block in an answer, its summary readable in `content`.
     ///   The API leaves out everything before the newest one, and refuses one whose summary is empty, as a failed
@@ -192,8 +192,8 @@ impl Opaque {
         }
     }
 
-    /// Whether this is reasoning of OpenAI Responses: it is refused without the item that it led to, and items with an
-    /// id are refused without it (as of November 2026).
+    /// Returns true if this is reasoning of OpenAI Responses: it is refused without the item that it led to, and items
+    /// with an id are refused without it (as of November 2026).
     pub fn ties_next(&self) -> bool {
         self.format == Format::OpenaiResponses && self.value.get("type").and_then(Value::as_str) == Some("reasoning")
     }
@@ -248,7 +248,7 @@ fn joined_text(blocks: &[Block]) -> String {
 }
 
 impl Stop {
-    /// Whether usage reported with such an answer says nothing about the context.
+    /// Returns true if usage reported with such an answer says nothing about the context.
     pub fn spoils_usage(self) -> bool {
         matches!(self, Stop::Aborted | Stop::Error)
     }

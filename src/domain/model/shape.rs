@@ -150,7 +150,7 @@ fn generated_id(seq: i64, nth: usize) -> String {
     }
 }
 
-/// Whether the id may be one that [`Shape::of`] made up for a call of the entry `seq`.
+/// Returns true if the id may be one that [`Shape::of`] made up for a call of the entry `seq`.
 pub fn is_generated_id(id: &str, seq: i64) -> bool {
     let first = generated_id(seq, 0);
     id.strip_prefix(first.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))

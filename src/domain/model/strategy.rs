@@ -30,7 +30,7 @@ pub enum Strategy {
     LlmSummarize,
 }
 
-/// Whether the strategy is a counting one: what stays is decided without a model.
+/// Returns true if the strategy is a counting one: what stays is decided without a model.
 pub fn counts(strategy: Strategy) -> bool {
     matches!(strategy, Strategy::Truncate | Strategy::Sliding | Strategy::Smart)
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a provider said that one answer cost, in tokens. Fields a provider does not have are 0.
+/// Tokens that one answer cost, as its provider said. Fields that a provider does not have are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReportedUsage {
     /// Input tokens that were neither read from nor written to a cache.

@@ -1,4 +1,4 @@
-//! What a search shows of a text.
+//! Snippets: the piece of a text that a search shows.
 
 use std::ops::Range;
 

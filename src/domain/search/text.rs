@@ -15,8 +15,8 @@ const BASE64_LINE: usize = 60;
 /// The key under which serde_json may hand on a number, to keep its digits.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// What a search looks at. Not in it: the words of the format itself, signatures and encrypted parts, media. Of a compaction
-/// the summary as the model is shown it. Text that is not JSON is its own text.
+/// Returns the text that a search looks at. Not in it: the words of the format itself, signatures and encrypted parts,
+/// media. Of a compaction: the summary as the model is shown it. Text that is not JSON is its own text.
 pub fn text_of(kind: EntryType, item: &str) -> String {
     let item = mend_surrogates(item);
     let mut text = String::with_capacity(item.len());

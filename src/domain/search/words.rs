@@ -73,7 +73,7 @@ impl Term {
     }
 }
 
-/// Whether a match at `start` begins a whole word; `None`: it begins no part of a word either.
+/// Returns true if a match at `start` begins a whole word, false if only a part of one; `None`: it begins neither.
 fn beginning(text: &str, start: usize) -> Option<bool> {
     let mut after = text.get(start..)?.chars();
     let (first, second) = (after.next()?, after.next());
@@ -86,7 +86,8 @@ fn beginning(text: &str, start: usize) -> Option<bool> {
     part.then_some(false)
 }
 
-/// Whether a match ends with a whole word; `None`: it ends within a number, which is then another one.
+/// Returns true if a match ends with a whole word, false if within one; `None`: it ends within a number, which is then
+/// another number.
 fn ending(text: &str, start: usize, end: usize) -> Option<bool> {
     let Some(after) = text.get(end..)?.chars().next() else { return Some(true) };
     let matched = text.get(start..end)?;

@@ -1,4 +1,4 @@
-//! What every setting is when nobody sets it.
+//! Presets: the value of every setting when nobody sets it.
 
 use super::file_tools::default_file_tools;
 use super::{Estimator, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Template, Thinking};

@@ -16,7 +16,7 @@ pub struct LeftBranch {
     pub entries: Vec<usize>,
 }
 
-/// What a branch summary is made of. Indexes into the entries given.
+/// Entries that a branch summary is made of, as indexes into the entries given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchPlan {
     /// Messages to summarise, oldest first; a compaction stands for its summary. An empty summary says nothing.

@@ -24,7 +24,7 @@ const FOCUS_SHARE: u32 = 3;
 const REFERENCE_SHARE: usize = 3;
 /// Characters that an identifier takes beside its own: separators, and its part of the line's label.
 const PER_REFERENCE: usize = 6;
-/// What a summary in prose may have at most, the focus block aside.
+/// Most words of a summary in prose, the focus block aside.
 const PROSE_WORDS: usize = 1000;
 
 /// A summary of the task's span of at most `max_output_tokens`, four characters each. Never empty for a span or a
@@ -64,7 +64,7 @@ struct SummaryRoom {
 }
 
 impl SummaryRoom {
-    /// What a text leaves; `None` where it takes more than there is.
+    /// Returns the room that a text leaves; `None` where it takes more than there is.
     fn beside(&self, text: &str) -> Option<SummaryRoom> {
         Some(SummaryRoom {
             quarters: self.quarters.checked_sub(quarters(text))?,

@@ -16,7 +16,7 @@ const MIN_ROOM: u32 = 64;
 /// Labels and blank lines around one message.
 const PER_MESSAGE: u32 = 8;
 
-/// What one call of a summariser may take of its window, in tokens.
+/// Limits of one call of a summariser: tokens that it may take of its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkLimits {
     /// The prompt of a whole task.
@@ -87,7 +87,7 @@ pub fn fold(task: &SummaryTask, partial_summaries: Vec<String>) -> SummaryTask {
     SummaryTask { messages: messages.collect(), shown: None, ..task.clone() }
 }
 
-/// What a task's prompt takes of the window.
+/// Counts the tokens that a task's prompt takes of the window.
 pub fn input_tokens(task: &SummaryTask, estimator: Estimator) -> u32 {
     let prompt = prompt::render(task);
     measure(&prompt.system, estimator).saturating_add(measure(&prompt.user, estimator))

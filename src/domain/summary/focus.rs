@@ -43,7 +43,7 @@ fn cost(passage: &str) -> usize {
     quarters(passage) + MARK.len() + 4
 }
 
-/// What matches in a task, oldest first.
+/// Collects the passages of a task that match its focus topic, oldest first.
 fn passages(task: &SummaryTask) -> Vec<String> {
     let Some(topic) = task.focus_topic.as_deref().and_then(FocusTopic::new) else { return Vec::new() };
     let earlier = task.previous.as_deref().into_iter().flat_map(marked);

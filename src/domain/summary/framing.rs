@@ -72,7 +72,7 @@ fn list(tag: &str, lines: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("<{tag}>\n{}\n</{tag}>", neutralise(lines)))
 }
 
-/// Whether a text is a summary message of this service, as a client posts it back with its transcript.
+/// Returns true if a text is a summary message of this service, as a client posts it back with its transcript.
 pub fn is_framed(text: &str) -> bool {
     let text = text.trim_end();
     text.ends_with(CLOSE) && (text.starts_with(OPEN) || text.contains(&format!("\n{OPEN}\n")))

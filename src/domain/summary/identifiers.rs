@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Block, Message};
-use crate::domain::summary::speech::{Speech, SpeechClassifier};
 use crate::domain::summary::text::one_line;
+use crate::domain::summary::user_text::{UserText, UserTextClassifier};
 
 mod occurrence;
 mod restore;
@@ -66,8 +66,8 @@ struct Uses {
     last: usize,
 }
 
-/// What a summary of this span should keep: the user's rules first, then the identifiers, those that were used most
-/// and last in front. What people and the model wrote weighs more than what tools printed.
+/// Lists what a summary of this span should keep: the user's rules first, then the identifiers, those that were used
+/// most and last in front. Words of people and of the model weigh more than what tools printed.
 pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
     let mut span = IdentifierSpan::default();
     messages.iter().for_each(|message| span.add(message));
@@ -78,7 +78,7 @@ pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
 #[derive(Debug, Default)]
 pub struct IdentifierSpan {
     messages: usize,
-    listener: SpeechClassifier,
+    classifier: UserTextClassifier,
     rules: Vec<String>,
     uses: HashMap<String, Uses>,
 }
@@ -86,14 +86,14 @@ pub struct IdentifierSpan {
 impl IdentifierSpan {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
-        let speech = self.listener.hear(message);
-        if let Speech::User(text) = &speech {
+        let kind = self.classifier.classify(message);
+        if let UserText::Said(text) = &kind {
             self.rules.extend(rules(text));
         }
         let (at, uses) = (self.messages, &mut self.uses);
         self.messages += 1;
         for block in &message.content {
-            let (text, weight) = readable(block, &speech);
+            let (text, weight) = readable(block, &kind);
             token::each(&text, &mut |identifier| {
                 if weight == PRINTED && token::is_measure(&identifier) {
                     return;
@@ -106,7 +106,7 @@ impl IdentifierSpan {
         }
     }
 
-    /// What a summary should keep of it all.
+    /// Lists what a summary should keep of the whole span.
     pub fn wanted(self) -> Vec<TrackedIdentifier> {
         let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
         let mut ranked: Vec<(TrackedIdentifier, usize)> = self.uses.into_iter().map(weigh).collect();
@@ -123,12 +123,12 @@ fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
     TrackedIdentifier { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
 }
 
-fn readable<'m>(block: &'m Block, speech: &Speech) -> (Cow<'m, str>, u32) {
+fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
     match block {
-        Block::Text { text, .. } => match speech {
-            Speech::User(_) => (text.into(), BY_USER),
-            Speech::Output(_) => (text.into(), PRINTED),
-            Speech::Other | Speech::Continued(_) => (text.into(), BY_MODEL),
+        Block::Text { text, .. } => match kind {
+            UserText::Said(_) => (text.into(), BY_USER),
+            UserText::Output(_) => (text.into(), PRINTED),
+            UserText::Other | UserText::Continued(_) => (text.into(), BY_MODEL),
         },
         Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
         Block::ToolResult(result) => (result.plain_text().into(), PRINTED),
@@ -194,7 +194,8 @@ fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifi
     all.filter(|wanted| seen.insert(wanted.text.clone())).take(MAX_WANTED).collect()
 }
 
-/// What a summary keeps of what is wanted. `restored` of the report is 0: that is the caller's to say.
+/// Returns what a summary lacks of what is wanted, and counts what it keeps. `restored` of the report is 0: the caller
+/// sets it.
 pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
     let flat = one_line(summary).to_lowercase();
     let kept = |wanted: &&TrackedIdentifier| {

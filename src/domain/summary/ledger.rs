@@ -52,7 +52,7 @@ impl Recorder {
     }
 }
 
-/// What is kept of calls, and which of them wait for their results.
+/// Records kept of calls, and which of the calls wait for their results.
 #[derive(Debug)]
 struct Paired<T> {
     made: Vec<T>,
@@ -195,7 +195,7 @@ pub fn describe(call: &ToolCall, width: usize) -> String {
     if target.is_empty() { clip(&call.name, NAME_CHARS) } else { format!("{}: {target}", clip(&call.name, NAME_CHARS)) }
 }
 
-/// Whether a call is recognised as one that changes nothing. What is not recognised counts as a side effect.
+/// Returns true if a call is recognised as one that changes nothing. Any other counts as a side effect.
 pub fn is_read_only(call: &ToolCall) -> bool {
     effect::is_read_only(&call.name, &call.arguments)
 }

@@ -7,7 +7,7 @@ use crate::domain::model::ledger::Ledger;
 use crate::domain::settings::Settings;
 use crate::domain::summary::identifiers;
 
-/// What a summary message tells.
+/// Parts of a summary message.
 #[derive(Debug, Clone, Copy)]
 pub struct SummaryMessage<'a> {
     pub body: &'a str,

@@ -4,7 +4,7 @@ use super::super::settings::Template;
 use super::transcript::{neutralise, serialise, without_tags};
 use super::{SummaryPart, SummaryTask, sections};
 
-/// What a model is sent for one task.
+/// Prompt that a model is sent for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     pub system: String,
@@ -46,7 +46,7 @@ pub fn render(task: &SummaryTask) -> Prompt {
     Prompt { system: SYSTEM.to_owned(), user }
 }
 
-/// What is asked for, without what it is asked about.
+/// Writes the request of a task, without the conversation and the earlier summary that it is about.
 pub fn request(task: &SummaryTask) -> String {
     let mut text = match (&task.prompt, task.part) {
         (Some(own), SummaryPart::History | SummaryPart::Branch) => own.trim().to_owned(),
@@ -58,8 +58,8 @@ pub fn request(task: &SummaryTask) -> String {
     text
 }
 
-/// Whether a text is a prompt of ours, or a transcript as we serialise it, in place of a summary. A summary may quote
-/// a line of either.
+/// Returns true if a text is, in place of a summary, a prompt of ours or a transcript as we serialise it. A summary may
+/// quote a line of either.
 pub fn is_echo(text: &str) -> bool {
     const SPEAKERS: [&str; 6] = [
         "[User]: ",
@@ -85,12 +85,12 @@ pub fn is_echo(text: &str) -> bool {
         || [SYSTEM, EXACT, UPDATE, HEADINGS].iter().any(|ours| quotes(text, ours))
 }
 
-/// Whether two sentences of a paragraph of ours stand in the text.
+/// Returns true if the text holds at least two sentences of a paragraph of ours.
 fn quotes(text: &str, ours: &str) -> bool {
     ours.split(". ").filter(|sentence| sentence.len() > 30 && text.contains(sentence)).take(2).count() > 1
 }
 
-/// What a message is called that holds only a piece of a transcript; see [`super::chunk`].
+/// Returns the note beside a piece of a transcript, which says that it is only a piece; see [`super::chunk`].
 pub(super) fn partial_note() -> &'static str {
     PARTIAL
 }

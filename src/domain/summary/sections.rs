@@ -3,7 +3,7 @@
 use super::super::settings::Template;
 use super::{SummaryPart, SummaryTask};
 
-/// What a section is about, whatever a template calls it.
+/// Topic of a section, whatever a template calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SectionTopic {
     Topic,
@@ -29,9 +29,9 @@ pub struct Section {
     pub slot: SectionTopic,
     /// With its `#` marks; for prose the words that open the paragraph.
     pub heading: &'static str,
-    /// What the model is told to put there.
+    /// Words that tell the model what to put there.
     pub asks: &'static str,
-    /// What stands before each item.
+    /// Mark in front of each item.
     pub bullet: &'static str,
 }
 
@@ -133,13 +133,13 @@ pub fn of(task: &SummaryTask) -> Vec<Section> {
     sections.iter().copied().filter(|section| !(without_context && section.slot == SectionTopic::Context)).collect()
 }
 
-/// What prompts say of each section, where that is a sentence that nobody else would write.
+/// Lists the words of prompts on each section, where they make a sentence that nobody else would write.
 pub fn placeholders() -> impl Iterator<Item = &'static str> {
     let all = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);
     all.map(|section| section.asks).filter(|asks| asks.len() > 20)
 }
 
-/// What a line of an earlier summary opens, whatever template it was written with.
+/// Returns the topic of the section that a line of an earlier summary opens, whatever template it was written with.
 pub fn slot_of_heading(line: &str) -> Option<SectionTopic> {
     let known = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);
     let name = |heading: &str| heading.trim_start_matches('#').trim().trim_end_matches(':').to_lowercase();

@@ -1,4 +1,4 @@
-//! What the tests of this part share: settings, message builders and real transcripts.
+//! Helpers that the tests of this part share: settings, message builders and real transcripts.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;

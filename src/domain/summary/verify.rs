@@ -1,4 +1,4 @@
-//! What a summary and a compaction must stand up to before they are committed.
+//! Checks that a summary and a compaction must pass before they are committed.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -103,7 +103,7 @@ pub fn clean(text: &str) -> &str {
     unfenced(text).unwrap_or(text)
 }
 
-/// What stands in a fence that opens with the first line and closes with the last, and holds no other.
+/// Returns the text inside a fence that opens with the first line, closes with the last, and holds no other fence.
 fn unfenced(text: &str) -> Option<&str> {
     let (language, rest) = text.strip_prefix("```")?.split_once('\n')?;
     let inside = rest.strip_suffix("```")?;

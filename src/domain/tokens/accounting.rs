@@ -37,7 +37,7 @@ pub struct Account {
     pub calibration: f64,
 }
 
-/// What the view held when the newest compaction was committed, and the path totals at that point.
+/// Tokens of the view when the newest compaction was committed, and the path totals at that point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Base {
     pub path_tokens: i64,
@@ -274,7 +274,7 @@ pub fn fill_state(tokens: u64, settings: &Settings) -> FillState {
     }
 }
 
-/// Whether a context of this size is due for a summary prepared ahead of red.
+/// Returns true if a context of this size is due for a summary prepared ahead of red.
 pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
     let utilization = tokens as f64 / f64::from(settings.usable());
     settings.ahead_at.is_some_and(|ahead_at| utilization >= ahead_at)

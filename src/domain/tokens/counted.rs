@@ -1,4 +1,4 @@
-//! What counting gives.
+//! Counts of tokens.
 
 /// The tokens of a message: all of it, and each of its tool results in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

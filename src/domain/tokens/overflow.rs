@@ -43,12 +43,12 @@ const NOT_OVERFLOW: &[&str] =
 static OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(OVERFLOW));
 static NOT_OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(NOT_OVERFLOW));
 
-/// Whether a provider's error text says that the input is longer than the model's window.
+/// Returns true if a provider's error text says that the input is longer than the model's window.
 pub fn is_context_overflow(text: &str) -> bool {
     OVERFLOW_SET.is_match(text) && !NOT_OVERFLOW_SET.is_match(text)
 }
 
-/// Whether an answer that came without an error shows an overflow all the same: the provider took more than
+/// Returns true if an answer that came without an error shows an overflow all the same: the provider took more than
 /// the window (`context_window`, tokens), or filled the window to the brim and had no room for a word.
 pub fn is_silent_overflow(stop: Option<Stop>, usage: &ReportedUsage, context_window: u32) -> bool {
     let (input, window) = (usage.input.saturating_add(usage.cache_read), u64::from(context_window));

@@ -55,7 +55,7 @@ fn block_units(block: &Block) -> usize {
     }
 }
 
-/// What the escapes of lone surrogates take in arguments that came as a JSON text of their own.
+/// Counts the UTF-16 units of the escapes of lone surrogates in arguments that came as a JSON text of their own.
 fn escaped_units(call: &ToolCall) -> usize {
     let text = call.arguments_text.as_deref().filter(|_| !call.arguments.is_string());
     text.map_or(0, |text| LONE_SURROGATE * json::lone_surrogates(text))

@@ -12,7 +12,7 @@ use crate::domain::model::message::{Block, Message, ToolCall};
 const ASCII_WEIGHT: f64 = 0.25;
 const OTHER_WEIGHT: f64 = 1.3;
 
-/// What Python's `repr` escapes beyond ASCII: everything that is not printable.
+/// Characters beyond ASCII that Python's `repr` escapes: everything that is not printable.
 static UNPRINTABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{C}\p{Z}]$").ok());
 
 #[derive(Default, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What tokens cost, as the operator has said.
+//! Prices of tokens, as the operator has said.
 
 use std::collections::BTreeMap;
 
@@ -62,8 +62,8 @@ impl Prices {
     }
 }
 
-/// What a compaction is worth: `shed` tokens are no longer sent each turn, at `input_price` US dollars per million.
-/// `cost_usd` of `None`: an upstream without a price was asked.
+/// Reports the worth of a compaction: `shed` tokens are no longer sent each turn, at `input_price` US dollars per
+/// million. `cost_usd` of `None`: an upstream without a price was asked.
 pub fn net(shed: u64, cost_usd: Option<f64>, input_price: Option<f64>) -> NetReport {
     let saved_per_turn = input_price.map(|price| shed as f64 * price / 1e6).filter(|saved| *saved > 0.0);
     let break_even_turns = match cost_usd {

@@ -126,7 +126,7 @@ impl<'a> Aligner<'a> {
         self.shown.numbered && numbered(line).is_some_and(|(_, rest)| rest.is_empty())
     }
 
-    /// Whether a user's line is the next thing that must be said.
+    /// Returns true if a user's line is the next thing that must be said.
     fn says(&self, line: &str) -> bool {
         let open = self.stored.first_open().map(|at| &self.stored.fragments[at].fragment);
         matches!(open, Some(Fragment::Line(Speaker::User, text)) if text == line)
@@ -191,7 +191,7 @@ impl<'a> Aligner<'a> {
         true
     }
 
-    /// Whether the result is what contexts show for a stored call that has none.
+    /// Returns true if the result is the one that contexts show for a stored call that has none.
     fn made_up(&self, posted: &ToolResult) -> bool {
         let id = posted.tool_call_id.as_str();
         let id = self.ids.get(id).copied().unwrap_or(id);

@@ -9,7 +9,8 @@ use crate::domain::model::message::ToolCall;
 /// Longest id that a provider takes; longer ones come back shortened.
 const MAX_IDS: [usize; 2] = [64, 256];
 
-/// Whether a posted call is the stored one. Ids count; one that a provider would not take comes back as we sent it.
+/// Returns true if a posted call is the stored one. Ids count; one that a provider would not take comes back as we
+/// sent it.
 pub(super) fn is_call(posted: &ToolCall, stored: &ToolCall) -> bool {
     is_name(&posted.name, &stored.name)
         && is_id(&posted.id, &stored.id)

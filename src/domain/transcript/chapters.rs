@@ -16,7 +16,7 @@ pub struct Standing {
     pub hides: Vec<Range<usize>>,
 }
 
-/// What contexts of a session show besides what was said.
+/// Chapters and numbers that contexts of a session show besides what was said.
 #[derive(Debug, Default)]
 pub struct ShownBesides {
     chapters: Vec<Standing>,
@@ -80,7 +80,7 @@ impl ShownBesides {
         (!chapters.is_empty()).then(|| Message { content: content(), ..message.clone() })
     }
 
-    /// Whether a posted message is nothing but chapters.
+    /// Returns true if a posted message is nothing but chapters.
     pub fn is_chapter(&self, said: &Said) -> bool {
         match said {
             Said::Message(message) => self.without_chapters(message).is_some_and(|rest| rest.content.is_empty()),

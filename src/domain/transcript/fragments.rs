@@ -25,8 +25,8 @@ pub enum Fragment<'a> {
     Line(Speaker, Cow<'a, str>),
     Call(&'a ToolCall),
     Result(&'a ToolResult),
-    /// What formats leave out or say otherwise (thinking, media, opaque blocks, metadata): it may be missing on either
-    /// side. Only what stands at the end of a transcript has to be told from what is stored. A digest of it.
+    /// Digest of what formats leave out or say otherwise (thinking, media, opaque blocks, metadata): it may be missing
+    /// on either side. Only one at the end of a transcript has to be told from what is stored.
     Weak(Digest),
     /// A chapter in the place of what it closed; only in what is posted.
     Chapter(Quoted<'a>),
@@ -43,12 +43,12 @@ pub struct Placed<'a> {
     pub optional: bool,
 }
 
-/// What a posted item says.
+/// Reads the fragments of a posted item.
 pub fn fragments<'a>(said: &'a Said, shown: &'a ShownBesides) -> Vec<Placed<'a>> {
     all(said, |_| Vec::new(), shown)
 }
 
-/// What a stored item says, with the words that formats may have for its blocks.
+/// Reads the fragments of a stored item, with the words that formats may have for its blocks.
 pub fn stored_fragments<'a>(said: &'a Said, nothing: &'a ShownBesides) -> Vec<Placed<'a>> {
     let mut found = all(said, retold::texts, nothing);
     if let (Said::Message(message), true) = (said, found.iter().all(|placed| placed.optional)) {
@@ -126,7 +126,7 @@ fn spoken(role: Role, text: &str) -> (Speaker, &str) {
     }
 }
 
-/// What a provider's own tool did, by its id where it has one.
+/// Names a call or result of a provider's own tool: by its id where it has one, else by its JSON.
 fn unsaid(what: &str, id: &str, opaque: Option<&Opaque>) -> String {
     // An item that came without an id has one that was made up here.
     let nameless = |opaque: &&Opaque| {
@@ -168,7 +168,7 @@ fn canonical(value: &Value) -> String {
     sorted(value).to_string()
 }
 
-/// Whether a posted result says what the stored one does, or stands for it.
+/// Returns true if a posted result says what the stored one does, or stands for it.
 pub fn is_result(posted: &ToolResult, stored: &ToolResult, sizes: &[u32]) -> bool {
     own::same_result(posted, stored) || own::stands_for(posted, stored, sizes)
 }

@@ -15,7 +15,7 @@ use crate::domain::format::openai_chat::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::format::openai_responses::shows_nothing;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 
-/// Whether a message is what contexts begin with that would begin with an answer otherwise.
+/// Returns true if the message is the opening of a context that would otherwise begin with an answer.
 pub fn is_opening(message: &Message) -> bool {
     message.role == Role::User
         && matches!(message.content.as_slice(), [Block::Text { text, .. }] if text.trim() == OPENING)
@@ -37,7 +37,7 @@ pub fn attachments(message: &Message, originals: &impl StoredCalls) -> usize {
     own
 }
 
-/// Whether these blocks are media of the result, in its order.
+/// Returns true if these blocks are media of the result, in its order.
 fn holds_media(stored: &ToolResult, posted: &[Block]) -> bool {
     let mut stored = stored.content.iter();
     posted.iter().all(|block| match block {
@@ -49,12 +49,12 @@ fn holds_media(stored: &ToolResult, posted: &[Block]) -> bool {
     })
 }
 
-/// Whether the result is one that the service makes up for a call without a result.
+/// Returns true if the result is one that the service makes up for a call without a result.
 pub fn is_synthetic(result: &ToolResult) -> bool {
     result.plain_text().trim() == SYNTHETIC_RESULT || is_wordless(result)
 }
 
-/// Whether the result may be a made-up one that has no place for words, or the stored one shown shorter.
+/// Returns true if the result may be a made-up one that has no place for words, or the stored one shown shorter.
 pub fn is_wordless(result: &ToolResult) -> bool {
     // A search that found nothing has not failed.
     emptied(result).is_some_and(|item| item.get("status").is_none_or(|status| status == "failed"))
@@ -65,13 +65,13 @@ fn emptied(posted: &ToolResult) -> Option<&Value> {
     posted.opaque.as_ref().map(|opaque| &opaque.value).filter(|item| shows_nothing(item))
 }
 
-/// Whether a posted result says what the stored one does.
+/// Returns true if a posted result says what the stored one does.
 pub fn same_result(posted: &ToolResult, stored: &ToolResult) -> bool {
     let (posted, whole) = (posted.plain_text(), stored.plain_text());
     lines(without_pointer(&posted, stored)).eq(lines(&whole))
 }
 
-/// Whether a posted result is shown in the place of the stored one.
+/// Returns true if a posted result is shown in the place of the stored one.
 pub fn stands_for(posted: &ToolResult, stored: &ToolResult, sizes: &[u32]) -> bool {
     let (posted_text, whole) = (posted.plain_text(), stored.plain_text());
     let original = placeholder::ReplacedResult { call_id: &stored.tool_call_id, text: &whole, sizes };
@@ -95,7 +95,7 @@ pub struct StoredResult {
 pub trait StoredCalls {
     fn call(&self, id: &str) -> Option<ToolCall>;
     fn result(&self, id: &str) -> Option<StoredResult>;
-    /// Whether the session holds a call of this id, on whatever branch.
+    /// Returns true if the session holds a call of this id, on whatever branch.
     fn is_known(&self, id: &str) -> bool;
 }
 

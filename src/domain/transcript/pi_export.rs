@@ -24,7 +24,7 @@ use members::{is_header, set, time};
 pub use entries::as_items;
 pub use file::Origin;
 
-/// What stands for a leaf that is not the end of its branch: pi begins where the file ends.
+/// Custom type of the entry for a leaf that is not the end of its branch: pi begins where the file ends.
 const LEAF: &str = "contextd.leaf";
 /// One entry on its way into the file.
 pub struct Exported<'a> {
@@ -33,7 +33,7 @@ pub struct Exported<'a> {
     pub label: Option<&'a str>,
 }
 
-/// What must be known of an entry before the first line is written.
+/// Facts of an entry that must be known before the first line is written.
 pub struct ExportedEntry<'a> {
     pub head: &'a EntryMeta,
     pub parent_id: Option<Uuid>,

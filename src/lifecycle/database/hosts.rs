@@ -56,7 +56,7 @@ impl Hosts {
     /// else was asked for.
     ///
     /// # Errors
-    /// What each of them said.
+    /// Causes, one for each server.
     pub async fn pick(&self) -> Result<Picked, NoHost> {
         let (mut causes, mut may_pass, mut is_silent, mut readable) = (Vec::new(), false, true, None);
         for host in &*self.all {
@@ -87,7 +87,7 @@ impl Hosts {
     /// Picks, for as long as `patience` lasts where trying again may help: a database may start beside its service.
     ///
     /// # Errors
-    /// What each of them said last.
+    /// Causes of the last try, one for each server.
     pub async fn pick_patiently(&self, patience: Duration) -> Result<Picked, NoHost> {
         let started = Instant::now();
         let mut pause = PAUSE_FIRST;
@@ -115,7 +115,7 @@ impl Hosts {
         *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Whether a connection of this age is still of the right server.
+    /// Returns true if a connection of this age is still of the right server.
     pub fn is_current(&self, age: Duration) -> bool {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= age
     }
@@ -127,7 +127,7 @@ async fn look(options: &PgConnectOptions) -> sqlx::Result<Picked> {
     Ok(Picked { connection, options: options.clone(), is_writable })
 }
 
-/// Whether a new transaction on this connection could write.
+/// Returns true if a new transaction on this connection could write.
 pub async fn is_writable(connection: &mut PgConnection) -> sqlx::Result<bool> {
     connection.ping().await?;
     sqlx::query_scalar("SELECT current_setting('transaction_read_only') = 'off' AND NOT pg_is_in_recovery()")
@@ -135,7 +135,7 @@ pub async fn is_writable(connection: &mut PgConnection) -> sqlx::Result<bool> {
         .await
 }
 
-/// Whether a server that refuses so may take the same connection later.
+/// Returns true if a server that refuses with this error may take the same connection later.
 fn passes(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(database) => {

@@ -8,7 +8,7 @@ const WHICH: &str = "target_session_attrs";
 const HOSTS: &str = "host";
 const PORTS: &str = "port";
 
-/// What a server must be to be taken.
+/// Condition that a server must meet to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetSessionAttrs {
     /// One that can be written to goes before one that can't.

@@ -1,7 +1,7 @@
 //! A look at the database every second, on a connection of its own: is it there, can it be written to, has it room.
 //!
-//! What it finds decides where the pool connects to, what `/readyz` says, and when requests that hang on a database
-//! that says nothing are given up.
+//! Findings decide where the pool connects to, what `/readyz` says, and when requests that hang on a database that
+//! says nothing are given up.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct Watch {
     pub silence: Duration,
 }
 
-/// What a watch has at hand between two looks.
+/// State that a watch keeps between two looks.
 struct Eyes {
     connection: Option<PgConnection>,
     room_seen: Option<Instant>,
@@ -122,7 +122,7 @@ impl Watch {
     }
 }
 
-/// Whether a table can grow. Where that can't be tried, it is believed.
+/// Returns true if a table can grow, or if that can't be tried.
 async fn has_room(connection: &mut PgConnection) -> sqlx::Result<bool> {
     let mut transaction = connection.begin().await?;
     let tried = async {

@@ -26,13 +26,13 @@ const STOP_STEPS: [(Signal, f64); 3] = [(Signal::SIGINT, 0.7), (Signal::SIGQUIT,
 /// For all of them, when nobody says otherwise.
 pub(super) const STOP_WITHIN: Duration = Duration::from_secs(15);
 
-/// What the supervisor tells the rest of the process.
+/// State that the supervisor shares with the rest of the process.
 #[derive(Debug, Default)]
 pub(super) struct Status {
     /// 0: this process runs no server now.
     pid: AtomicU32,
     failure: Mutex<Option<StartError>>,
-    /// What stopping may take.
+    /// Time that stopping may take.
     patience: Mutex<Option<Duration>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a connection is doing, told by its stream and its requests, read by its clock and by whoever needs its place.
+//! Activity of a connection, told by its stream and its requests, read by its clock and by whoever needs its place.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

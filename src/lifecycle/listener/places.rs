@@ -78,7 +78,7 @@ impl Taken {
 }
 
 impl Admitted {
-    /// Whether it is one beyond the usual number.
+    /// Returns true if it is a place beyond the usual number.
     pub fn is_spare(&self) -> bool {
         self.is_spare
     }

@@ -21,7 +21,7 @@ const CHAPTERS: &str = "chapters";
 const EVENTS: &str = "events";
 const SUMMARY: &str = "summary.md";
 
-/// What a path of the folder view names.
+/// Node of the folder view, named by a path: a folder or a file.
 #[derive(Debug, Clone)]
 pub enum VfsNode {
     /// `path` ends with a slash.
@@ -93,7 +93,7 @@ fn folder(path: &str, entries: Vec<FolderEntry>) -> VfsNode {
     VfsNode::Folder { path: format!("/{path}/"), entries }
 }
 
-/// What a chapter's own folder holds.
+/// Lists the files and folders in a chapter's own folder.
 fn top(chapter: &Chapter) -> Vec<FolderEntry> {
     let mut entries = vec![FolderEntry::file(SUMMARY, &chapter.summary()), FolderEntry::folder(EVENTS)];
     entries.extend((!chapter.chapters.is_empty()).then(|| FolderEntry::folder(CHAPTERS)));

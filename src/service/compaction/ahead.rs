@@ -16,7 +16,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
 
-/// What became of a compaction prepared ahead.
+/// Outcome of settling a compaction prepared ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
     /// There is none any more: the normal path runs.

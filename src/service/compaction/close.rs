@@ -205,7 +205,7 @@ impl Service {
     }
 }
 
-/// What closing chapters did, for its row.
+/// Outcome of closing chapters, for the compaction's row.
 struct Closed {
     entry_id: Uuid,
     before: Snapshot,

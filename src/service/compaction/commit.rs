@@ -361,7 +361,7 @@ impl From<LeaseProof> for Holder {
     }
 }
 
-/// What a compaction must bring to be committed.
+/// Threshold that a compaction must reach to be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommitThreshold {
     NoGrowth,
@@ -378,7 +378,7 @@ pub(crate) enum CommitOutcome {
     HasEnded,
 }
 
-/// What an ending has in hand.
+/// Session row, head and compaction that an ending works with.
 pub(crate) struct Ended {
     pub row: sessions::SessionRow,
     pub head: Head,
@@ -392,7 +392,7 @@ pub(crate) struct Evaluation {
     pub refused: Option<Reason>,
 }
 
-/// What a compaction would make of the context as it is now, with all that came after the plan.
+/// Evaluates a compaction on the context as it is now, with all that came after the plan.
 pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft, worth: CommitThreshold) -> Evaluation {
     let (before, _) = head.state.account.tokens(head.settings.estimator);
     let mut draft = draft.clone();

@@ -26,7 +26,7 @@ const TRIES: u32 = 3;
 /// Before a worker takes the job up, should this process end in the middle.
 const HEAD_START: Duration = Duration::from_secs(5);
 
-/// What a context that was made to fit has become.
+/// Session after its context was made to fit: the compaction, the snapshot and the leaf.
 #[derive(Debug, Clone)]
 pub struct ForceFitted {
     pub compaction: CompactionRef,
@@ -123,7 +123,7 @@ impl Service {
     }
 }
 
-/// What there is to be done about a context that is too large.
+/// Next step for a context that is too large.
 enum ForceFit {
     NotNeeded,
     Landed(CompactionRef),

@@ -89,7 +89,7 @@ pub struct Compaction {
     pub snapshot_after: Option<Snapshot>,
 }
 
-/// What a compact call asks for; stored with the job.
+/// Request of a compact call; stored with the job.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactRequest {

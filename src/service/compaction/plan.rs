@@ -33,7 +33,7 @@ pub struct LiveCompaction {
     pub(super) trigger: Trigger,
     pub(super) request: CompactRequest,
     pub(super) hooks: EnabledHooks,
-    /// What hooks said so far.
+    /// Reports of the hooks so far.
     pub(super) reports: Vec<HookReport>,
 }
 
@@ -55,7 +55,7 @@ pub struct PlannedCompaction {
     pub(crate) strategy: Strategy,
 }
 
-/// What a plan rests on; a commit checks that it still holds.
+/// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PlanBasis {
     pub leaf_id: Option<Uuid>,
@@ -166,12 +166,12 @@ impl PlannedCompaction {
         self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
     }
 
-    /// Whether a summariser may be asked.
+    /// Returns true if a summariser may be asked.
     pub(super) fn asks(&self) -> bool {
         self.request.summary.is_none() && !counts(self.strategy) && self.replaces().is_some()
     }
 
-    /// Whether the originals are summarised again where there is a summary.
+    /// Returns true if the originals are summarised again where there is a summary.
     pub(super) fn afresh(&self) -> bool {
         !self.settings.iterative && self.loaded.newest.is_some()
     }
@@ -181,7 +181,7 @@ impl PlannedCompaction {
             || (self.settings.tool_prune_before_summarise && self.strategy != Strategy::Mask)
     }
 
-    /// Whether the entry stays as it is because it is young.
+    /// Returns true if the entry stays as it is because it is young.
     pub(super) fn in_tail(&self, index: usize) -> bool {
         let tokens = |head: Option<&EntryMeta>| head.map_or(0, |head| head.path_tokens);
         let heads = &self.loaded.heads;

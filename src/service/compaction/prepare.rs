@@ -219,7 +219,7 @@ fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
     (!admitted).then_some(Reason::AntiThrash)
 }
 
-/// What a forecast takes from the span's items.
+/// Files and messages that a forecast takes from the span's items.
 struct SpanItems {
     file_tools: BTreeMap<String, FileTool>,
     files: FileOps,
@@ -244,11 +244,11 @@ struct Forecast<'a> {
     loaded: &'a PathSlice,
     state: &'a SessionState,
     settings: &'a Settings,
-    /// What is replaced and what stays; `None` where results and arguments are only shown shorter.
+    /// Plan of what is replaced and what stays; `None` where results and arguments are only shown shorter.
     plan: Option<&'a Plan>,
     /// Of the summariser; `None`: not known.
     price: Option<Price>,
-    /// What it comes to; `None` where that is not worked out.
+    /// Context that the compaction would leave; `None` where that is not worked out.
     foreseen: Option<Foreseen>,
 }
 

@@ -169,8 +169,8 @@ impl Service {
         Ok(Some(id))
     }
 
-    /// What a call does with a compaction that is prepared ahead: takes it over as its own, ready or not, where it asks
-    /// for nothing else; drops it where it does.
+    /// Settles a compaction that is prepared ahead when a call comes: the call takes it over as its own, ready or not,
+    /// where it asks for nothing else, and drops it where it does.
     async fn take_ahead(
         &self,
         connection: &mut PgConnection,
@@ -195,7 +195,7 @@ impl Service {
         Ok(None)
     }
 
-    /// Whether the running turn is still open; then the append that closes it makes the compaction due.
+    /// Returns true if the running turn is still open; then the append that closes it makes the compaction due.
     async fn await_turn_end(&self, connection: &mut PgConnection, tenant: Tenant, session_id: Uuid) -> Result<bool> {
         let (mut row, mut head) = self.inner.heads.lock(&mut *connection, tenant, session_id).await?;
         if head.state.turn_is_closed() {
@@ -236,7 +236,7 @@ pub(crate) fn cut_fault(heads: &[EntryMeta], first_kept: Uuid) -> Option<&'stati
     parted.then_some("would part a tool call from its result")
 }
 
-/// What is queued, why and for when.
+/// Compaction job to be queued, with its trigger and its delay.
 pub(super) struct NewCompactionJob {
     pub trigger: Trigger,
     pub strategy: Strategy,

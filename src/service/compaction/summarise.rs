@@ -13,7 +13,7 @@ use crate::service::compaction::work::CompactionWork;
 /// `fallback.reason` of a compaction that could not wait for a model.
 const WINDOW_FULL: &str = "window_full";
 
-/// What a summariser gave, per part, and what it took.
+/// Summary by a summariser, per part, and what it took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SummaryOutcome {
     pub history: Option<String>,
@@ -24,13 +24,13 @@ pub struct SummaryOutcome {
     pub builtin: bool,
     /// An upstream without a price was asked, so what it cost is not known.
     pub unpriced: bool,
-    /// What hooks said of the compaction.
+    /// Reports of the hooks on the compaction.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
 }
 
 impl SummaryOutcome {
-    /// What the summary cost, in US dollars, where it is known.
+    /// Returns the cost of the summary in US dollars, where it is known.
     pub fn cost_usd(&self) -> Option<f64> {
         (!self.unpriced).then_some(self.upstream.cost_usd)
     }

@@ -24,7 +24,7 @@ pub struct CompactionWork {
     pub trigger: Trigger,
     /// The session's settings with those of the request.
     pub settings: Settings,
-    /// What will be done, and what was asked for.
+    /// Strategy that will be carried out, and the one that was asked for.
     pub strategy: Strategy,
     pub requested: Strategy,
     /// None: eliding is enough, or the summary was given. One: the history, or what of a turn comes before the cut.
@@ -35,7 +35,7 @@ pub struct CompactionWork {
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
     pub replaced_tokens: u64,
-    /// What hooks said so far.
+    /// Reports of the hooks so far.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
     pub(crate) basis: PlanBasis,
@@ -53,7 +53,7 @@ pub(crate) struct Outline {
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     pub is_split_turn: bool,
-    /// What the summary says of messages that were left out without being summarised. Without it, such a compaction
+    /// Notice in the summary of messages that were left out without being summarised. Without it, such a compaction
     /// leaves no summary.
     pub notice: Option<String>,
     pub summarized: u32,

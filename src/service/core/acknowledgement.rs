@@ -24,7 +24,7 @@ const ASK_FOR: Duration = Duration::from_secs(5);
 const PAUSE_FROM: Duration = Duration::from_millis(5);
 const PAUSE_TO: Duration = Duration::from_millis(250);
 
-/// What is there if a write has landed, and only then.
+/// Proof of a write: it is there if the write has landed, and only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// An entry that it would have written.
@@ -86,7 +86,7 @@ impl Heads {
         }
     }
 
-    /// Whether a write has landed. If not, it never will.
+    /// Returns true if a write has landed. If not, it never will.
     ///
     /// # Errors
     /// `OutcomeUnknown`: the database stays away, or too much has happened since.

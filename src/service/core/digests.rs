@@ -68,7 +68,7 @@ impl DigestCache {
 }
 
 impl DigestCache {
-    /// Whether these messages were handed out last, more having come since or not.
+    /// Returns true if these messages begin with those that were handed out last; more may have come since.
     pub async fn begin_with(
         &self,
         pool: &PgPool,

@@ -1,4 +1,4 @@
-//! What can go wrong in a use case, as the client should see it; causes go to the log only.
+//! Errors of a use case, as the client should see them; causes go to the log only.
 
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ pub enum ServiceError {
     /// `expected_leaf_id` is no longer the leaf (409, `leaf_moved`).
     #[error("the leaf has moved")]
     LeafMoved { leaf_id: Option<Uuid> },
-    /// What must be kept is larger than `max_tokens` (422, `context_does_not_fit`).
+    /// Context that must be kept is larger than `max_tokens` (422, `context_does_not_fit`).
     #[error("the context needs {needed} tokens and {max_tokens} were allowed")]
     ContextDoesNotFit { needed: u64, max_tokens: u64 },
     /// The state of the thing does not allow the call (409).
@@ -86,13 +86,13 @@ impl ServiceError {
     }
 }
 
-/// What is the matter with the database, where it is not available.
+/// Names the fault of the database, where it is not available.
 pub fn cause(error: &sqlx::Error) -> DatabaseFault {
     fault(error).unwrap_or(DatabaseFault::Unavailable)
 }
 
-/// What is gone where a row belongs to nothing: the session was erased, or the hook removed, between the look for it and
-/// the row.
+/// Names what is gone where a row belongs to nothing: the session was erased, or the hook removed, between the look
+/// for it and the row.
 fn missing(error: &sqlx::Error) -> Option<&'static str> {
     let database = error.as_database_error().filter(|database| database.is_foreign_key_violation())?;
     let constraint = database.constraint().unwrap_or_default();
@@ -112,7 +112,7 @@ impl From<sqlx::Error> for ServiceError {
 }
 
 impl From<anyhow::Error> for ServiceError {
-    /// What was said about an error of the database on its way does not change what it is.
+    /// Converts an error; words added to an error of the database on its way do not change what it is.
     fn from(error: anyhow::Error) -> Self {
         if error.downcast_ref::<sqlx::Error>().and_then(fault).is_none() {
             return ServiceError::Internal(error);

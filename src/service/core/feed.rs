@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::service::core::tenant::Tenant;
 
-/// What a stream is told.
+/// News for a stream.
 #[derive(Debug, Clone, Default)]
 pub struct FeedUpdate {
     /// Events that concern the stream go at least this far.
@@ -29,7 +29,7 @@ pub struct Live {
     pub data: String,
 }
 
-/// What a look at a tenant's tables found.
+/// News of a tenant, found by a look at its tables.
 #[derive(Debug, Default)]
 pub struct TenantNews {
     /// How far the tenant's events go.
@@ -40,7 +40,7 @@ pub struct TenantNews {
     pub sessions: HashMap<Uuid, Option<Arc<Live>>>,
 }
 
-/// What streams want to know of a tenant.
+/// Progress of a tenant's streams: how far its events were looked at, and the sessions that have streams.
 #[derive(Debug, Default)]
 pub struct TenantState {
     /// How far its events were looked at; `None`: not yet.
@@ -191,7 +191,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// What was told last; from now on it is no news.
+    /// Returns the update that was told last; from now on it is no news.
     pub fn news(&mut self) -> FeedUpdate {
         self.news.borrow_and_update().clone()
     }

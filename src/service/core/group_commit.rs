@@ -74,7 +74,7 @@ impl OneWrite {
     }
 }
 
-/// What waits and who writes. Cheap to clone.
+/// Queue of waiting writes, and those who write them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct GroupCommit {
     shared: Arc<Shared>,
@@ -104,7 +104,7 @@ struct WaitingWrite {
     done: oneshot::Sender<WriteOutcome>,
 }
 
-/// What a write that waited is told.
+/// Outcome of a write, told to the append that waited for it.
 type WriteOutcome = std::result::Result<GuardedWrite, Failed>;
 
 /// A write that was not acknowledged.
@@ -221,7 +221,7 @@ impl Queue {
 struct GroupWriter {
     shared: Arc<Shared>,
     pool: PgPool,
-    /// Whether it counts among the queue's writers.
+    /// True: it counts among the queue's writers.
     counted: bool,
 }
 

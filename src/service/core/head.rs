@@ -24,7 +24,7 @@ use crate::store::sessions::HeadRow;
 const CACHED_HEADS: u64 = 4_096;
 const CACHED_FOR: Duration = Duration::from_secs(600);
 
-/// What the service keeps of a session beside its columns, as JSON in `sessions.state`; what says nothing is left out.
+/// State of a session beside its columns, kept as JSON in `sessions.state`; fields that say nothing are left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionState {
@@ -91,7 +91,7 @@ pub struct Ahead {
     pub wanted: bool,
 }
 
-/// What was done about a provider's refusal of the context.
+/// Attempt at relief after a provider refused the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowTry {
     /// The compaction that the retry waits for; `None`: one had landed already.
@@ -165,8 +165,8 @@ impl SessionState {
         snapshot
     }
 
-    /// Whether a compaction could do nothing: there is no room for a message, one that looked found nothing, or one was
-    /// just done and the context fits.
+    /// Returns true if a compaction could do nothing: there is no room for a message, one that looked found nothing, or
+    /// one was just done and the context fits.
     fn is_futile(&self, settings: &Settings) -> bool {
         let account = &self.account;
         let is_fresh = |newest: &Newest| !newest.is_revert && account.path_tokens == account.base.path_tokens;
@@ -191,7 +191,7 @@ impl SessionState {
         self.open_calls.is_empty() && self.answered
     }
 
-    /// Whether a compaction has waited for a turn that has now ended; it waits no more.
+    /// Ends a compaction's wait for a turn, if that has ended; true: a compaction was waiting.
     pub fn end_wait(&mut self) -> bool {
         let ends = self.awaits_turn_end && self.turn_is_closed();
         self.awaits_turn_end &= !ends;

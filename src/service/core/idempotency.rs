@@ -6,8 +6,8 @@
 //! either effect and answer are both there, or neither is. Of two equal requests at once the second waits on the
 //! first's row at the end of its transaction, finds the key taken, rolls back and answers what the first did.
 //!
-//! What has no effect (a refused request, a read sent by POST) is kept after the answer is made; to run it twice
-//! does no harm.
+//! Answers of requests without an effect (a refused request, a read sent by POST) are kept after they are made; to run
+//! such a request twice does no harm.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// What is known of a key.
+/// State of an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyState {
     Nothing,
@@ -100,7 +100,7 @@ pub async fn under<F: Future>(keyed: Arc<Keyed>, request: F) -> F::Output {
     CURRENT.scope(keyed, request).await
 }
 
-/// Whether the current request came with a key, so that its effect needs a transaction to be sealed in.
+/// Returns true if the current request came with a key, so that its effect needs a transaction to be sealed in.
 pub fn is_keyed() -> bool {
     CURRENT.try_with(|_| ()).is_ok()
 }

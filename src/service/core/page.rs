@@ -16,7 +16,7 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-/// What part of a list: `limit` 1-200, `after` an earlier page's `next_cursor`.
+/// Part of a list that is asked for: `limit` 1-200, `after` an earlier page's `next_cursor`.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
     pub limit: i64,

@@ -20,7 +20,7 @@ const CACHED_BYTES: u64 = 24 << 20;
 /// A longer path is read anew every time: it would push out a hundred others.
 const PATH_BYTES: usize = 4 << 20;
 const CACHED_FOR: Duration = Duration::from_secs(120);
-/// What an entry takes beside its item, about.
+/// Bytes that an entry takes beside its item, about.
 const ENTRY_BYTES: usize = 512;
 
 type Run = Arc<Vec<Arc<StoredEntry>>>;
@@ -99,7 +99,7 @@ fn length(segment: &Segment) -> usize {
     usize::try_from(segment.to - segment.from + 1).unwrap_or(0)
 }
 
-/// What of a segment lies behind a run.
+/// Returns the part of a segment that lies behind a run. `None`: nothing does.
 fn rest(segment: &Segment, run: &Run) -> Option<Segment> {
     let from = segment.from + i64::try_from(run.len()).unwrap_or(i64::MAX);
     (from <= segment.to).then_some(Segment { from, ..*segment })

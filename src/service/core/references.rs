@@ -16,7 +16,7 @@ use crate::service::core::tenant::Tenant;
 use crate::store::{entries, path};
 
 impl SettingsResolver {
-    /// Whether what `given` names exists. To be asked once the settings are known to be well-formed.
+    /// Checks that the upstream that `given` names exists. To be called once the settings are known to be well-formed.
     ///
     /// # Errors
     /// `Invalid`, with a pointer to each name of nothing.

@@ -45,7 +45,7 @@ pub(crate) struct Inner {
     pub feed: Arc<Feed>,
 }
 
-/// What the operator decides.
+/// Options that the operator sets.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Server-wide session settings (names as in the API), under the session's own.
@@ -62,7 +62,7 @@ pub struct Options {
     pub max_streams: usize,
     /// The upstreams that a session may name; `None`: whatever it likes.
     pub upstreams: Option<BTreeSet<String>>,
-    /// What upstreams cost.
+    /// Prices of upstreams.
     pub prices: Prices,
     pub hooks: HookOptions,
 }

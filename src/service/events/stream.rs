@@ -168,7 +168,7 @@ impl EventStream {
     }
 }
 
-/// What became of a page.
+/// Outcome of filling a page.
 enum Filled {
     Some,
     Nothing,

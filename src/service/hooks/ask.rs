@@ -27,7 +27,7 @@ const KEPT_ANSWER_CHARS: usize = 1_000;
 
 const UNWANTED: &str = "nothing of the kind is wanted here";
 
-/// What hooks are asked or told about.
+/// Subject of a message to hooks: the session and, where there is one, the compaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About {
     pub tenant: Tenant,
@@ -56,13 +56,13 @@ impl EnabledHooks {
 /// An answer, and where the log has it.
 pub(crate) struct HookAnswered<T> {
     pub delivery_id: Uuid,
-    /// What of a good answer nobody reads.
+    /// Sentence that names the fields of a good answer that nobody reads. `None`: there are none.
     pub unread: Option<String>,
     /// The error is a sentence for people.
     pub answer: std::result::Result<T, String>,
 }
 
-/// What the hooks said so far; see [`crate::domain::compaction::result::CompactionResult::hooks`].
+/// Reports of the hooks so far; see [`crate::domain::compaction::result::CompactionResult::hooks`].
 pub(crate) struct Reports<'a> {
     pub event: Event,
     pub list: &'a mut Vec<HookReport>,
@@ -95,7 +95,7 @@ impl Reports<'_> {
     }
 }
 
-/// Whether the work is not done where this hook gives no good answer.
+/// Returns true if the work is not done without a good answer of this hook.
 pub(crate) fn cancels(hook: &HookRow) -> bool {
     hook.on_error.parse::<OnError>().ok() == Some(OnError::Cancel)
 }

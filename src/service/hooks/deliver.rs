@@ -160,7 +160,8 @@ impl Hooks {
     }
 }
 
-/// What a hook answered to being told; a question that is sent again keeps what became of its first answer.
+/// Names the fields that nobody reads in a hook's answer to being told. A question that is sent again keeps the outcome
+/// of its first answer.
 fn unread_when_told(event: &str, body: &[u8]) -> Option<String> {
     match event.parse::<Event>().ok()? {
         told @ (Event::AfterCompact | Event::AfterNavigate | Event::ChapterRequested) => answer::unread(told, body),

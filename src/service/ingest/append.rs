@@ -17,6 +17,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::strategy::counts;
+use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
 use crate::service::chapters::{self, is_requested};
@@ -30,7 +31,9 @@ use crate::service::core::idempotency::{self, Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::events;
+use crate::service::ingest::returned_context::LeafAnswer;
 use crate::service::path::view::{self, ReadMode};
+use crate::service::rebuild::Context;
 use crate::store::entries::{self, GuardedWrite, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
@@ -45,6 +48,25 @@ pub use request::{Append, Appended, AppendedEntry, Warning, WarningCode};
 const OPTIMISTIC_TRIES: usize = 3;
 
 impl Service {
+    /// Appends. Where the context is wanted in a format, it comes with the answer, and both are of the same moment.
+    ///
+    /// # Errors
+    /// Those of [`Service::append`]; those of [`Service::rebuild`] once the items are stored.
+    pub async fn append_returning(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        append: Append,
+        wanted: Option<Format>,
+    ) -> Result<(Appended, Option<Context>)> {
+        let mut appended = self.append(tenant, session_id, append).await?;
+        count_landed(appended.entries.len());
+        let Appended { leaf_id, snapshot, compaction, .. } = &mut appended;
+        let answer = LeafAnswer { leaf_id, snapshot, compaction };
+        let context = self.context_left(tenant, session_id, wanted, answer).await?;
+        Ok((appended, context))
+    }
+
     /// Appends items to a session.
     ///
     /// # Errors
@@ -331,7 +353,7 @@ impl Service {
     }
 }
 
-/// What an append has made of the head.
+/// Effect of an append on the head.
 struct AppendEffect {
     snapshot: Snapshot,
     /// The compaction that should follow.
@@ -410,6 +432,12 @@ pub(crate) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries:
     Ok((planned.entries, planned.row))
 }
 
+/// Counts one call whose items have landed.
+pub(super) fn count_landed(entries: usize) {
+    metrics::counter!("contextd_appends_total").increment(1);
+    metrics::counter!("contextd_entries_appended_total").increment(entries as u64);
+}
+
 fn proof_of(appended: &Appended) -> Option<Proof> {
     appended.entries.last().map(|entry| Proof::Entry(entry.id))
 }
@@ -421,7 +449,7 @@ fn check_expected(head: &Head, append: &Append) -> Result<()> {
     }
 }
 
-/// Whether this append should start a compaction by itself, and why.
+/// Returns the trigger of the compaction that this append should start by itself. `None`: it should start none.
 fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, append: &Append) -> Option<Trigger> {
     let waits = state.auto_retry_at.is_some_and(|size| snapshot.tokens < size);
     if append.items.is_empty() {

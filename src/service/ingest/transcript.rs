@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::domain::model::format::Format;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::Result;
@@ -22,9 +23,11 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::ingest::append::Append;
+use crate::service::ingest::append::{Append, count_landed};
+use crate::service::ingest::returned_context::LeafAnswer;
 use crate::service::navigation::land;
 use crate::service::path::entries::{load_entry, state_at};
+use crate::service::rebuild::Context;
 use crate::service::sessions::count_fixed;
 use crate::store::sessions::{self, SessionRow};
 use basis::Posted;
@@ -33,6 +36,25 @@ use news::{DiffOutcome, NewItems};
 pub use request::{Put, PutTranscript};
 
 impl Service {
+    /// Takes a whole transcript, and answers as [`Service::append_returning`] does.
+    ///
+    /// # Errors
+    /// Those of [`Service::put_transcript`]; those of [`Service::rebuild`] once what is new is stored.
+    pub async fn put_transcript_returning(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        put: PutTranscript,
+        wanted: Option<Format>,
+    ) -> Result<(Put, Option<Context>)> {
+        let mut put = self.put_transcript(tenant, session_id, put).await?;
+        count_landed(put.appended);
+        let Put { leaf_id, snapshot, compaction, .. } = &mut put;
+        let answer = LeafAnswer { leaf_id, snapshot, compaction };
+        let context = self.context_left(tenant, session_id, wanted, answer).await?;
+        Ok((put, context))
+    }
+
     /// Takes a whole transcript.
     ///
     /// # Errors

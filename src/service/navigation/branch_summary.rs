@@ -101,7 +101,7 @@ struct PlannedSummary {
 }
 
 impl Service {
-    /// What is asked of the worker for this session. `None`: nothing, or not any more.
+    /// Plans the branch summary that the worker is to write for this session. `None`: there is none, or not any more.
     ///
     /// # Errors
     /// The database's.
@@ -271,7 +271,7 @@ impl BranchReading {
     }
 }
 
-/// What an entry says to a summariser; a compaction says its summary.
+/// Returns the message that a summariser reads for an entry; for a compaction, its summary.
 fn told_by(stored: &StoredEntry) -> Result<Option<Message>> {
     if stored.entry.head.kind != EntryType::Compaction {
         return message_of(stored);

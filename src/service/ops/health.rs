@@ -1,4 +1,4 @@
-//! What is known of the database's health between two looks.
+//! Health of the database, as far as it is known between two looks.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum DatabaseHealth {
     StorageFull,
 }
 
-/// What is known of the database besides what a request finds out for itself.
+/// Status of the database, besides what a request finds out for itself.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseStatus {
     pub(crate) health: watch::Sender<DatabaseHealth>,

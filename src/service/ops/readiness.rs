@@ -1,4 +1,4 @@
-//! Whether the service can work: the database answers and its schema is this binary's.
+//! Readiness of the service: the database answers and its schema is this binary's.
 
 use std::sync::{Arc, PoisonError};
 

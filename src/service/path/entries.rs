@@ -245,7 +245,7 @@ pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
     }))
 }
 
-/// What a chapter's entry holds.
+/// Reads the chapter that an entry holds.
 pub(crate) fn chapter_of(stored: &StoredEntry) -> Result<Chapter> {
     Ok(Chapter::read(&stored.entry.item).context("a stored chapter")?)
 }

@@ -31,7 +31,7 @@ pub struct PathSlice {
     chapters: HashMap<Uuid, usize>,
 }
 
-/// Whether the items are read too.
+/// Mode of a reading: heads alone, or the items too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMode {
     Heads,

@@ -52,7 +52,7 @@ impl TaskNumbers {
     }
 }
 
-/// What the chapters of a view say, by index.
+/// Reads the texts of the chapters of a view, by index.
 pub(super) fn chapter_texts(loaded: &PathSlice, view: &[ViewItem]) -> Result<HashMap<usize, String>> {
     let mut texts = HashMap::new();
     for item in view {

@@ -64,7 +64,7 @@ impl Service {
     }
 }
 
-/// Whether the format takes a system prompt as it was given.
+/// Returns true if the format takes a system prompt as it was given.
 fn holds_system(format: Format, system: &str) -> bool {
     match system.trim_start().chars().next() {
         Some('[') => format != Format::OpenaiResponses,
@@ -72,7 +72,7 @@ fn holds_system(format: Format, system: &str) -> bool {
     }
 }
 
-/// Whether the tools are of this format: chat completions have a function inside the tool, the others beside it.
+/// Returns true if the tools are of this format: chat completions have a function inside the tool, others beside it.
 fn holds_tools(format: Format, tools: &str) -> bool {
     let Ok(Value::Array(tools)) = json::parse_lenient(tools) else { return tools.trim() == "null" };
     let nested = |tool: &Value| tool.get("function").or(tool.get("custom")).is_some_and(Value::is_object);

@@ -21,7 +21,7 @@ use crate::store::path::{self, Segment};
 /// Items that are read for one piece of a file.
 const PIECE_BYTES: i64 = 1 << 20;
 
-/// What to write.
+/// Request for an export: its format and its leaf.
 #[derive(Debug, Clone, Copy)]
 pub struct Export {
     pub format: Format,
@@ -107,7 +107,7 @@ fn length(segments: &[Segment]) -> i64 {
     segments.iter().map(|segment| segment.to - segment.from + 1).sum()
 }
 
-/// What of a path lies behind an entry of it.
+/// Returns the segments of a path that lie behind an entry of it.
 fn behind(path: &[Segment], last: &StoredEntry) -> Vec<Segment> {
     path::clip(path, &[(last.entry.head.depth + 1, i64::MAX)])
 }
@@ -184,7 +184,7 @@ impl Heads {
 /// A pi file.
 struct PiExport {
     scope: ExportScope,
-    /// What is left of the history that is shared with others.
+    /// Segments of the history shared with others that are not written yet.
     shared: Vec<Segment>,
     /// The last entry of its own that was written.
     after: i64,

@@ -74,7 +74,7 @@ struct Nodes {
     long_reads: LongReads,
     tenant: Tenant,
     session_id: Uuid,
-    /// What is left of the history that is shared with others, a statement each.
+    /// Segments of the history shared with others that are not read yet, by statement.
     shared: VecDeque<Vec<Segment>>,
     after: i64,
     /// The `seq` of the last one.

@@ -1,4 +1,4 @@
-//! What is about to be written.
+//! Entries, branches and heads that are about to be written.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;

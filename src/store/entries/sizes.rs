@@ -1,5 +1,5 @@
-//! What can be told of entries without reading them: how large they are (the database knows the length of a text that it
-//! has put aside), and the totals up to them.
+//! Sizes of entries, and the totals up to them, told without reading the entries: the database knows the length of a
+//! text that it has put aside.
 
 use std::collections::HashMap;
 

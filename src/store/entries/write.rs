@@ -11,7 +11,7 @@ use super::new::{NewBranch, Write};
 use crate::store::tool_calls::CallPlace;
 use records::{EntryRecord, HeadRecord};
 
-/// What became of a guarded write.
+/// Outcome of a guarded write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardedWrite {
     Landed,
@@ -32,7 +32,7 @@ pub enum Patience {
     None,
 }
 
-/// Whether a statement failed because it waited too long for a lock.
+/// Returns true if a statement failed because it waited too long for a lock.
 pub fn is_lock_timeout(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(database) if database.code().as_deref() == Some("55P03"))
 }
@@ -105,10 +105,11 @@ fn statement(patience: Patience, is_plain: bool) -> &'static str {
     }
 }
 
-/// What follows from a head is inserted only where the head was updated. `ANY` says nothing new, but the planner takes
-/// it to the primary key whatever it believes about the number of sessions. A list behind a `SELECT` has no length that
-/// the planner could see: with it, it would plan again for every group. `$more` is what few writes need: every table
-/// that a statement names costs, whether rows go there or not. `$sessions` is worked out before any row is touched.
+/// Statement of a write: what follows from a head is inserted only where the head was updated. `ANY` adds no condition,
+/// but leads the planner to the primary key, whatever it believes about the number of sessions. The length of a list
+/// behind a `SELECT` is hidden from the planner; if it saw the length, it would plan again for every group. `$more` is
+/// what few writes need: every table that a statement names costs, whether rows go there or not. `$sessions` is worked
+/// out before any row is touched.
 macro_rules! write_statement {
     ($first:literal, $sessions:literal, $more:expr, $told:literal) => {
         concat!(

@@ -1,6 +1,6 @@
 //! The statements of events. `$1` is the tenant unless said otherwise.
 
-/// What a statement that changes compactions returns for their events.
+/// Columns that a statement which changes compactions returns for their events.
 macro_rules! told_columns {
     () => {
         "c.tenant_id, c.session_id, c.id, c.status, c.trigger, c.strategy, c.attempts, c.error"
@@ -14,7 +14,7 @@ macro_rules! status_kind {
     };
 }
 
-/// What the event says of a compaction `c`; `$result`: how it ended, as JSON.
+/// Data of the event of a compaction `c`; `$result`: how it ended, as JSON.
 macro_rules! status_data {
     ($result:literal) => {
         concat!(

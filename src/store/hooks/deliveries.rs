@@ -1,4 +1,4 @@
-//! What hooks were sent and are still to be sent: one table is the queue and the log. A claim gives a lease, as in
+//! Deliveries, sent and still to be sent: one table is the queue and the log. A claim gives a lease, as in
 //! [`crate::store::queue`]; what is not finished within it is sent again.
 
 use std::time::Duration;
@@ -24,14 +24,14 @@ pub struct DeliveryRow {
     pub response: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<i64>,
-    /// What became of the answer, in the words of the domain; `None` where it is not known, or not asked for.
+    /// Outcome of the answer, in the words of the domain; `None` where it is not known, or not asked for.
     pub outcome: Option<String>,
     pub outcome_detail: Option<String>,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// What is to be sent, or was sent just now.
+/// Delivery that is to be sent, or was sent just now.
 #[derive(Debug, Clone)]
 pub struct NewDelivery<'a> {
     pub id: Uuid,

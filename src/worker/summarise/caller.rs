@@ -33,7 +33,7 @@ pub(super) struct Caller<'a> {
 /// Where a task stands after a round.
 enum TaskStep {
     Done(String),
-    /// What is left to summarise, and of how many parts it is the notes.
+    /// Task that is left, made of the notes on its parts, and the number of these parts.
     Folded(SummaryTask, usize),
 }
 
@@ -42,7 +42,7 @@ impl<'a> Caller<'a> {
         Caller { upstream, request, estimator: request.settings.estimator, tally: Tally::default() }
     }
 
-    /// What all calls took, failed ones included.
+    /// Returns what all calls took, failed ones included.
     pub(super) fn spent(&self) -> Spent {
         self.tally.spent()
     }

@@ -1,11 +1,11 @@
-//! What is to be summarised, and the outcome that the summaries' texts make.
+//! Request for summaries, and the outcome that the summaries' texts make.
 
 use crate::domain::settings::Settings;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::service::compaction::summarise::SummaryOutcome;
 
-/// What is to be summarised, and for whom.
+/// Request for summaries: the tasks, their settings, and who is to write the summaries.
 pub struct Request<'a> {
     pub tasks: &'a [SummaryTask],
     pub settings: &'a Settings,

@@ -162,7 +162,7 @@ fn files(path: &[Node], indexes: &[usize], mut ops: FileOps) -> Value {
 struct ContextTokens {
     /// `usage + trailing`.
     tokens: u64,
-    /// What the provider reported with the newest answer that can be trusted; 0 without one.
+    /// Tokens that the provider reported with the newest answer that can be trusted; 0 without one.
     usage: u64,
     /// The estimate of everything after that answer, or of everything.
     trailing: u64,

@@ -1,4 +1,4 @@
-//! What there is to choose from.
+//! Messages of a view that a counting strategy chooses from.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct ShownMessage {
     pub tokens: u64,
 }
 
-/// What a counting strategy chooses from.
+/// Messages that a counting strategy chooses from, and what it goes by.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     pub path: &'a [EntryMeta],

@@ -1,9 +1,9 @@
-//! What a message says that the work still rests on, told by rules.
+//! Clues in a message: what it says that the work still rests on, told by rules.
 
 use std::collections::HashSet;
 
 use crate::domain::model::message::{Block, Message, Role};
-use crate::domain::summary::speech::{Speech, SpeechClassifier};
+use crate::domain::summary::user_text::{UserText, UserTextClassifier};
 use crate::domain::summary::{builtin, identifiers};
 
 /// Identifiers that are looked at in one message.
@@ -15,12 +15,12 @@ const FOCUS: u64 = 60;
 const RULE: u64 = 40;
 const DECISION: u64 = 12;
 const ERROR: u64 = 10;
-/// What a mere request is worth.
+/// Worth of a mere request.
 pub(super) const REQUEST: u64 = 8;
 const STILL_USED: u64 = 3;
 const MOST_USED: u64 = 15;
 
-/// What one message holds that is worth keeping.
+/// Clues of one message: what it holds that is worth keeping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clues {
     /// A request of the user.
@@ -39,7 +39,7 @@ impl Clues {
     pub fn of(message: &Message, focus_topic: Option<&str>) -> Clues {
         let topic = focus_topic.map(|topic| topic.trim().to_lowercase()).filter(|topic| !topic.is_empty());
         let mut clues = Clues::default();
-        let asks = matches!(SpeechClassifier::default().hear(message), Speech::User(_));
+        let asks = matches!(UserTextClassifier::default().classify(message), UserText::Said(_));
         for block in &message.content {
             let text = match block {
                 Block::Text { text, .. } => text.clone(),

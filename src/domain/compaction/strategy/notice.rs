@@ -1,4 +1,4 @@
-//! What a summary message says about messages that were left out and not summarised.
+//! Notice in a summary message about messages that were left out and not summarised.
 
 const HEADING: &str = "## Left Out";
 

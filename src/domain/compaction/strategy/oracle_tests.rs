@@ -1,7 +1,7 @@
 //! What praisonaiagents 1.7.17 keeps and drops: in cases worked out by its rules, and on recorded transcripts.
 //!
-//! What the original rebuilds is compared message by message. Passes that it does not carry out (below its limit, or held
-//! by its guard) are no matter of a strategy and left out. Three rules of ours differ:
+//! Contexts that the original rebuilds are compared message by message. Passes that it does not carry out (below its
+//! limit, or held by its guard) are no matter of a strategy and left out. Three rules of ours differ:
 //! - the newest unit stays where the original is left with instructions alone: an open call must find its result, and the
 //!   newest message decides what to do next;
 //! - `smart` scores messages, where the original does the same as `sliding`;
@@ -227,7 +227,7 @@ fn keeps_the_same_tail(case: usize, pass: &Pass) -> bool {
     false
 }
 
-/// What the original shortens is shortened, and nothing else but repeated results.
+/// Checks that what the original shortens is shortened, and nothing else but repeated results.
 fn prunes(case: usize, pass: &Pass) -> bool {
     let changed: BTreeSet<Uuid> =
         (0..pass.heads.len()).filter(|at| pass.before[*at] != pass.after[*at]).map(|at| pass.heads[at].id).collect();
@@ -243,7 +243,7 @@ fn prunes(case: usize, pass: &Pass) -> bool {
     false
 }
 
-/// Whether head, tail and marker of ours are less than the result.
+/// Returns true if head, tail and marker of ours are less than the result.
 fn gets_smaller(pass: &Pass, at: usize) -> bool {
     let result = &pass.heads[at].shape.results[0];
     let text = pass.messages[at].tool_results().next().unwrap().plain_text();

@@ -11,21 +11,21 @@ const FRAME_TOKENS: u64 = 100;
 /// How large the messages that stay may be, in tokens as counted on arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoomForKept {
-    /// What is aimed at.
+    /// Tokens that are aimed at.
     pub target: u64,
-    /// What rounding up to whole units may reach; at least the target.
+    /// Tokens that rounding up to whole units may reach; at least the target.
     pub limit: u64,
 }
 
 impl RoomForKept {
-    /// What the target leaves beside system prompt, tools and the summary message, whose body is `carried` over. It is kept
-    /// strictly. An `automatic` compaction aims low enough for the next one to be far away.
+    /// Computes the room that the target leaves beside system prompt, tools and the summary message, whose body is
+    /// `carried` over. It is kept strictly. An `automatic` compaction aims low enough for the next one to be far away.
     pub fn of(account: &Account, settings: &Settings, carried: &str, automatic: bool) -> RoomForKept {
         let reserved = reserved(settings, carried, automatic).unwrap_or(0);
         RoomForKept::beside(account, settings, reserved, automatic)
     }
 
-    /// What the target leaves beside system prompt, tools and a summary message of this size.
+    /// Computes the room that the target leaves beside system prompt, tools and a summary message of this size.
     pub fn beside(account: &Account, settings: &Settings, summary: u64, automatic: bool) -> RoomForKept {
         let estimate = account.estimate_of(aim(settings, automatic), settings.estimator);
         let fixed = u64::from(account.system) + u64::from(account.tools) + summary;
@@ -45,8 +45,8 @@ pub fn reserved(settings: &Settings, carried: &str, automatic: bool) -> Option<u
     (!is_narrow(settings, aim)).then(most)
 }
 
-/// Whether the mere frame of a summary message would take more than a quarter of the target: then the target is for the
-/// messages, and a summary message that has to be comes on top.
+/// Returns true if the mere frame of a summary message would take more than a quarter of the target: then the target
+/// is for the messages, and a summary message that has to be comes on top.
 pub fn is_narrow(settings: &Settings, aim: u64) -> bool {
     frame_tokens(settings) > aim / 4
 }

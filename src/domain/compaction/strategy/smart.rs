@@ -1,7 +1,7 @@
 //! `smart`: the newest messages, and of the older ones those that the work still rests on.
 //!
-//! What a message says is told by rules, in [`Clues`]; units are taken by worth for their size until the target is
-//! reached, and what is left goes to the newest.
+//! Rules tell what a message says, in [`Clues`]; units are taken by worth for their size until the target is reached,
+//! and what is left goes to the newest.
 
 use std::collections::HashSet;
 

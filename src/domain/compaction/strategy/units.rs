@@ -63,7 +63,7 @@ impl Units {
         self.all.get(after.saturating_sub(1)).map_or(0, |unit| unit.items.start)
     }
 
-    /// What the fixed units take.
+    /// Counts the tokens of the fixed units.
     pub fn fixed_tokens(&self) -> u64 {
         self.all.iter().filter(|unit| unit.fixed).map(|unit| unit.tokens).sum()
     }

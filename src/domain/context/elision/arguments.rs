@@ -12,8 +12,8 @@ use crate::domain::tokens::count_message;
 /// the calls apart.
 pub const ALWAYS_WHOLE: usize = 200;
 
-/// Whether the arguments of a call may be shown shorter. Not those of calls that the provider ran, those of calls
-/// that are sent back as a whole, and function arguments that are no JSON.
+/// Returns true if the arguments of a call may be shown shorter. Not those of calls that the provider ran, those of
+/// calls that are sent back as a whole, and function arguments that are no JSON.
 pub fn may_shorten(call: &ToolCall) -> bool {
     let apart = |opaque: &Opaque| {
         matches!(opaque.value["type"].as_str(), Some("tool_use" | "function_call" | "custom_tool_call"))
@@ -41,7 +41,7 @@ pub fn shorten(call: &mut ToolCall, head: usize, tail: usize) -> bool {
     true
 }
 
-/// Whether a string in the call's arguments is shown by its ends.
+/// Returns true if a string in the call's arguments is shown by its ends.
 pub fn is_shortened(call: &ToolCall) -> bool {
     fn holds(value: &Value) -> bool {
         match value {
@@ -59,7 +59,7 @@ pub fn call_tokens(estimator: Estimator, call: &ToolCall) -> u32 {
     count_message(estimator, &Message::new(Role::Assistant, vec![Block::ToolCall(call.clone())])).total
 }
 
-/// Whether a string in the arguments is shown by its ends, as [`shorten`] does for this call.
+/// Returns true if a string in the arguments is shown by its ends, as [`shorten`] does for this call.
 pub fn are_shortened(arguments: &Value, call_id: &str) -> bool {
     let own = |line: &str| {
         is_shortened_line(line) && line.strip_prefix(SHORTENED).is_some_and(|rest| rest.starts_with(call_id))
@@ -72,7 +72,7 @@ pub fn are_shortened(arguments: &Value, call_id: &str) -> bool {
     }
 }
 
-/// Whether a text is what is shown of this one.
+/// Returns true if `shown` is the text `whole`, shown by its ends.
 pub fn is_shown_of(shown: &str, whole: &str) -> bool {
     let mut at = 0;
     for line in shown.split_inclusive('\n') {

@@ -8,7 +8,7 @@ use crate::domain::model::shape::ShapeKind;
 /// Every `Function` call of the view with its result, and every result with its call.
 pub struct Matching {
     pub calls: Vec<MatchedCall>,
-    /// What became of each result, step by step, slot by slot.
+    /// Outcome of each result, step by step, slot by slot.
     outcomes: Vec<MatchOutcome>,
     /// Per step: where its calls and outcomes begin. One more than there are steps.
     starts: Vec<(usize, usize)>,
@@ -76,7 +76,7 @@ impl Matching {
         }
     }
 
-    /// Whether a call or a result of the step goes out with another id.
+    /// Returns true if a call or a result of the step goes out with another id.
     pub fn renames(&self, step: usize) -> bool {
         let calls = &self.calls[self.calls_of(&(step..step + 1))];
         calls.iter().any(|call| call.new_id.is_some())

@@ -2,7 +2,7 @@
 
 use crate::domain::model::message::{Block, CallKind, ToolResult};
 
-/// What a call without a result is answered with.
+/// Answer to a call without a result.
 pub const SYNTHETIC_RESULT: &str = "No result: this tool call was interrupted or its result was never recorded. \
      It is unknown whether it took effect.";
 

@@ -48,7 +48,7 @@ pub fn appended(format: Format, items: &[Value]) -> Vec<Entry> {
     (0..).zip(items).map(entry).collect()
 }
 
-/// What goes out, as JSON, with the notes.
+/// Rebuilds the context as it goes out, as JSON, with the notes.
 pub fn rebuilt(entries: &[Entry], target: Format) -> (Vec<Value>, Vec<Note>) {
     let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
     let (pieces, mut notes) = planned(entries, &heads, target);

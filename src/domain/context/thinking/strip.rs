@@ -11,7 +11,7 @@ use crate::domain::model::json;
 use crate::domain::model::message::{Block, CallKind, Role};
 use crate::domain::model::shape::ShapeKind;
 
-/// What a message is to the turn around it.
+/// Place of a message in the turn around it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 enum TurnStep {
     /// Somebody other than the model and its tools speaks: a turn begins.
@@ -171,7 +171,7 @@ fn strip_message(message: String, target: Format) -> Option<String> {
     }
 }
 
-/// Whether anything went, and whether anything is left.
+/// Takes out the blocks of thinking; returns whether any went, and whether anything is left.
 fn strip_blocks(message: &mut Value) -> (bool, bool) {
     let Some(content) = message.get_mut("content").and_then(Value::as_array_mut) else { return (false, true) };
     let before = content.len();

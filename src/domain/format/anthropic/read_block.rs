@@ -113,7 +113,7 @@ fn read_result_content(block: &Object, pointer: &str, needs_repair: &mut bool) -
     Ok(read)
 }
 
-/// What the result's own fields don't tell: other keys, and whether the content was a list.
+/// Keeps what the result's own fields don't tell: other keys, and whether the content was a list.
 fn result_opaque(block: &Object) -> Option<Opaque> {
     let plain = block.get("content").is_some_and(Value::is_string)
         && only(block, &["type", "tool_use_id", "content", "is_error"])
@@ -154,8 +154,8 @@ fn read_server_result(block: &Object, pointer: &str) -> Result<Block, ItemError>
     }))
 }
 
-/// What a server result says, for readers other than Anthropic: text as it is, anything else as JSON without
-/// what only Anthropic can decrypt.
+/// Reads the content of a server result, for readers other than Anthropic: text as it is, anything else as JSON
+/// without what only Anthropic can decrypt.
 fn server_content(content: &Value) -> Vec<Block> {
     let text_of = |block: &Value| (block["type"] == "text").then(|| block["text"].as_str().map(Block::text)).flatten();
     match content {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::domain::format::write::Piece;
 use crate::domain::model::message::{Block, CallKind, Role};
 
-/// Whether a message has a server call without its result or the reverse. What becomes of the lone half depends
-/// on the messages around it, so only the writer can say.
+/// Returns true if a message has a server call without its result or the reverse. Only the writer can say what becomes
+/// of the lone half: that depends on the messages around it.
 pub fn has_unpaired(content: &[Block]) -> bool {
     let mut open = HashSet::new();
     for block in content {

@@ -133,7 +133,7 @@ impl ChatWriter<'_> {
     }
 }
 
-/// What the blocks of one message come to in Chat Completions, and what of them got lost.
+/// Blocks of one message in the form of Chat Completions, and what of them got lost.
 #[derive(Default)]
 struct WrittenBlocks {
     for_assistant: bool,

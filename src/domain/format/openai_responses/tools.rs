@@ -67,7 +67,7 @@ impl AgentTool {
         self.input.iter().find_map(|key| call.get(*key)).cloned().unwrap_or(Value::Null)
     }
 
-    /// What the output item says, for readers other than OpenAI.
+    /// Reads the content of the output item, for readers other than OpenAI.
     pub fn content(&self, output: &Object) -> Vec<Block> {
         match output.get(self.outcome) {
             None | Some(Value::Null) => Vec::new(),
@@ -111,7 +111,7 @@ impl AgentTool {
     }
 }
 
-/// Whether an output item that has no place for words shows what is put where there is nothing to show.
+/// Returns true if an output item that has no place for words shows nothing: no tools, or a blank screenshot.
 pub fn shows_nothing(item: &Value) -> bool {
     match item["type"].as_str() {
         Some("tool_search_output") => item["tools"].as_array().is_some_and(Vec::is_empty),
@@ -143,7 +143,7 @@ pub fn hosted_call(kind: &str, item: &Object) -> Option<(String, Value)> {
     })
 }
 
-/// What such a call item tells of the outcome, and whether it failed.
+/// Reads from such a call item its outcome, and whether it failed.
 pub fn hosted_result(kind: &str, item: &Object) -> (Vec<Block>, bool) {
     let field = |key: &str| item.get(key).filter(|value| !value.is_null());
     let outcome = match kind {

@@ -89,7 +89,7 @@ struct OutgoingItem {
     text: String,
 }
 
-/// What an item is to the reasoning before it.
+/// Role of an item for the reasoning before it.
 #[derive(Clone, Copy, PartialEq)]
 enum ItemRole {
     Reasoning,

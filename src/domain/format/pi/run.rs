@@ -49,7 +49,7 @@ fn ending(value: &Value) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// Whether the message is a run that the user kept out of the context.
+/// Returns true if the message is a run that the user kept out of the context.
 pub fn is_excluded_run(message: &Message) -> bool {
     message.role == Role::BashExecution && matches!(message.content.as_slice(), [Block::Raw(_)])
 }
@@ -76,7 +76,7 @@ pub fn command_and_output(message: &Message) -> Option<(&str, &str)> {
     }
 }
 
-/// What pi's estimator counts of a run, in UTF-16 units: command and output, not our words around them.
+/// Counts a run as pi's estimator does, in UTF-16 units: command and output, not our words around them.
 pub fn run_units(message: &Message) -> usize {
     let units = |text: &str| text.chars().map(char::len_utf16).sum::<usize>();
     command_and_output(message).map_or(0, |(command, output)| units(command) + units(output))

@@ -1,7 +1,7 @@
-//! What a transcript says about the work, found by rules.
+//! Facts about the work in a transcript, found by rules.
 
-use super::super::speech::{self, Speech};
 use super::super::text::{brief, clip, sentences, words};
+use super::super::user_text::{self, UserText};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::summary::{identifiers, ledger};
 
@@ -37,34 +37,34 @@ pub const RESOLVE: &str = "Resolve: ";
 impl Facts {
     pub fn of(messages: &[Message]) -> Facts {
         let mut facts = Facts::default();
-        let told = speech::of(messages);
-        facts.speech(messages, &told);
+        let told = user_text::of(messages);
+        facts.texts(messages, &told);
         facts.actions(messages, &told);
         facts.ending(messages, &told);
         facts.references(messages);
         facts
     }
 
-    fn speech(&mut self, messages: &[Message], told: &[Speech]) {
-        for (at, (message, speech)) in messages.iter().zip(told).enumerate() {
-            match speech {
-                Speech::User(text) => {
+    fn texts(&mut self, messages: &[Message], told: &[UserText]) {
+        for (at, (message, text)) in messages.iter().zip(told).enumerate() {
+            match text {
+                UserText::Said(text) => {
                     self.goal.extend(request(text));
                     self.rules.extend(identifiers::rules(text));
                 }
-                Speech::Continued(text) => continued::take(self, text),
-                Speech::Output(_) => {}
-                Speech::Other if message.role == Role::Assistant => {
+                UserText::Continued(text) => continued::take(self, text),
+                UserText::Output(_) => {}
+                UserText::Other if message.role == Role::Assistant => {
                     // What is said without a call before the user speaks again tells how a stretch of work came out.
                     let calls = message.tool_calls().next().is_some();
                     let last = messages.get(at + 1).is_none();
-                    let concludes = !calls && (last || matches!(told.get(at + 1), Some(Speech::User(_))));
+                    let concludes = !calls && (last || matches!(told.get(at + 1), Some(UserText::Said(_))));
                     self.statements(&message.plain_text(), concludes);
                 }
-                Speech::Other if matches!(message.role, Role::System | Role::Developer) => {
+                UserText::Other if matches!(message.role, Role::System | Role::Developer) => {
                     self.instructed(&message.plain_text());
                 }
-                Speech::Other => {}
+                UserText::Other => {}
             }
             for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
                 // Not each time: what is let go is moved over.
@@ -75,7 +75,7 @@ impl Facts {
         }
     }
 
-    /// What the system said in mid-conversation goes on as an instruction, among the rules.
+    /// Adds the words of the system in mid-conversation to the rules, as an instruction.
     fn instructed(&mut self, text: &str) {
         let text = brief(&text.split_whitespace().collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
         if text.chars().any(char::is_alphanumeric) {
@@ -97,8 +97,8 @@ impl Facts {
         self.decisions.extend(decisions.take(MAX_DECISIONS).map(|one| clip(&plain(&one), ITEM_CHARS)));
     }
 
-    /// What calls changed, what they failed at and nothing later put right, and the agent's own list of work.
-    fn actions(&mut self, messages: &[Message], told: &[Speech]) {
+    /// Adds what calls changed, what they failed at and nothing later put right, and the agent's own list of work.
+    fn actions(&mut self, messages: &[Message], told: &[UserText]) {
         let calls = ledger::calls(messages);
         let steps = steps::of(messages, told, &calls);
         let progress = steps::progress(&steps);
@@ -122,10 +122,10 @@ impl Facts {
         }
     }
 
-    /// What the end of the span leaves open.
-    fn ending(&mut self, messages: &[Message], told: &[Speech]) {
-        let asked = told.iter().enumerate().rev().find_map(|(at, speech)| match speech {
-            Speech::User(text) => Some((at, text)),
+    /// Adds what the end of the span leaves open.
+    fn ending(&mut self, messages: &[Message], told: &[UserText]) {
+        let asked = told.iter().enumerate().rev().find_map(|(at, text)| match text {
+            UserText::Said(text) => Some((at, text)),
             _ => None,
         });
         let spoke = |message: &&Message| message.role == Role::Assistant && !message.plain_text().trim().is_empty();
@@ -170,7 +170,7 @@ impl Facts {
     }
 }
 
-/// What the user asks for, from the first lines of a message that say something. `None` for a mere yes or thanks.
+/// Returns the user's request, from the first lines of a message that say something. `None` for a mere yes or thanks.
 fn request(text: &str) -> Option<String> {
     let mut fenced = false;
     let lines = text.lines().map(str::trim).filter(|line| {
@@ -208,7 +208,7 @@ fn plain(sentence: &str) -> String {
     text.to_owned()
 }
 
-/// Whether a text says what was decided or found out.
+/// Returns true if a text says what was decided or found out.
 pub fn decides(text: &str) -> bool {
     sentences(text).iter().any(|sentence| cues::is_decision(sentence))
 }

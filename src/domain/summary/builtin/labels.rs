@@ -9,7 +9,7 @@ pub const SAME: &str = "What the topic says.";
 /// Opens the line that counts the calls that changed nothing.
 pub const LOOKUPS: &str = "Read-only calls: ";
 
-/// What an item is, in a section that is not its own.
+/// Label of an item in a section that is not its own; it names the item's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     Decided,

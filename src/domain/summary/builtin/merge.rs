@@ -58,7 +58,7 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
     })
 }
 
-/// What the new facts say about older ones.
+/// Facts of the new span that tell what became of older ones.
 struct NewFacts {
     done: HashSet<String>,
     stems: Vec<HashSet<String>>,
@@ -76,7 +76,7 @@ impl NewFacts {
         }
     }
 
-    /// Whether something done now is this item, word for word or in most of its words.
+    /// Returns true if something done now is this item, word for word or in most of its words.
     fn finished(&self, item: &str) -> bool {
         if self.done.contains(&key(item)) {
             return true;
@@ -92,7 +92,7 @@ impl NewFacts {
         self.went_on && (item.starts_with(UNANSWERED) || item.ends_with(NO_RESULT))
     }
 
-    /// Whether what failed has worked since.
+    /// Returns true if the step that failed in this item has worked since.
     fn mended(&self, item: &str) -> bool {
         item.split_once(" failed: ").is_some_and(|(step, _)| {
             let step = step.rsplit_once(" (×").map_or(step, |(step, _)| step);

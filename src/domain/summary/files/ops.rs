@@ -20,7 +20,7 @@ impl FileOps {
         self.edited.extend(lists.modified_files.iter().cloned());
     }
 
-    /// What was changed, and what was only read: disjoint, sorted by UTF-16 code units.
+    /// Lists the files that were changed, and those that were only read: disjoint, sorted by UTF-16 code units.
     pub fn lists(&self) -> FileLists {
         let modified: BTreeSet<&String> = self.edited.union(&self.written).collect();
         let read = self.read.iter().filter(|path| !modified.contains(path));

@@ -5,7 +5,7 @@ use crate::domain::settings::FileKind;
 
 const BEGIN: &str = "*** Begin Patch";
 
-/// Whether the text holds such a patch.
+/// Returns true if the text holds a patch as Codex writes it.
 pub fn holds_patch(text: &str) -> bool {
     text.contains(BEGIN)
 }

@@ -1,6 +1,6 @@
 //! Where an identifier stands in a text.
 
-/// Whether the identifier stands in the text by itself, not as part of a longer word or number.
+/// Returns true if the identifier stands in the text by itself, not as part of a longer word or number.
 pub(super) fn stands_in(text: &str, identifier: &str) -> bool {
     text.match_indices(identifier).any(|(at, _)| {
         let before = text[..at].chars().next_back();

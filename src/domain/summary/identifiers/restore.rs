@@ -36,7 +36,7 @@ pub fn restore(missing: &[&TrackedIdentifier], max_tokens: u32) -> Option<Restor
     (count > 0).then(|| Restored { block, count: u32::try_from(count).unwrap_or(u32::MAX) })
 }
 
-/// What an entry takes of the room, in quarter tokens.
+/// Returns the room that an entry takes, in quarter tokens.
 fn cost(text: &str) -> usize {
     // Identifiers are no words: a token holds less of them than of prose.
     quarters(text) * 5 / 4 + 4

@@ -82,7 +82,7 @@ pub fn rules(text: &str) -> Vec<String> {
     told.map(|rule| clip(&rule, MAX_RULE_CHARS)).collect()
 }
 
-/// Whether a sentence says how things are to be.
+/// Returns true if a sentence says how things are to be.
 pub(super) fn is_rule(sentence: &str) -> bool {
     let lower = sentence.to_lowercase().replace('’', "'");
     let phrase = RULE_PHRASES.iter().any(|phrase| lower.contains(phrase));

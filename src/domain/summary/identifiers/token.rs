@@ -38,7 +38,7 @@ const MEASURES: &[&str] = &[
 static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&SHAPES.join("|")).ok());
 static MEASURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&MEASURES.join("|")).ok());
 
-/// Whether an identifier is a bare amount or a number with its unit. Tools print many that mean nothing later.
+/// Returns true if an identifier is a bare amount or a number with its unit. Tools print many that mean nothing later.
 pub fn is_measure(token: &str) -> bool {
     MEASURE.as_ref().is_some_and(|measure| measure.is_match(token))
 }

@@ -9,7 +9,7 @@ use crate::domain::model::identifier::TrackedIdentifier;
 /// The weight of a rule: no other reaches it.
 pub(super) const RULE: u32 = u32::MAX;
 pub(super) const MAX_WEIGHT: u32 = 400;
-/// What one use adds, by who wrote it.
+/// Weight that one use adds, by who wrote it.
 pub(super) const BY_USER: u32 = 64;
 pub(super) const BY_MODEL: u32 = 8;
 pub(super) const IN_CALL: u32 = 6;
@@ -22,7 +22,7 @@ impl TrackedIdentifier {
         TrackedIdentifier { text: text.into(), weight: RULE }
     }
 
-    /// Whether it is a rule of the user's.
+    /// Returns true if it is a rule of the user's.
     pub fn is_rule(&self) -> bool {
         self.weight == RULE
     }

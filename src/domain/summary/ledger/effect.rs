@@ -79,7 +79,7 @@ const TARGETS: [&str; 22] = [
     "message",
 ];
 
-/// Whether name and arguments are those of a call that changes nothing. Not recognised means no.
+/// Returns true if name and arguments are those of a call that changes nothing; false if they are not recognised.
 pub fn is_read_only(name: &str, arguments: &Value) -> bool {
     let field = |key: &str| arguments.get(key).and_then(Value::as_str);
     if SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str()) {
@@ -104,7 +104,7 @@ fn inspects(command: &str) -> bool {
     command.split([';', '|', '&']).all(|one| one.trim().is_empty() || looks(one))
 }
 
-/// Whether one command only looks.
+/// Returns true if one shell command only looks.
 fn looks(command: &str) -> bool {
     let mut words = command.split_whitespace();
     match words.next() {

@@ -101,12 +101,12 @@ impl<'a> StoredSide<'a> {
         self.open.first().copied()
     }
 
-    /// Whether nothing between the next fragment and this one has to be said.
+    /// Returns true if no fragment from the next one up to this one (exclusive) has to be said.
     pub fn reaches(&self, at: usize) -> bool {
         self.first_open().is_none_or(|open| open >= at)
     }
 
-    /// Whether a call of this id is among what is stored.
+    /// Returns true if the stored side has a call of this id.
     pub fn holds_call(&self, id: &str) -> bool {
         self.calls.contains(id)
     }

@@ -16,7 +16,7 @@ use crate::domain::summary::transcript::serialise;
 
 /// An item that pi can't hold.
 pub(super) const ITEM: &str = "contextd.item";
-/// What a file says in place of a summary where a compaction was taken back and the history is whole again.
+/// Text in place of a summary where a compaction was taken back and the history is whole again.
 const WHOLE_AGAIN: &str = "Nothing is left out here: an earlier summary was taken back, and the history follows whole.";
 const VERBATIM: &str = "Kept word for word from before these notes:";
 
@@ -183,7 +183,7 @@ impl PiFile {
         }
     }
 
-    /// What the system messages say that stay behind a summary, as pi joins them.
+    /// Joins the texts of the system messages that stay behind a summary, as pi does.
     fn system_behind(&self, entry: &Entry, record: &CompactionRecord) -> Option<String> {
         if self.systems.is_empty() {
             return None;

@@ -14,7 +14,7 @@ pub struct Origin {
     pub updated_at: DateTime<Utc>,
 }
 
-/// What is known of a file while it is written.
+/// State of a pi file while it is written.
 pub(super) struct PiFile {
     pub(super) ids: PiIds,
     pub(super) origin: Origin,
@@ -25,8 +25,8 @@ pub(super) struct PiFile {
     pub(super) tools: HashMap<String, Vec<(Uuid, String)>>,
     pub(super) parents: HashMap<Uuid, Uuid>,
     pub(super) anchors: Anchors,
-    /// What system messages say, once they have passed. pi shows none from before a compaction, but the one that the
-    /// compaction itself carries.
+    /// Texts of system messages by entry, once they have passed. pi shows none from before a compaction, but the one
+    /// that the compaction itself carries.
     pub(super) systems: HashMap<Uuid, String>,
     pub(super) labels: Labels,
 }

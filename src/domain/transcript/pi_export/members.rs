@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
-/// Whether an item of pi's is the header of a file.
+/// Returns true if an item of pi's is the header of a file.
 pub(super) fn is_header(value: &Value) -> bool {
     text(value, "type") == Some("session")
 }

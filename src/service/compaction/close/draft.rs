@@ -137,7 +137,7 @@ pub(super) fn record(folded: &PathSlice, removed: &[usize], closed: Vec<Chapter>
     record
 }
 
-/// What the view's tail begins with; a chapter, where one has taken the place of that.
+/// Returns the id of the entry that the view's tail begins with, or of the chapter that has taken its place.
 fn first_kept(folded: &PathSlice, chapters: &[Fold]) -> String {
     let tail = match &folded.newest {
         Some(newest) => newest.first_kept_depth.unwrap_or(newest.depth + 1),

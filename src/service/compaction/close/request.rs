@@ -1,4 +1,4 @@
-//! What a chapters call asks for and what it answers.
+//! Request and answer of a chapters call.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What a compaction reports: its result and its metrics.
+//! Report of a compaction: its result and its metrics.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -112,7 +112,7 @@ pub(crate) fn result(
     }
 }
 
-/// What a summary cost that was not used after all.
+/// Notes in the result the upstream, cost and hooks of a summary that was not used after all.
 pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
     result.upstream = outcome.upstream.clone();
     result.fallback = outcome.fallback.clone();

@@ -29,11 +29,11 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::batches;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 
-/// What the kept messages and the summary are to leave free of the usable window, in percent: room for some turns.
+/// Share of the usable window, in percent, that kept messages and summary are to leave free: room for some turns.
 const FREE_PERCENT: u64 = 40;
 /// A summary message says nothing in less, and takes no more where that is all there is; in tokens.
 const LEAST_SUMMARY: u64 = 400;
-/// What is left of results and of the arguments of calls where all must go that can: a marker, and names.
+/// Tokens left of each result and of the arguments of each call where all must go that can: a marker, and names.
 const LEAST_TRAFFIC: u64 = 60;
 
 /// How much a plan leaves; each leaves less than the one before.
@@ -57,7 +57,7 @@ pub(crate) struct Fitted {
     tokens: u64,
 }
 
-/// What all plans for one context rest on.
+/// Basis of all plans for one context.
 struct Ground {
     live: LiveCompaction,
     head: Head,
@@ -133,7 +133,7 @@ impl Service {
         }
     }
 
-    /// Whether the context of this head would fit if all of it went that can.
+    /// Returns true if the context of this head would fit if all of it went that can.
     pub(crate) async fn could_fit(&self, tenant: Tenant, head: &Head) -> Result<bool> {
         let mut connection = self.pool().acquire().await?;
         let mut loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
@@ -189,7 +189,7 @@ impl Ground {
         }
     }
 
-    /// What the kept tail may take, in estimated tokens.
+    /// Returns the most that the kept tail may take, in estimated tokens.
     fn tail(&self) -> u32 {
         let (account, settings) = (&self.head.state.account, &self.settings);
         let usable = account.estimate_of(u64::from(settings.usable()), settings.estimator);

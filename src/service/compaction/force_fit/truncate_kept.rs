@@ -25,9 +25,10 @@ use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{Segment, join};
 
-/// What the context is brought down to, in percent of the usable window: with room for some turns.
+/// Target size of the context, in percent of the usable window: with room for some turns.
 const TARGET_PERCENT: u64 = 60;
-/// What is left of a result at least, in tokens; and where that is not enough, where its marker says more than it.
+/// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
+/// would say more than the result.
 const SMALLEST: [u32; 2] = [300, 40];
 /// Framing and file lists of a summary message, roughly.
 const FRAME_TOKENS: u64 = 200;
@@ -61,7 +62,7 @@ pub(crate) struct KeptTruncation {
     cut: Vec<Elision>,
 }
 
-/// What is shown of a context, and the elisions that are in force there.
+/// Entries that a context shows, and the elisions that are in force there.
 struct Present<'a> {
     kept: Vec<usize>,
     elisions: &'a [Elision],
@@ -70,7 +71,7 @@ struct Present<'a> {
 }
 
 impl KeptTruncation {
-    /// What has to be cut down besides. `None`: nothing, or nothing can be.
+    /// Finds the results and arguments that have to be cut down besides. `None`: there are none, or none can be.
     pub(crate) fn of(
         planned: &Arc<PlannedCompaction>,
         work: &std::result::Result<CompactionWork, Reason>,
@@ -160,8 +161,8 @@ fn freed(elisions: &[Elision]) -> u64 {
     elisions.iter().map(|elision| u64::from(elision.tokens_before.saturating_sub(elision.tokens_after))).sum()
 }
 
-/// What to cut so that what is present comes down to the target: the largest results first, then the arguments of
-/// calls, each only as far as needed.
+/// Chooses what to cut so that what is present comes down to the target: the largest results first, then the arguments
+/// of calls, each only as far as needed.
 fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
     let heads = &planned.loaded.heads;
     let Present { kept, elisions, summary } = present;
@@ -193,7 +194,7 @@ fn target(planned: &PlannedCompaction) -> u64 {
     target * u64::try_from(account.estimated()).unwrap_or(0) / tokens.max(1)
 }
 
-/// What may not be shortened.
+/// Tools and entries whose results and arguments may not be shortened.
 struct Spared<'a> {
     names: HashMap<&'a str, &'a str>,
     excluded: HashSet<&'a str>,

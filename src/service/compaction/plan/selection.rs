@@ -61,7 +61,7 @@ impl Planning<'_> {
         Ok(fitting.finish())
     }
 
-    /// What has to be read before it can be planned, and with what.
+    /// Returns the segments to read before it can be planned, and the search over them. `None`: none are needed.
     pub fn search(&self, first_kept: Option<Uuid>) -> Option<(Vec<Segment>, SelectionSearch)> {
         (first_kept.is_none() && self.strategy == Strategy::Smart).then(|| {
             let items = shown_items(self.loaded);
@@ -104,7 +104,7 @@ impl Planning<'_> {
         })
     }
 
-    /// What the summary message says already.
+    /// Returns the text that the summary message holds already, without its notice.
     fn carried(&self) -> String {
         let record = self.loaded.record();
         let body = record.and_then(|record| record.summary_body.as_deref().or(record.summary.as_deref()));
@@ -119,7 +119,7 @@ impl Planning<'_> {
     }
 }
 
-/// What messages say, told as they pass.
+/// Clues found in messages, gathered as they pass.
 pub(crate) struct SelectionSearch {
     focus_topic: Option<String>,
     /// By depth.

@@ -20,7 +20,7 @@ use crate::service::core::state::Service;
 /// The newest messages of a span, of which a forecast has the summary written: it is as long as that of all of them.
 const MOST_MESSAGES: usize = 2_000;
 
-/// What a compaction would leave.
+/// Context that a compaction would leave: its size, cut and anchors.
 #[derive(Debug, Clone)]
 pub(crate) struct Foreseen {
     pub tokens_after: u64,

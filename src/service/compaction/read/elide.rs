@@ -70,7 +70,7 @@ pub(super) fn widen(
     elided
 }
 
-/// Whether eliding alone is what this compaction does.
+/// Returns true if eliding alone is what this compaction does.
 pub(super) fn elides_only(planned: &PlannedCompaction, elided: &ProposedElisions) -> bool {
     match planned.strategy {
         Strategy::Mask | Strategy::Prune => true,

@@ -1,4 +1,4 @@
-//! What a compaction reads of the items: what it needs of a message is taken as it passes, and nothing is kept twice.
+//! Reading of a compaction's items: what it needs of a message is taken as it passes, and nothing is kept twice.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -42,12 +42,12 @@ pub(crate) struct ViewReading {
     path: Vec<Segment>,
     offers: Option<PruneCandidates>,
     pub(super) records: Records,
-    /// What a summariser reads, results cut already.
+    /// Messages for a summariser, results cut already.
     pub(super) history: Vec<Kept>,
     pub(super) turn_prefix: Vec<Kept>,
 }
 
-/// What of the replaced span outlives it.
+/// Records of the replaced span that outlive it: calls, identifiers and files.
 #[derive(Default)]
 pub(crate) struct Records {
     pub calls: Recorder,
@@ -95,7 +95,7 @@ impl ViewReading {
         }
     }
 
-    /// Whether chapters are among what is summarised: then the path is needed to find what they hide.
+    /// Returns true if chapters are among what is summarised: then the path is needed to find what they hide.
     pub(crate) fn replaces_chapters(&self) -> bool {
         let replaced =
             |plan: &Plan| plan.history.iter().chain(&plan.turn_prefix).any(|index| self.hidden(*index).is_some());
@@ -106,7 +106,7 @@ impl ViewReading {
         ViewReading { path, ..self }
     }
 
-    /// What the chapter at this place hides.
+    /// Returns the ranges of depths that the chapter at this place hides. `None`: there is no chapter.
     fn hidden(&self, index: usize) -> Option<Vec<(i64, i64)>> {
         self.planned.loaded.fold_at(index).map(|shown| shown.fold.hidden())
     }
@@ -125,7 +125,7 @@ impl ViewReading {
     /// Takes over what a hook made of offered results: all of it or nothing. Gives how many.
     ///
     /// # Errors
-    /// What is wrong with the answer.
+    /// Fault of the answer, in words.
     pub(crate) fn shorten(&mut self, shortened: &[Shortened]) -> std::result::Result<usize, String> {
         let estimator = self.planned.settings.estimator;
         self.offers.as_mut().map_or(Ok(0), |offers| offers.shorten(shortened, estimator))

@@ -1,4 +1,4 @@
-//! What the context becomes: around a new summary, or with results elided and everything else as it is.
+//! Outline of the context after a compaction: around a new summary, or with results elided and all else as it is.
 
 use std::collections::HashSet;
 

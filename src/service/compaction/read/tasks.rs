@@ -1,4 +1,4 @@
-//! What a summariser is asked.
+//! Tasks of a summariser.
 
 use crate::domain::model::message::Message;
 use crate::domain::summary::{SummaryPart, SummaryTask};
@@ -8,7 +8,7 @@ use crate::service::compaction::plan::PlannedCompaction;
 const HISTORY_SHARE: u64 = 80;
 const TURN_PREFIX_SHARE: u64 = 50;
 
-/// What a summariser is asked: the history where there is any, and the beginning of a split turn.
+/// Lists the tasks of a summariser: the history where there is any, and the beginning of a split turn.
 pub(super) fn tasks(planned: &PlannedCompaction, history: Vec<Message>, turn_prefix: Vec<Message>) -> Vec<SummaryTask> {
     if !planned.asks() {
         return Vec::new();

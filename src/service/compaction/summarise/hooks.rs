@@ -133,7 +133,7 @@ pub(in crate::service::compaction) fn check(
     check_summary(&given.summary, None, replaced_tokens, settings.estimator).map_err(|reason| reason.to_string())
 }
 
-/// What is to be summarised, and how.
+/// Describes a span to hooks: the messages to be summarised, and how that is to be done.
 fn span(work: &CompactionWork) -> Value {
     let of = |wanted: SummaryPart| work.summary_tasks.iter().find(|task| task.part == wanted).map(messages);
     let first = work.summary_tasks.first();

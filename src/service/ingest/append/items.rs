@@ -34,7 +34,7 @@ pub struct ReadItem {
     pub usage: Option<u64>,
     /// A pi label: the source id of the entry that it is for, and its text; none clears.
     pub label: Option<(String, Option<String>)>,
-    /// What an imported compaction says; its first kept entry is still a source id.
+    /// Record of an imported compaction; its first kept entry is still a source id.
     pub record: Option<CompactionRecord>,
 }
 

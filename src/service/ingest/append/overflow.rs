@@ -1,4 +1,4 @@
-//! What follows from a failed model call: whether the context was too long, and whether to try again.
+//! Consequences of a failed model call: whether the context was too long, and whether to try again.
 
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;

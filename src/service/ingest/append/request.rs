@@ -1,4 +1,4 @@
-//! What an append asks for and what it answers.
+//! Request and answer of an append.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::CompactionRef;
 use crate::service::ingest::append::overflow::Overflow;
 
-/// What is appended. All items land, in order, or none.
+/// Append to a session. All items land, in order, or none.
 #[derive(Debug, Clone)]
 pub struct Append {
     pub format: Format,

@@ -1,4 +1,4 @@
-//! What is posted, read; and the part of what is stored that it has to be compared with.
+//! Posted items as they were read, and the part of what is stored that they have to be compared with.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct StoredBasis {
     branch_summaries: HashMap<TextKey, bool>,
     /// Calls that the path does not hold, but the session does.
     calls_elsewhere: HashSet<String>,
-    /// What compactions of the path took for the sizes of results, by entry.
+    /// Sizes of results as compactions of the path took them, by entry.
     sizes: HashMap<Uuid, BTreeSet<u32>>,
 }
 
@@ -102,7 +102,7 @@ impl Posted {
         Ok(posted)
     }
 
-    /// Whether nothing before this place says what is said there.
+    /// Returns true if nothing before this place says what is said there.
     pub fn is_first(&self, place: usize) -> bool {
         self.key(place).is_none_or(|key| self.texts.get(&key) == Some(&place))
     }
@@ -111,7 +111,7 @@ impl Posted {
         self.said.get(place).and_then(text).map(|text| text_key(&text))
     }
 
-    /// Whether something in it looks like a chapter of ours.
+    /// Returns true if something in it looks like a chapter of ours.
     pub fn may_hold_chapter(&self) -> bool {
         self.said.iter().flatten().any(|said| match said {
             Said::Message(message) if message.role != Role::Assistant => {
@@ -373,7 +373,7 @@ fn first_kept(loaded: &PathSlice, record: &CompactionRecord) -> Option<usize> {
     loaded.heads.iter().position(is_first)
 }
 
-/// What a context shows that was built with this compaction, whatever came since; `None`: all.
+/// Lists the entries that a context built with this compaction shows, whatever came since; `None`: all.
 fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
     let first_kept = first_kept(loaded, record).filter(|first| *first > 0)?;
     let newest = NewestCompaction { index: loaded.heads.len(), record, first_kept: Some(first_kept) };
@@ -420,7 +420,7 @@ impl StoredBasis {
         StoredBasis::new(loaded, before, after, Some(place))
     }
 
-    /// What the stored entry says.
+    /// Reads what the stored entry says.
     pub fn step(&self, at: usize) -> Result<ExpectedEntry> {
         let head = &self.loaded.heads[at];
         let results = head.shape.results.iter();
@@ -428,19 +428,19 @@ impl StoredBasis {
         Ok(ExpectedEntry { said: self.said(at)?, is_task: starts_task(head), sizes })
     }
 
-    /// What contexts gave for the size of a result in this entry.
+    /// Lists the sizes that contexts gave for a result in this entry.
     pub fn sizes_of(&self, at: usize, call_id: &str) -> Vec<u32> {
         let head = &self.loaded.heads[at];
         let counted = head.shape.results.iter().filter(|result| result.call_id == call_id).map(|result| result.tokens);
         counted.chain(self.sizes.get(&head.id).into_iter().flatten().copied()).collect()
     }
 
-    /// Whether the session holds a call of this id on another branch.
+    /// Returns true if the session holds a call of this id on another branch.
     pub fn calls_elsewhere(&self, id: &str) -> bool {
         self.calls_elsewhere.contains(id)
     }
 
-    /// Whether an item that nothing on the path says is the summary of another branch.
+    /// Returns true if an item that nothing on the path says is the summary of another branch.
     pub fn is_branch_summary(&self, posted: &Posted, place: usize, departs: bool) -> bool {
         if self.branch_summaries.is_empty() || !posted.is_first(place) {
             return false;
@@ -455,7 +455,7 @@ impl StoredBasis {
         Ok(message.map_or_else(|| Said::Nothing(stored.entry.item.clone()), Said::Message))
     }
 
-    /// What else contexts show; chapters stand for steps of `after`.
+    /// Collects what else contexts show, chapters and task numbers; chapters stand for steps of `after`.
     pub fn shown(&self, after: &[usize]) -> ShownBesides {
         let from = |depth: i64| after.partition_point(|at| self.loaded.heads[*at].depth < depth);
         let standing = |(chapter, is_here): &(Chapter, bool)| {

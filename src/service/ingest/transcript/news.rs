@@ -1,4 +1,4 @@
-//! What of a posted transcript is new, and where it goes.
+//! New items of a posted transcript, and where they go.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use crate::service::path::entries::message_of;
 /// How many messages a client may leave out at the head of a context.
 const MOST_LEFT_OUT: usize = 8;
 
-/// What to append, and behind which entry.
+/// Items to append, and the entry that they go behind.
 pub struct NewItems {
     pub items: Vec<Box<RawValue>>,
     /// Where each of them was posted.
@@ -41,7 +41,7 @@ impl NewItems {
     }
 }
 
-/// What comparing came to.
+/// Outcome of a comparison.
 pub enum DiffOutcome {
     News(NewItems),
     /// The posted transcript holds the summary at this place, but not what its context has before it.
@@ -87,14 +87,14 @@ struct Comparison<'b> {
     basis: &'b StoredBasis,
     posted: &'b Posted,
     put: &'b PutTranscript,
-    /// What the posted items say themselves; `None`: what they say is ours.
+    /// Words of the posted items themselves; `None`: what the item says is ours.
     said: &'b [Option<Said>],
     /// The first of them behind the summary.
     from: usize,
     originals: StoredCallIndex<'b>,
 }
 
-/// What the posted transcript says beyond what is stored.
+/// Collects the items of the posted transcript that say more than what is stored.
 fn added(fitting: &BestAlignment<'_>, both: &Comparison<'_>) -> Result<NewItems> {
     let Comparison { basis, posted, put, said, from, originals } = both;
     let BestAlignment { after, steps, shown, alignment } = fitting;
@@ -140,7 +140,7 @@ fn is_shorter(rest: &Said, whole: &Said) -> bool {
     matches!((rest, whole), (Said::Message(rest), Said::Message(whole)) if rest.content.len() < whole.content.len())
 }
 
-/// What the posted transcript is compared with in the end.
+/// Steps that the posted transcript is compared with in the end, and their alignment.
 struct BestAlignment<'b> {
     after: &'b [usize],
     steps: Vec<ExpectedEntry>,
@@ -217,7 +217,7 @@ fn is_system(message: &Message) -> bool {
     matches!(message.role, Role::System | Role::Developer)
 }
 
-/// What comes before a summary has to be what the context had there: what the summary stands for can't be edited.
+/// Checks that what comes before a summary is what the context had there: what the summary stands for can't be edited.
 /// Clients put system messages of their own there, and leave out the first of ours.
 fn check_before(basis: &StoredBasis, said: &[Option<Said>]) -> Result<()> {
     let shown = basis.shown(&[]);
@@ -281,7 +281,7 @@ impl StoredCalls for StoredCallIndex<'_> {
     }
 }
 
-/// What is to be stored of a message, where that is not all of it as it came.
+/// Returns the message to be stored in place of an item. `None`: the item is stored as it came.
 fn mended(
     said: &Said,
     is_cut: bool,

@@ -16,7 +16,7 @@ pub struct PostedNumbers {
     last: usize,
     /// The highest that may be ours; 0: none is.
     most: usize,
-    /// What the first edited task said: its own words may begin with a number.
+    /// Text of the first edited task as it is stored: its own words may begin with a number.
     departed: Option<String>,
 }
 

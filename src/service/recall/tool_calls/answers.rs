@@ -89,7 +89,7 @@ impl<'p> AnswerSearch<'p> {
         AnswerSearch { path, start, sessions, threads: HashMap::new(), answers: HashMap::new() }
     }
 
-    /// What to read next. `None`: every call is settled.
+    /// Lists the look-ups to make next, one for each id. `None`: every call is settled.
     fn wanted(&self) -> Option<Vec<Onward>> {
         let next = |(key, thread): (&Uuid, &Thread)| {
             let session_id = *self.sessions.get(thread.session).filter(|_| !thread.wanted.is_empty())?;

@@ -1,4 +1,4 @@
-//! What of a path its context shows, told from the newest compaction alone.
+//! Visible part of a path: what its context shows, told from the newest compaction alone.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ impl Visible {
         Ok(Visible { newest, shortened: elisions.into_iter().map(key).collect() })
     }
 
-    /// Whether the context shows the message at this depth, whole or shortened.
+    /// Returns true if the context shows the message at this depth, whole or shortened.
     pub fn shows(&self, depth: i64) -> bool {
         let Some(newest) = &self.newest else { return true };
         let kept_from = newest.first_kept_depth.unwrap_or(newest.depth);

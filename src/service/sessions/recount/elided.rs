@@ -1,4 +1,4 @@
-//! What compactions show shorter, counted anew: each result and call as it came and as it is shown.
+//! Elisions of compactions, counted anew: each result and call as it came and as it is shown.
 
 use std::collections::HashMap;
 

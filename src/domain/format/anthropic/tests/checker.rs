@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::format::outgoing::is_word;
 
-/// What the API would refuse in these messages.
+/// Lists the faults for which the API would refuse these messages.
 pub fn violations(messages: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     if messages.first().is_some_and(|first| first["role"] == "assistant") {

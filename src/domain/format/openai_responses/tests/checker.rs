@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What the API would refuse in these items.
+/// Lists the faults for which the API would refuse these items.
 pub fn violations(items: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: HashMap<&str, &str> = HashMap::new();

@@ -148,7 +148,7 @@ pub fn is_filler(sentence: &str) -> bool {
     FILLERS.iter().any(|opening| lower.starts_with(opening))
 }
 
-/// Whether a message asks for nothing new.
+/// Returns true if a message asks for nothing new, as a mere yes or thanks.
 pub fn is_nod(text: &str) -> bool {
     words(text).take(13).enumerate().all(|(at, word)| at < 12 && NODS.contains(&word.as_str()))
 }

@@ -21,7 +21,7 @@ pub struct Facts {
     pub results: Vec<String>,
     /// Calls that changed nothing.
     pub lookups: usize,
-    /// What was tried and worked, see [`signature`](super::signature).
+    /// Attempts that worked, see [`signature`](super::signature).
     pub worked: Vec<String>,
     /// The span has a todo list of its own.
     pub planned: bool,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::super::speech::Speech;
 use super::super::super::text::{brief, clip, first_line};
+use super::super::super::user_text::UserText;
 use super::todos;
 use crate::domain::model::message::{Message, Role, ToolResult};
 use crate::domain::summary::ledger::{self, LedgerCall};
@@ -13,10 +13,10 @@ use crate::domain::summary::ledger::{self, LedgerCall};
 pub struct CallStep {
     /// Tool and target.
     pub key: String,
-    /// What counts as the same attempt; see [`signature`].
+    /// Key of the attempt, the same for every attempt at the same; see [`signature`].
     pub attempt: String,
     pub outcome: StepOutcome,
-    /// What the result says, in one short line.
+    /// Result of the call, in one short line.
     pub says: String,
     pub read_only: bool,
 }
@@ -46,7 +46,7 @@ const SHELLS: [&str; 10] = [
 ];
 
 /// The steps in order; keeping a todo list is none.
-pub fn of(messages: &[Message], told: &[Speech], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
+pub fn of(messages: &[Message], told: &[UserText], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
     if calls.is_empty() {
         return typed(messages, told);
     }
@@ -66,11 +66,11 @@ fn step(call: &LedgerCall<'_>) -> CallStep {
 }
 
 /// Commands in code fences, each answered by output in the user's name.
-fn typed(messages: &[Message], told: &[Speech]) -> Vec<CallStep> {
+fn typed(messages: &[Message], told: &[UserText]) -> Vec<CallStep> {
     let pairs = messages.iter().zip(told.iter().skip(1));
     pairs
         .filter_map(|(message, answer)| {
-            let Speech::Output(output) = answer else { return None };
+            let UserText::Output(output) = answer else { return None };
             let command = (message.role == Role::Assistant).then(|| fenced(&message.plain_text())).flatten()?;
             let key = format!("$: {}", brief(&command, KEY_CHARS));
             let outcome = if reads_as_error(output) { StepOutcome::Failed } else { StepOutcome::Ok };
@@ -88,7 +88,7 @@ fn fenced(text: &str) -> Option<String> {
     Some(first_line(code).to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Whether a result tells of a failure or a refusal, marked as one or not.
+/// Returns true if a result tells of a failure or a refusal, marked as one or not.
 pub fn failed(result: &ToolResult) -> bool {
     outcome(result, &result.plain_text()) != StepOutcome::Ok
 }
@@ -145,7 +145,7 @@ fn shown(line: &str) -> String {
     clip(&brief(line, SAYS_CHARS), width)
 }
 
-/// What counts as another attempt at the same: the same target, or for a shell the same program and subcommand.
+/// Returns the key that attempts at the same share: the same target, or for a shell the same program and subcommand.
 pub fn signature(key: &str) -> String {
     let Some((tool, target)) = key.split_once(": ") else { return key.to_owned() };
     if !SHELLS.contains(&tool.to_ascii_lowercase().as_str()) {
@@ -162,14 +162,14 @@ pub fn signature(key: &str) -> String {
     format!("$ {}", program.join(" "))
 }
 
-/// What steps came to.
+/// Outcome of the steps.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub done: Vec<String>,
     pub blocked: Vec<String>,
     pub refused: Vec<String>,
     pub pending: Vec<String>,
-    /// What was read last, and the newest actions.
+    /// Last results of read-only calls, and the newest actions.
     pub results: Vec<String>,
     pub lookups: usize,
 }

@@ -26,7 +26,7 @@ pub fn of(calls: &[LedgerCall<'_>]) -> Vec<Todo> {
     list.unwrap_or_else(|| one_by_one(calls))
 }
 
-/// Whether a call does nothing but keep such a list.
+/// Returns true if a call does nothing but keep a list of what is to be done.
 pub fn is_todo(call: &LedgerCall<'_>) -> bool {
     list_in(call).is_some() || ["TaskCreate", "TaskUpdate", "TaskList", "TaskGet"].contains(&call.call.name.as_str())
 }

@@ -35,7 +35,7 @@ pub(crate) struct PlanFitting<'p> {
     rounds: usize,
 }
 
-/// What a summary message tells of a span, gathered as the messages pass.
+/// Records of a span for its summary message, gathered as the messages pass.
 pub(crate) struct SpanRecords {
     file_tools: BTreeMap<String, FileTool>,
     records: Records,
@@ -63,7 +63,8 @@ impl<'p> PlanFitting<'p> {
         PlanFitting { planning, clues, plan, next, rounds: 0 }
     }
 
-    /// What has to be read to measure the next message, and with what.
+    /// Returns the segments to read to measure the next summary message, and the records to gather from them. `None`:
+    /// there is none to measure.
     pub fn wants(&self) -> Option<(Vec<Segment>, SpanRecords)> {
         let (plan, _) = self.next.as_ref()?;
         let loaded = self.planning.loaded;

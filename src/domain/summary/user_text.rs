@@ -1,4 +1,4 @@
-//! What the user said, told apart from what a harness or a tool put under the user's name.
+//! Words of the user, told apart from what a harness or a tool put under the user's name.
 
 use std::collections::HashSet;
 
@@ -45,11 +45,11 @@ const OUTPUT: [&str; 9] = [
 /// Opens the summary that Claude Code leaves in place of what it forgot.
 pub const CONTINUED: &str = "This session is being continued from a previous conversation";
 
-/// What a message is to a reader who looks for the user's words.
+/// Kind of a message, for a reader who looks for the user's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Speech {
+pub enum UserText {
     /// The user's own words.
-    User(String),
+    Said(String),
     /// A tool's output in the user's name.
     Output(String),
     /// A harness's own summary of what came before.
@@ -58,42 +58,42 @@ pub enum Speech {
     Other,
 }
 
-/// One [`Speech`] for each message.
-pub fn of(messages: &[Message]) -> Vec<Speech> {
-    let mut listener = SpeechClassifier::default();
-    messages.iter().map(|message| listener.hear(message)).collect()
+/// One [`UserText`] for each message.
+pub fn of(messages: &[Message]) -> Vec<UserText> {
+    let mut classifier = UserTextClassifier::default();
+    messages.iter().map(|message| classifier.classify(message)).collect()
 }
 
 /// Tells the messages of a span apart one by one, oldest first.
 #[derive(Debug, Default)]
-pub struct SpeechClassifier {
+pub struct UserTextClassifier {
     answered: bool,
 }
 
-impl SpeechClassifier {
-    pub fn hear(&mut self, message: &Message) -> Speech {
+impl UserTextClassifier {
+    pub fn classify(&mut self, message: &Message) -> UserText {
         self.answered |= message.role == Role::Assistant;
-        if message.role == Role::User { tell(&message.plain_text(), self.answered) } else { Speech::Other }
+        if message.role == Role::User { tell(&message.plain_text(), self.answered) } else { UserText::Other }
     }
 }
 
-fn tell(text: &str, answered: bool) -> Speech {
+fn tell(text: &str, answered: bool) -> UserText {
     if framing::is_framed(text) {
-        return Speech::Other;
+        return UserText::Other;
     }
     let said = without_added(text);
     let said = said.trim();
     if said.starts_with(CONTINUED) {
-        return Speech::Continued(said.to_owned());
+        return UserText::Continued(said.to_owned());
     }
     if !said.chars().any(char::is_alphanumeric) || NOBODY.iter().any(|opening| said.starts_with(opening)) {
-        return Speech::Other;
+        return UserText::Other;
     }
     // The task itself may end with a prompt too.
     if OUTPUT.iter().any(|opening| said.starts_with(opening)) || answered && ends_at_prompt(said) {
-        return Speech::Output(said.to_owned());
+        return UserText::Output(said.to_owned());
     }
-    Speech::User(said.to_owned())
+    UserText::Said(said.to_owned())
 }
 
 fn ends_at_prompt(text: &str) -> bool {
@@ -141,29 +141,29 @@ mod tests {
     use super::super::testing::{assistant, user};
     use super::*;
 
-    fn said(text: &str) -> Speech {
+    fn said(text: &str) -> UserText {
         of(&[assistant("ok"), user(text)]).pop().unwrap()
     }
 
     #[test]
     fn finds_the_users_words() {
-        let words = |text: &str| Speech::User(text.to_owned());
+        let words = |text: &str| UserText::Said(text.to_owned());
         assert_eq!(said("Fix it <system-reminder>be nice</system-reminder>now < 3"), words("Fix it now < 3"));
         assert_eq!(said("<system-reminder>open"), words("<system-reminder>open"));
         assert_eq!(
             said("<command-name>/clear</command-name>\n<command-args>x</command-args>"),
             words("<command-args>x</command-args>")
         );
-        assert_eq!(said("<local-command-stdout>Bye!</local-command-stdout>"), Speech::Other);
-        assert_eq!(said("[Request interrupted by user]"), Speech::Other);
-        assert!(matches!(said("344\n(Open file: n/a)\nbash-$"), Speech::Output(_)));
-        assert!(matches!(of(&[user("Solve this.\nbash-$")]).pop(), Some(Speech::User(_))));
-        assert!(matches!(said(&format!("{CONTINUED} that ran out")), Speech::Continued(_)));
+        assert_eq!(said("<local-command-stdout>Bye!</local-command-stdout>"), UserText::Other);
+        assert_eq!(said("[Request interrupted by user]"), UserText::Other);
+        assert!(matches!(said("344\n(Open file: n/a)\nbash-$"), UserText::Output(_)));
+        assert!(matches!(of(&[user("Solve this.\nbash-$")]).pop(), Some(UserText::Said(_))));
+        assert!(matches!(said(&format!("{CONTINUED} that ran out")), UserText::Continued(_)));
     }
 
     #[test]
     fn many_open_tags_are_no_trouble() {
         let text = "<system-reminder><bash-input>".repeat(50_000);
-        assert_eq!(said(&text), Speech::User(text));
+        assert_eq!(said(&text), UserText::Said(text));
     }
 }
