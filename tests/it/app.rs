@@ -57,6 +57,17 @@ impl Answer {
     }
 }
 
+/// Longer than [`crate::patience::PATIENCE`].
+pub const NEVER_MS: &str = "3600000";
+
+/// Times that end what a test waits for. A test that is about one sets it.
+const CLOCKS: [&str; 4] = [
+    "CONTEXTD_BODY_TIMEOUT_MS",
+    "CONTEXTD_WRITE_TIMEOUT_MS",
+    "CONTEXTD_REQUEST_TIMEOUT_MS",
+    "CONTEXTD_DATABASE_STATEMENT_TIMEOUT_MS",
+];
+
 impl App {
     /// One instance for the whole test process, with the defaults.
     pub fn shared() -> &'static App {
@@ -80,6 +91,7 @@ impl App {
             .env_remove("DATABASE_URL")
             // The tests share their machine with others, behind whom such work would starve.
             .env("CONTEXTD_BACKGROUND_NICE", "0")
+            .envs(CLOCKS.map(|name| (name, NEVER_MS)))
             .envs(envs.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -270,10 +270,14 @@ async fn a_full_disk_is_told_and_outlived() {
             BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
         CREATE TRIGGER full_disk BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION full_disk();";
     admin.execute(sqlx::raw_sql(full)).await.unwrap();
-    let refused = append(&app, &session).await;
-    assert_passing(&refused);
-    assert_eq!(refused.code(), Some("storage_full"));
-    app.get("/readyz").await.assert_problem(503, "storage_full");
+    // It is remembered for some seconds.
+    until("not ready", async || {
+        let refused = append(&app, &session).await;
+        assert_passing(&refused);
+        assert_eq!(refused.code(), Some("storage_full"));
+        app.get("/readyz").await.code() == Some("storage_full")
+    })
+    .await;
     assert_eq!(app.get("/healthz").await.status, 200);
     admin.execute("DROP TRIGGER full_disk ON entries").await.unwrap();
     assert_eq!(append(&app, &session).await.status, 201);

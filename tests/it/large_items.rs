@@ -130,7 +130,7 @@ async fn a_large_message_takes_a_few_times_its_size() {
         ("prepare", "POST", format!("{session}/prepare"), json!({"include_messages": true})),
     ] {
         // An instance of its own: nothing that an earlier call left behind hides what this one takes.
-        let app = App::fresh(&[("DATABASE_URL", &url), ("CONTEXTD_REQUEST_TIMEOUT_MS", "3600000")]);
+        let app = App::fresh(&[("DATABASE_URL", &url)]);
         // Vocabularies and pools are there.
         app.post("/v1/count", json!({"format": "openai_chat", "items": [said(1000)]})).await.expect(200);
         let idle = app.forget_peak_memory();

@@ -9,14 +9,11 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::app::App;
+use crate::app::{App, NEVER_MS};
 use crate::drill_support::{by_hand, filled, id_of, turns, upstream};
 use crate::patience::{PATIENCE, until};
 use crate::pg_proxy::{Mode, Proxy};
 use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
-
-/// Longer than [`PATIENCE`].
-const NEVER_MS: &str = "3600000";
 
 /// Every time that could end a request, a statement or a connection, out of reach.
 pub fn endless() -> Vec<(&'static str, &'static str)> {
