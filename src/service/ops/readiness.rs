@@ -23,7 +23,7 @@ pub enum Readiness {
     StorageFull,
 }
 
-/// How the database is: what is known of it, and what is asked of it. Cheap to clone.
+/// The database's health: known from looks at it, or asked for. Cheap to clone.
 #[derive(Clone)]
 pub struct Health {
     pub(super) pool: PgPool,
