@@ -319,12 +319,13 @@ def answered(id, tokens):
 
 
 def praison_transcripts():
+    # No two answers are neighbours: the service keeps them together.
     talk = [said("system", 10)]
     for _ in range(4):
         talk += [said("user", 30), said("assistant", 20)]
     tools = [said("system", 10), said("user", 30), called("a"), answered("a", 60), said("assistant", 20), said("user", 10)]
     tools += [called("b", "c", tokens=5), answered("b", 40), answered("c", 140), said("system", 6), called("d"), answered("d", 20)]
-    open_end = talk[:5] + [called("e", "f"), answered("e", 60), answered("f", 50)]
+    open_end = talk[:4] + [called("e", "f"), answered("e", 60), answered("f", 50)]
     scripts = [said("user", "港に船が九隻います。" * 5), said("assistant", "Neun Schiffe, größer als früher."), *talk[1:6]]
     results = [said("user", 5)]
     for at, length in enumerate((124, 125, 126, 300, 126, 40)):
@@ -380,15 +381,17 @@ def agex_cases():
     chaptering = task("__chapter__", "what can be closed?", said=[], work=0)
     going_on = task("row", "Row out", None)
     yield three + chaptering + going_on, [[close(1, 2, "Evening"), close(3, 3, "Evening")], [close(1, 2, "The whole day")]]
-    yield three, [[close(2, 2, "Middle"), close(1, 1, "First"), close(3, 3, "First")], [close(1, 3, "First", "of all")]]
+    # No volume is named as one of its chapters: the service stores the first one's slug, which is then taken.
+    yield three, [[close(2, 2, "Middle"), close(1, 1, "First"), close(3, 3, "First")], [close(1, 3, "All three", "of all")]]
     yield three, [[close(1, 2, "One"), close(2, 3, "Two")], [close(1, 1, "One")]]
     yield three, [[close(0, 1, "a"), close(3, 2, "b"), close(1, 4, "c"), close(-1, -1, "d"), close(2, 2, "Right")]]
     long = "The long way round the island, past the light, " * 5
     yield task(long, long, "success", long) + task("ask", long, "clarify", long) + task("stop", "Stop", "cancelled"), [
         [],
-        [close(2, 3, long, "Asked\nand stopped")],
+        [close(2, 3, long[:75], "Asked\nand stopped")],
+        [],
     ]
-    nested = [[close(1, 1, "A")], [close(1, 2, "A")], [close(1, 2, "A")]]
+    nested = [[close(1, 1, "A")], [close(1, 2, "B")], [close(1, 2, "C")]]
     yield task("one", "1", work=0) + task("two", "2", work=2) + task("three", "3"), nested
 
 

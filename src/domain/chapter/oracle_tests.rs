@@ -176,9 +176,10 @@ fn text(value: &Value, name: &str) -> String {
 /// Our words for its events.
 fn ours(path: &str) -> String {
     let renamed = [("taskstart", "user"), ("action", "assistant"), ("output", "tool"), ("success", "assistant")];
+    let ended = [("fail", "assistant"), ("clarify", "assistant"), ("cancelled", "assistant")];
     let stem = path.strip_suffix(".md").unwrap();
     let mut path = stem.to_owned();
-    for (theirs, ours) in renamed.into_iter().chain([("fail", "assistant"), ("clarify", "assistant")]) {
+    for (theirs, ours) in renamed.into_iter().chain(ended) {
         if let Some(rest) = stem.strip_suffix(&format!("-{theirs}")) {
             path = format!("{rest}-{ours}");
         }

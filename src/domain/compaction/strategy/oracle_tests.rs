@@ -1,9 +1,10 @@
 //! What praisonaiagents 1.7.17 keeps and drops: in cases worked out by its rules, and on recorded transcripts.
 //!
 //! Contexts that the original rebuilds are compared message by message. Passes that it does not carry out (below its
-//! limit, or held by its guard) are no matter of a strategy and left out. Three rules of ours differ:
+//! limit, or held by its guard) are no matter of a strategy and left out. Four rules of ours differ:
 //! - the newest unit stays where the original is left with instructions alone: an open call must find its result, and the
 //!   newest message decides what to do next;
+//! - answers next to each other, which are items of one, stay or go together;
 //! - `smart` scores messages, where the original does the same as `sliding`;
 //! - `prune` lets repeated results point to the newest, besides shortening long ones, and keeps as much of a long one as
 //!   the limit allows, where the original keeps three fifths: a result just over the limit would not get smaller and stays.
