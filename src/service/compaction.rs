@@ -20,6 +20,7 @@ mod job;
 pub mod plan;
 pub mod prepare;
 pub(crate) mod read;
+mod records;
 mod request;
 mod revert;
 mod status;

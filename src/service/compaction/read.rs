@@ -23,7 +23,7 @@ use elide::{elide, elides_only, widen};
 use outline::summary_outline;
 
 pub(crate) use elide::ProposedElisions;
-pub(crate) use items::{Records, ReplacedOriginals, ViewReading};
+pub(crate) use items::{ReplacedOriginals, ViewReading};
 pub(crate) use outline::elision_outline;
 
 impl Service {

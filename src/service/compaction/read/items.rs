@@ -13,17 +13,14 @@ use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message};
-use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
-use crate::domain::summary::identifiers;
-use crate::domain::summary::ledger::Recorder;
+use crate::domain::summary::files::FileTable;
 use crate::domain::summary::transcript::strip;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
+use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::own_file_lists;
-use crate::service::path::file_lists::seeded_files;
-use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
 
@@ -45,15 +42,6 @@ pub(crate) struct ViewReading {
     /// Messages for a summariser, results cut already.
     pub(super) history: Vec<Kept>,
     pub(super) turn_prefix: Vec<Kept>,
-}
-
-/// Records of the replaced span that outlive it: calls, identifiers and files.
-#[derive(Default)]
-pub(crate) struct Records {
-    pub calls: Recorder,
-    pub identifiers: identifiers::IdentifierSpan,
-    pub files: FileOps,
-    open_file: OpenFile,
 }
 
 /// A message that is to be summarised, and its entry.
@@ -233,24 +221,6 @@ impl ViewReading {
         }
         show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
         elision::merge(&pruned, &replaced)
-    }
-}
-
-impl Records {
-    /// With the files that an earlier summary tells of.
-    pub(crate) fn on(loaded: &PathSlice) -> Records {
-        Records { files: seeded_files(loaded), ..Records::default() }
-    }
-
-    /// Takes in a message that is no longer shown.
-    pub(crate) fn add(&mut self, message: &Message, table: FileTable<'_>) {
-        self.identifiers.add(message);
-        self.done(message, table);
-    }
-
-    fn done(&mut self, message: &Message, table: FileTable<'_>) {
-        self.calls.add(message);
-        self.files.note(message, table, &mut self.open_file);
     }
 }
 

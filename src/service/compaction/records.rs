@@ -1,0 +1,57 @@
+//! Records of the span that a compaction replaces: what of its messages outlives it.
+
+use std::collections::BTreeMap;
+
+use crate::domain::model::message::Message;
+use crate::domain::settings::FileTool;
+use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::summary::identifiers::IdentifierSpan;
+use crate::domain::summary::ledger::Recorder;
+use crate::service::core::error::Result;
+use crate::service::path::entries::message_of;
+use crate::service::path::file_lists::{own_file_lists, seeded_files};
+use crate::service::path::view::PathSlice;
+use crate::store::entries::StoredEntry;
+
+/// Calls, identifiers and files of a span.
+#[derive(Default)]
+pub(crate) struct Records {
+    pub calls: Recorder,
+    pub identifiers: IdentifierSpan,
+    pub files: FileOps,
+    open_file: OpenFile,
+}
+
+impl Records {
+    /// With the files that an earlier summary tells of.
+    pub(crate) fn on(loaded: &PathSlice) -> Records {
+        Records { files: seeded_files(loaded), ..Records::default() }
+    }
+
+    /// Takes in a message that is no longer shown.
+    pub(crate) fn add(&mut self, message: &Message, table: FileTable<'_>) {
+        self.identifiers.add(message);
+        self.done(message, table);
+    }
+
+    /// Takes in what was done in a message.
+    pub(crate) fn done(&mut self, message: &Message, table: FileTable<'_>) {
+        self.calls.add(message);
+        self.files.note(message, table, &mut self.open_file);
+    }
+}
+
+/// Records of a span for its summary message, gathered as the messages pass.
+pub(crate) struct SpanRecords {
+    pub file_tools: BTreeMap<String, FileTool>,
+    pub records: Records,
+}
+
+impl SpanRecords {
+    pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        self.records.add(&message, FileTable::new(&self.file_tools));
+        own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
+        Ok(())
+    }
+}
