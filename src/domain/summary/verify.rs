@@ -173,8 +173,11 @@ fn breaks_off(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::model::format::Format;
+    use crate::domain::model::message::Message;
     use crate::domain::summary::builtin;
-    use crate::domain::summary::testing::{task, transcripts, user};
+    use crate::domain::summary::testing::{messages, task, transcripts, user};
+    use crate::made_up;
 
     fn check(text: &str, stop: Option<Stop>) -> Result<(), RejectReason> {
         check_summary(text, stop, 100, Estimator::Pi)
@@ -250,7 +253,18 @@ mod tests {
 
     #[test]
     fn takes_all_that_the_builtin_writes() {
-        for messages in ["tau-bench", "swe-agent", "entireio-cli"].into_iter().flat_map(transcripts).step_by(7) {
+        let formats = [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::Pi];
+        all_is_taken(formats.map(|format| messages(format, &made_up::items(format.into_str(), 24))));
+    }
+
+    #[test]
+    #[cfg_attr(not(shared), ignore = "needs ../shared")]
+    fn takes_all_that_the_builtin_writes_of_recorded_sessions() {
+        all_is_taken(["tau-bench", "swe-agent", "entireio-cli"].into_iter().flat_map(transcripts).step_by(7));
+    }
+
+    fn all_is_taken(sessions: impl IntoIterator<Item = Vec<Message>>) {
+        for messages in sessions {
             let text = builtin::summarise(&task(messages));
             assert_eq!(check_summary(&text, Some(Stop::End), u64::MAX, Estimator::Pi), Ok(()), "{text}");
         }
