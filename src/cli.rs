@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::config::{Config, Overrides, ProcessRole};
 use crate::lifecycle::{self, Database};
 use crate::service::Services;
-use crate::service::ops::keys::{KeyRow, Keys as ApiKeys};
+use crate::service::ops::keys::{KeyRow, Keys};
 use crate::telemetry;
 use output::print;
 use transcripts::{ExportArgs, Import};
@@ -51,7 +51,7 @@ enum Command {
     Openapi,
     /// Manage API keys.
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Make a session of a transcript file.
     Import(Import),
     /// Write a session to standard output, one JSON item a line: in pi's format every branch, else the leaf's path.
@@ -72,7 +72,7 @@ struct Serve {
 }
 
 #[derive(Debug, Subcommand)]
-enum Keys {
+enum KeysCommand {
     /// Make a key and print it; it is shown this once only.
     Create {
         /// The tenant it belongs to; made when there is none of that name.
@@ -145,10 +145,10 @@ async fn with_service(
     outcome
 }
 
-async fn keys(keys: &ApiKeys, command: Keys) -> anyhow::Result<()> {
+async fn keys(keys: &Keys, command: KeysCommand) -> anyhow::Result<()> {
     match command {
-        Keys::Create { tenant, name } => print(&(keys.create(&tenant, &name).await? + "\n")),
-        Keys::List => {
+        KeysCommand::Create { tenant, name } => print(&(keys.create(&tenant, &name).await? + "\n")),
+        KeysCommand::List => {
             let rows = keys.list().await?;
             let line = |key: &KeyRow| {
                 let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_rfc3339());
@@ -156,7 +156,7 @@ async fn keys(keys: &ApiKeys, command: Keys) -> anyhow::Result<()> {
             };
             print(&rows.iter().map(line).collect::<String>())
         }
-        Keys::Revoke { id } => Ok(keys.revoke(id).await?),
+        KeysCommand::Revoke { id } => Ok(keys.revoke(id).await?),
     }
 }
 

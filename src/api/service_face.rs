@@ -27,26 +27,27 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 #[derive(Serialize, ToSchema)]
-struct Health {
+#[schema(as = Health)]
+struct HealthAnswer {
     /// `ok` or `ready`.
     status: &'static str,
 }
 
 /// The process is alive.
-#[utoipa::path(get, path = "/healthz", tag = "service", security(), responses((status = 200, body = Health)))]
-async fn healthz() -> Json<Health> {
-    Json(Health { status: "ok" })
+#[utoipa::path(get, path = "/healthz", tag = "service", security(), responses((status = 200, body = HealthAnswer)))]
+async fn healthz() -> Json<HealthAnswer> {
+    Json(HealthAnswer { status: "ok" })
 }
 
 /// Requests can be sent here: the database answers, takes changes and has room for them, its schema is this version's,
 /// and no shutdown has begun.
-#[utoipa::path(get, path = "/readyz", tag = "service", security(), responses((status = 200, body = Health)))]
-async fn readyz(State(state): State<AppState>) -> Result<Json<Health>> {
+#[utoipa::path(get, path = "/readyz", tag = "service", security(), responses((status = 200, body = HealthAnswer)))]
+async fn readyz(State(state): State<AppState>) -> Result<Json<HealthAnswer>> {
     if !state.ready.load(Ordering::Relaxed) {
         return Err(not_ready(ProblemCode::StartingOrDraining, "the process is starting or shutting down"));
     }
     match tokio::time::timeout(READY_TIMEOUT, state.services.health.readiness()).await {
-        Ok(Ok(Readiness::Ready)) => Ok(Json(Health { status: "ready" })),
+        Ok(Ok(Readiness::Ready)) => Ok(Json(HealthAnswer { status: "ready" })),
         Ok(Ok(Readiness::SchemaOutdated)) => Err(not_ready(
             ProblemCode::SchemaOutdated,
             "the database schema is older than this version; run: contextd migrate",

@@ -27,7 +27,7 @@ pub struct Config {
     pub server: Server,
     pub database: DatabaseConfig,
     pub worker: WorkerConfig,
-    pub events: Events,
+    pub events: EventsConfig,
     pub hooks: HooksConfig,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
@@ -107,7 +107,7 @@ pub struct WorkerConfig {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Events {
+pub struct EventsConfig {
     /// How long events are kept for clients that come back.
     pub keep_hours: u32,
     /// Streams that a tenant may have open at this process.
@@ -157,7 +157,7 @@ impl Default for Config {
             server: Server::default(),
             database: DatabaseConfig::default(),
             worker: WorkerConfig::default(),
-            events: Events::default(),
+            events: EventsConfig::default(),
             hooks: HooksConfig::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
@@ -196,7 +196,7 @@ impl Default for WorkerConfig {
     }
 }
 
-impl Default for Events {
+impl Default for EventsConfig {
     fn default() -> Self {
         Self { keep_hours: 7 * 24, max_streams: 256 }
     }

@@ -20,7 +20,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
 
 use cluster::Cluster;
-use supervisor::Status;
+use supervisor::ServerStatus;
 
 pub use error::StartError;
 
@@ -32,7 +32,7 @@ const READY_POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct EmbeddedPostgres {
     options: PgConnectOptions,
-    status: Arc<Status>,
+    status: Arc<ServerStatus>,
     stop: Option<mpsc::Sender<std::convert::Infallible>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -50,7 +50,7 @@ impl EmbeddedPostgres {
             .map_err(|error| StartError::io("the start was interrupted", error))??;
         let options = connect_options(&cluster.socket_dir);
         let log = cluster.log_file();
-        let status = Arc::new(Status::default());
+        let status = Arc::new(ServerStatus::default());
         let (stop, stopped) = mpsc::channel();
         let watched = Arc::clone(&status);
         // A thread of its own: the kernel ties the parent-death signal to the thread that spawned the server.

@@ -28,7 +28,7 @@ pub(super) const STOP_WITHIN: Duration = Duration::from_secs(15);
 
 /// State that the supervisor shares with the rest of the process.
 #[derive(Debug, Default)]
-pub(super) struct Status {
+pub(super) struct ServerStatus {
     /// 0: this process runs no server now.
     pid: AtomicU32,
     failure: Mutex<Option<StartError>>,
@@ -36,7 +36,7 @@ pub(super) struct Status {
     patience: Mutex<Option<Duration>>,
 }
 
-impl Status {
+impl ServerStatus {
     pub fn pid(&self) -> Option<u32> {
         match self.pid.load(Ordering::Relaxed) {
             0 => None,
@@ -63,7 +63,7 @@ impl Status {
 }
 
 /// Returns when `stop`'s sender is dropped, with the server stopped.
-pub(super) fn run(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) {
+pub(super) fn run(cluster: &Cluster, stop: &Receiver<Infallible>, status: &ServerStatus) {
     let mut lock = None;
     let mut backoff = BACKOFF_FIRST;
     loop {
@@ -95,7 +95,7 @@ pub(super) fn run(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Statu
 }
 
 /// One life of the server. True: it was stopped on purpose.
-fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) -> bool {
+fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &ServerStatus) -> bool {
     let mut child = match cluster.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -110,7 +110,7 @@ fn own(cluster: &Cluster, stop: &Receiver<Infallible>, status: &Status) -> bool 
     on_purpose
 }
 
-fn watch(child: &mut Child, stop: &Receiver<Infallible>, status: &Status) -> bool {
+fn watch(child: &mut Child, stop: &Receiver<Infallible>, status: &ServerStatus) -> bool {
     loop {
         if stopped(stop, WATCH) {
             end(child, status.patience());

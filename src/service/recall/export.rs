@@ -125,7 +125,7 @@ impl ExportScope {
     /// Makes every entry known to an exporter, and finds the file's header.
     async fn know(&self, shared: &[Segment], exporter: Exporter) -> Result<Exporter> {
         let mut reader = self.long_reads.reader(self.tenant, self.last + length(shared)).await?;
-        let mut known = Heads { exporter, headers: Vec::new() };
+        let mut known = KnownEntries { exporter, headers: Vec::new() };
         for portion in path::portions(shared) {
             let heads = entries::heads(reader.on()?, self.tenant.0, &portion).await?;
             heads.iter().for_each(|stored| known.take(stored));
@@ -139,7 +139,7 @@ impl ExportScope {
             }
             next = (after > from).then_some(after);
         }
-        let Heads { exporter, headers, .. } = known;
+        let KnownEntries { exporter, headers, .. } = known;
         let lead = |(exporter, is_led): &mut (Exporter, bool), stored: &StoredEntry| {
             *is_led = *is_led || exporter.lead(&stored.entry);
             Ok(())
@@ -164,13 +164,13 @@ impl ExportScope {
 }
 
 /// The heads of a session on their way past.
-struct Heads {
+struct KnownEntries {
     exporter: Exporter,
     /// Where pi's headers may be.
     headers: Vec<Segment>,
 }
 
-impl Heads {
+impl KnownEntries {
     fn take(&mut self, stored: &StoredEntry) {
         let head = &stored.entry.head;
         let (session_id, branch, depth) = (stored.session_id, stored.branch, head.depth);
