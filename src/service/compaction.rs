@@ -30,5 +30,4 @@ pub mod work;
 pub(crate) use ahead::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
-pub use force_fit::ForceFitted;
 pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};

@@ -159,9 +159,7 @@ impl Service {
         let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
         if is_leaf && rebuild.max_tokens.is_none() && head.needs_force_fit() {
-            relieved = at_usual_priority(Box::pin(self.force_fit(tenant, session_id)))
-                .await?
-                .map(|relieved| relieved.compaction);
+            relieved = at_usual_priority(Box::pin(self.force_fit(tenant, session_id))).await?;
             (row, head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
         }
         let mut reader = self

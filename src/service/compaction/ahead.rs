@@ -50,7 +50,8 @@ impl Service {
     }
 
     /// Commits what was prepared ahead, now that it is needed. What no longer fits is dropped, and what is still being
-    /// made is committed when it is ready and the context is red, or in any case if somebody waits (`wanted`). The caller holds the session's row and `head` is as it stands there.
+    /// made is committed when it is ready and the context is red, or in any case if somebody waits (`wanted`). The
+    /// caller holds the session's row and `head` is as it stands there.
     pub(crate) async fn settle_ahead(
         &self,
         connection: &mut PgConnection,

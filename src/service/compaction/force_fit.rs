@@ -9,7 +9,6 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::ahead::{Settled, save};
 use crate::service::compaction::commit::entry::leave_unrelieved;
 use crate::service::compaction::commit::{Committed, Holder};
@@ -26,21 +25,13 @@ const TRIES: u32 = 3;
 /// Before a worker takes the job up, should this process end in the middle.
 const HEAD_START: Duration = Duration::from_secs(5);
 
-/// Session after its context was made to fit: the compaction, the snapshot and the leaf.
-#[derive(Debug, Clone)]
-pub struct ForceFitted {
-    pub compaction: CompactionRef,
-    pub snapshot: Snapshot,
-    pub leaf_id: Option<Uuid>,
-}
-
 impl Service {
     /// Compacts the leaf's context at once where it is larger than the window. `None`: it is not, or the session does
     /// not want it, or nothing can be left out.
     ///
     /// # Errors
     /// `NotFound`; the database's.
-    pub async fn force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<ForceFitted>> {
+    pub async fn force_fit(&self, tenant: Tenant, session_id: Uuid) -> Result<Option<CompactionRef>> {
         let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
         // What could not be made to fit is tried again with every message, if there is a chance.
         if !head.needs_force_fit() || !head.has_grown() && !self.could_fit(tenant, &head).await? {
@@ -111,7 +102,7 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         compaction: CompactionRef,
-    ) -> Result<Option<ForceFitted>> {
+    ) -> Result<Option<CompactionRef>> {
         let (mut transaction, _, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         if head.needs_force_fit() {
             leave_unrelieved(&mut head.state, &head.settings);
@@ -119,7 +110,7 @@ impl Service {
             transaction.commit().await?;
         }
         let landed = compaction.status == Status::Succeeded;
-        Ok(landed.then(|| ForceFitted { compaction, snapshot: head.snapshot(), leaf_id: head.row.leaf_id }))
+        Ok(landed.then_some(compaction))
     }
 }
 

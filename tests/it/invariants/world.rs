@@ -154,10 +154,11 @@ impl World {
     /// Has a context that is larger than the window compacted, as handing it out would.
     pub async fn force_fit(&mut self) -> bool {
         let Some(relieved) = self.service.force_fit(self.tenant, self.id()).await.unwrap() else { return false };
-        let ended = self.service.compaction(self.tenant, relieved.compaction.id).await.unwrap();
+        let ended = self.service.compaction(self.tenant, relieved.id).await.unwrap();
         let result = ended.result.unwrap();
         assert!(result.tokens_after < result.tokens_before, "{result:?}");
-        assert_eq!(relieved.snapshot.tokens, result.tokens_after);
+        let snapshot = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
+        assert_eq!(snapshot.tokens, result.tokens_after);
         self.compactions_done += 1;
         self.learn(result.entry_id.unwrap());
         true
