@@ -46,7 +46,8 @@ async fn a_name_that_leads_inside_is_refused_at_the_connection() {
     let port = listener.local_addr().unwrap().port();
     // The only name that leads inside everywhere. The client knows it, so it is asked behind the check of looks.
     let client = Client::new(false);
-    let sent = client.client(false).unwrap().get(format!("http://localhost:{port}/")).send().await;
+    let request = client.client(false).unwrap().get(format!("http://localhost:{port}/"));
+    let sent = request.timeout(Duration::from_secs(5)).send().await;
     assert_eq!(transport(&sent.unwrap_err()), CallError::Refused);
     let own = TcpStream::connect(("localhost", port)).await.unwrap();
     let (_, first) = listener.accept().await.unwrap();
