@@ -104,12 +104,18 @@ impl Allowance {
     }
 
     /// Returns the part of the body that one task of a compaction may take. Of two, the history has more to say.
-    pub fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
+    fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
         match part {
             _ if tasks == 1 => self.body,
             SummaryPart::TurnPrefix => self.body / 3,
             SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
         }
+    }
+
+    /// One of a compaction's `tasks` tasks, with no more output than its share.
+    pub fn bounded(&self, task: &SummaryTask, tasks: usize) -> SummaryTask {
+        let share = self.share(task.part, tasks);
+        SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() }
     }
 
     /// Returns the most that stands behind the body: ledger, file lists and identifiers. They are measured at four

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, SummaryTask};
+use crate::domain::summary::Allowance;
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
 use crate::service::compaction::summarise::SummaryOutcome;
 use caller::Caller;
@@ -140,8 +140,7 @@ async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<Str
     let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
     let mut texts = Vec::new();
     for task in request.tasks {
-        let share = allowance.share(task.part, request.tasks.len());
-        let task = SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() };
+        let task = allowance.bounded(task, request.tasks.len());
         texts.push(upstreams.builtin().summarise(&task).await?.text);
     }
     Ok(texts)

@@ -32,6 +32,7 @@ pub struct LiveCompaction {
     pub(crate) row: CompactionRow,
     pub(super) trigger: Trigger,
     pub(super) request: CompactRequest,
+    /// None before it is planned: whoever does not plan it for a worker asks none.
     pub(super) hooks: EnabledHooks,
     /// Reports of the hooks so far.
     pub(super) reports: Vec<HookReport>,
@@ -65,14 +66,13 @@ pub(crate) struct PlanBasis {
 impl Service {
     /// `None`: it has ended, or its session has.
     pub async fn live_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Option<LiveCompaction>> {
-        let mut connection = self.pool().acquire().await?;
-        let Some(row) = compactions::get(&mut *connection, tenant.0, id).await? else { return Ok(None) };
+        let Some(row) = compactions::get(self.pool(), tenant.0, id).await? else { return Ok(None) };
         if !matches!(row.status.parse::<Status>().ok(), Some(Status::Queued | Status::Running)) {
             return Ok(None);
         }
         let request = serde_json::from_str(&row.request).context("a stored compact request")?;
         let trigger = row.trigger.parse::<Trigger>().context("a stored trigger")?;
-        let hooks = EnabledHooks::load(&mut *connection, tenant).await?;
+        let hooks = EnabledHooks::default();
         Ok(Some(LiveCompaction { tenant, row, trigger, request, hooks, reports: Vec::new() }))
     }
 
@@ -80,10 +80,9 @@ impl Service {
     pub async fn plan_compaction(&self, live: &mut LiveCompaction) -> Result<Option<PlannedCompaction>> {
         let (tenant, session_id) = (live.tenant, live.row.session_id);
         let mut connection = self.pool().acquire().await?;
-        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await.optional()?;
-        let Some(head) = head else { return Ok(None) };
-        let settings =
-            self.inner.heads.settings_with(&mut *connection, tenant, session_id, &live.request.patch()).await?;
+        let patch = live.request.patch();
+        let read = self.inner.heads.read_with(&mut *connection, tenant, session_id, &patch).await.optional()?;
+        let Some((head, settings)) = read else { return Ok(None) };
         if let Some(reason) = held_back(&head, &settings, &live.request, live.trigger) {
             drop(connection);
             self.skip_live(live, &settings, reason).await?;
@@ -101,11 +100,13 @@ impl Service {
             again: head.state.account.exceeds_window(&settings),
         };
         let plan = planning.plan(&mut connection, tenant, live.request.first_kept_entry_id).await?;
-        drop(connection);
         if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
+            drop(connection);
             self.skip_live(live, &settings, reason).await?;
             return Ok(None);
         }
+        live.hooks = EnabledHooks::load(&mut *connection, tenant).await?;
+        drop(connection);
         let mut planned = PlannedCompaction {
             about: live.about(),
             origin,

@@ -28,10 +28,11 @@ impl Records {
         Records { files: seeded_files(loaded), ..Records::default() }
     }
 
-    /// Takes in a message that is no longer shown.
-    pub(crate) fn add(&mut self, message: &Message, table: FileTable<'_>) {
+    /// Takes in an entry that is no longer shown, and its message.
+    pub(crate) fn add(&mut self, stored: &StoredEntry, message: &Message, table: FileTable<'_>) {
         self.identifiers.add(message);
         self.done(message, table);
+        own_file_lists(stored).iter().for_each(|lists| self.files.seed(lists));
     }
 
     /// Takes in what was done in a message.
@@ -50,8 +51,7 @@ pub(crate) struct SpanRecords {
 impl SpanRecords {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
-        self.records.add(&message, FileTable::new(&self.file_tools));
-        own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
+        self.records.add(stored, &message, FileTable::new(&self.file_tools));
         Ok(())
     }
 }

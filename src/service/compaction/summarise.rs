@@ -44,10 +44,7 @@ pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
     for task in &work.summary_tasks {
-        let most = allowance.share(task.part, work.summary_tasks.len());
-        let mut task = task.clone();
-        task.max_output_tokens = task.max_output_tokens.min(most);
-        let text = Some(builtin::summarise(&task));
+        let text = Some(builtin::summarise(&allowance.bounded(task, work.summary_tasks.len())));
         match task.part {
             SummaryPart::TurnPrefix => outcome.turn_prefix = text,
             SummaryPart::History | SummaryPart::Branch => outcome.history = text,

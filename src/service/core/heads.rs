@@ -107,7 +107,23 @@ impl Heads {
         session_id: Uuid,
         patch: &Map<String, Value>,
     ) -> Result<Settings> {
+        self.patched(&found(sessions::head(executor, tenant.0, session_id).await?)?, patch)
+    }
+
+    /// A session's head, and its settings with a patch for one call.
+    pub async fn read_with(
+        &self,
+        executor: impl PgExecutor<'_>,
+        tenant: Tenant,
+        session_id: Uuid,
+        patch: &Map<String, Value>,
+    ) -> Result<(Head, Settings)> {
         let row = found(sessions::head(executor, tenant.0, session_id).await?)?;
+        let settings = self.patched(&row, patch)?;
+        Ok((self.narrow(session_id, row)?, settings))
+    }
+
+    fn patched(&self, row: &HeadAndSettings, patch: &Map<String, Value>) -> Result<Settings> {
         let merged = merge_patch(&json::parse_object(&row.settings), patch);
         self.settings.resolve_map(&merged, row.model.as_deref())
     }

@@ -153,11 +153,9 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
+    let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
     for task in &work.tasks {
-        let share = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens).share(task.part, 1);
-        let mut task = task.clone();
-        task.max_output_tokens = task.max_output_tokens.min(share);
-        outcome.history = Some(builtin::summarise(&task));
+        outcome.history = Some(builtin::summarise(&allowance.bounded(task, 1)));
     }
     work.draft(outcome)
 }

@@ -7,8 +7,8 @@ use serde_json::Map;
 use super::*;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::{self, Settings, Template};
-use crate::domain::summary::SummaryPart;
 use crate::domain::summary::prefix::SessionPrefix;
+use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::llm::UpstreamConfig;
 use crate::llm::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 

@@ -98,10 +98,9 @@ impl Service {
         let Some(live) = self.live_compaction(tenant, id).await? else { return Ok(None) };
         let session_id = live.row.session_id;
         let mut connection = self.pool().acquire().await?;
-        let head = self.inner.heads.read(&mut *connection, tenant, session_id).await.optional()?;
-        let Some(head) = head else { return Ok(None) };
-        let settings =
-            self.inner.heads.settings_with(&mut *connection, tenant, session_id, &live.request.patch()).await?;
+        let patch = live.request.patch();
+        let read = self.inner.heads.read_with(&mut *connection, tenant, session_id, &patch).await.optional()?;
+        let Some((head, settings)) = read else { return Ok(None) };
         if head.state.account.fills_window(&settings) {
             drop(connection);
             self.skip_live(&live, &settings, Reason::FixedOverhead).await?;

@@ -20,7 +20,6 @@ use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCa
 use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
-use crate::service::path::file_lists::own_file_lists;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
 
@@ -153,8 +152,7 @@ impl ViewReading {
         if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
             return Ok(());
         }
-        self.records.add(&message, FileTable::new(&planned.settings.file_tools));
-        own_file_lists(stored).iter().for_each(|lists| self.records.files.seed(lists));
+        self.records.add(stored, &message, FileTable::new(&planned.settings.file_tools));
         if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
             strip(&mut message);
