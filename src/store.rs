@@ -19,6 +19,7 @@ pub mod search;
 pub mod sessions;
 mod text_key;
 pub mod tool_calls;
+pub mod transaction;
 
 /// The migrations, forward only.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -16,6 +16,7 @@ use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::{self as store, HookRow};
+use crate::store::transaction;
 
 pub(crate) use ask::{About, EnabledHooks};
 pub(crate) use deliver::announce;
@@ -88,7 +89,7 @@ impl Hooks {
             updated_at: now,
         };
         let most = self.options.max_hooks;
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         if !store::insert(&mut transaction, tenant.0, &row, most).await? {
             let detail = format!("a tenant may have {most} hooks; delete one first");
             return Err(ServiceError::Conflict { code: ConflictCode::TooManyHooks, detail });
@@ -112,7 +113,7 @@ impl Hooks {
     }
 
     pub async fn update(&self, tenant: Tenant, id: Uuid, patch: HookPatch) -> Result<Hook> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         let mut row = store::lock(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("hook"))?;
         row.url = patch.url.unwrap_or(row.url);
         row.events = patch.events.map_or(row.events, |events| words(&events));

@@ -35,6 +35,7 @@ use crate::service::events;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::path::Leaf;
 use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
+use crate::store::transaction;
 
 /// A session as the API shows it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -115,7 +116,7 @@ impl Service {
         };
         count_fixed(&mut head.state, &row, head.settings.estimator).await?;
         head.state.write_to(&mut row.head, &head.settings)?;
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         sessions::insert(&mut *transaction, tenant.0, &row).await?;
         about(row.id);
         let session = show_row(&self.inner.heads, row.clone())?;

@@ -5,6 +5,7 @@
 
 pub(super) mod sql;
 
+use crate::store::transaction;
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgExecutor, PgPool, Result};
 use uuid::Uuid;
@@ -65,7 +66,7 @@ pub async fn place(pool: &PgPool, tenant: Uuid) -> Result<Reach> {
         if !unplaced {
             return Ok(reach);
         }
-        let mut transaction = pool.begin().await?;
+        let mut transaction = transaction::begin(pool).await?;
         sqlx::query(sql::BEGIN_POSITIONS).bind(tenant).execute(&mut *transaction).await?;
         // Whoever waits here for another reader must look at the events anew: hence two statements.
         sqlx::query(sql::LOCK_POSITIONS).bind(tenant).execute(&mut *transaction).await?;

@@ -8,6 +8,7 @@ mod sql;
 
 use std::time::Duration;
 
+use crate::store::transaction;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Result};
 use strum::VariantArray as _;
 use uuid::Uuid;
@@ -135,7 +136,7 @@ pub async fn make_due(connection: &mut PgConnection, tenant: Uuid, session_id: U
 /// Claims up to `limit` due jobs, one tenant after the other in the order of their ids, beginning with `from` and
 /// wrapping around; within a tenant the longest due first. No tenant gets a second job before each has its first.
 pub async fn claim(pool: &PgPool, limit: i64, lease: Duration, from: Uuid) -> Result<Vec<Job>> {
-    let mut tx = pool.begin().await?;
+    let mut tx = transaction::begin(pool).await?;
     let mut jobs = claim_from(&mut tx, limit, lease, from).await?;
     let open = limit - i64::try_from(jobs.len()).unwrap_or(limit);
     if open > 0 && !from.is_nil() {

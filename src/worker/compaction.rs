@@ -12,6 +12,7 @@ use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
+use crate::store::transaction;
 
 /// A plan that no longer holds is made anew once.
 const PLANS: u32 = 2;
@@ -49,7 +50,7 @@ pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
 
 /// Nothing is needed any more; nor is the job.
 pub(super) async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
-    let mut transaction = jobs.service.pool().begin().await?;
+    let mut transaction = transaction::begin(jobs.service.pool()).await?;
     let completed = queue::complete(&mut transaction, job.tenant, job.proof()).await?;
     transaction.commit().await?;
     Ok(match completed {

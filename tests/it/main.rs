@@ -1,5 +1,6 @@
 //! Integration tests: one binary, so that they share one database server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail in any line")]
+#![allow(clippy::disallowed_methods, reason = "nobody goes away while a test begins a transaction")]
 
 #[path = "../support/data.rs"]
 mod data;
@@ -13,6 +14,7 @@ mod api_idempotency;
 mod api_sessions;
 mod app;
 mod bounds;
+mod cancellation;
 mod chapters;
 mod client_readers;
 mod corpus;

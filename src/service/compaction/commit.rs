@@ -37,6 +37,7 @@ use crate::service::path::view;
 use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
 use crate::store::queue::{self, Completed, LeaseProof};
+use crate::store::transaction;
 use crate::store::{path, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
@@ -73,7 +74,7 @@ impl Service {
             outcome: Cow::Borrowed(&outcome),
             draft: Cow::Borrowed(&draft),
         };
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let Some(mut open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder.into()).await?
         else {
@@ -179,7 +180,7 @@ impl Service {
 
     /// Ends a compaction without doing it, for a reason.
     pub async fn skip_compaction(&self, work: &CompactionWork, reason: Reason, lease: LeaseProof) -> Result<Committed> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let Some(open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
         else {
@@ -194,7 +195,7 @@ impl Service {
 
     /// Ends a compaction that could not be carried out; the context is as it was.
     pub async fn fail_compaction(&self, work: &CompactionWork, message: &str, lease: LeaseProof) -> Result<Committed> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let Some(mut open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
         else {
@@ -268,7 +269,7 @@ impl Service {
     /// Ends a compaction for which there is no work, for a reason.
     pub(crate) async fn skip_live(&self, live: &LiveCompaction, settings: &Settings, reason: Reason) -> Result<()> {
         let tried = SummaryOutcome { hooks: live.reports.clone(), ..SummaryOutcome::default() };
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let locked = self.inner.heads.lock(&mut *transaction, live.tenant, live.row.session_id).await.optional()?;
         let Some((row, mut head)) = locked else { return Ok(()) };
         head.settings = std::sync::Arc::new(settings.clone());

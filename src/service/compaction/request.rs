@@ -23,6 +23,7 @@ use crate::service::path::view::{ReadMode, ViewOrigin, load_view};
 use crate::store::compactions::{self, NewCompaction};
 use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::sessions;
+use crate::store::transaction;
 
 /// A compaction that waits for the end of a turn waits no longer than this.
 const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
@@ -42,7 +43,7 @@ impl Service {
         request: CompactRequest,
         wait: Option<Duration>,
     ) -> Result<Compaction> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let head = self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         if request.expected_leaf_id.is_some_and(|expected| Some(expected) != head.row.leaf_id) {
             return Err(ServiceError::LeafMoved { leaf_id: head.row.leaf_id });

@@ -19,6 +19,7 @@ use crate::service::events;
 use crate::service::path::view::{self, PathSlice, ReadMode, newest_from, newest_of, state_of_path};
 use crate::store::compactions;
 use crate::store::entries::{self, StoredEntry, Write};
+use crate::store::transaction;
 
 impl Service {
     /// Takes back the compaction that is in force on the leaf's path.
@@ -26,7 +27,7 @@ impl Service {
     /// # Errors
     /// `NotFound`; `Conflict`: it did not succeed, was reverted before, or is not the newest on the path.
     pub async fn revert_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let row =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         let compaction = show(row)?;

@@ -15,6 +15,7 @@ use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
+use crate::store::transaction;
 use crate::store::{queue, sessions};
 
 /// How long those who wait look again after.
@@ -39,7 +40,7 @@ impl Service {
 
     /// Cancels a compaction that has not ended; an ended one is returned as it is.
     pub async fn cancel_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let row =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
         about(row.session_id);

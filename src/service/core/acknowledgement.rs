@@ -17,6 +17,7 @@ use crate::service::core::heads::{Heads, SessionTransaction};
 use crate::service::core::tenant::Tenant;
 use crate::store::fault::in_doubt;
 use crate::store::sessions::SessionRow;
+use crate::store::transaction;
 use crate::store::{compactions, entries, sessions};
 
 /// How long the database is given to come back and say how it went.
@@ -126,7 +127,7 @@ impl Heads {
 
     /// Tries to take the session's place: that waits for whoever is still at it, and works if he has failed.
     async fn is_made(&self, tenant: Tenant, row: &SessionRow) -> Result<bool> {
-        let mut work = self.pool.begin().await?;
+        let mut work = transaction::begin(&self.pool).await?;
         match sessions::insert(&mut *work, tenant.0, row).await {
             Ok(()) => Ok(false),
             Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Ok(true),

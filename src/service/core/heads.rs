@@ -17,6 +17,7 @@ use crate::service::core::lanes::{Lane, Lanes};
 use crate::service::core::settings::SettingsResolver;
 use crate::service::core::tenant::Tenant;
 use crate::store::sessions::{self, HeadAndSettings, HeadRow, SessionRow};
+use crate::store::transaction;
 
 pub(crate) type SessionTransaction = Transaction<'static, Postgres>;
 
@@ -73,7 +74,7 @@ impl Heads {
         tenant: Tenant,
         session_id: Uuid,
     ) -> Result<(SessionTransaction, SessionRow, Head)> {
-        let mut work = self.pool.begin().await?;
+        let mut work = transaction::begin(&self.pool).await?;
         let (row, head) = match sessions::try_lock(&mut *work, tenant.0, session_id).await? {
             Some(row) => self.with_head(row)?,
             None => {
@@ -87,7 +88,7 @@ impl Heads {
 
     /// As [`Heads::begin_locked`], of the row only the head.
     pub async fn begin_locked_head(&self, tenant: Tenant, session_id: Uuid) -> Result<(SessionTransaction, Head)> {
-        let mut work = self.pool.begin().await?;
+        let mut work = transaction::begin(&self.pool).await?;
         let row = match sessions::try_lock_head(&mut *work, tenant.0, session_id).await? {
             Some(row) => row,
             None => {
@@ -167,7 +168,7 @@ impl Heads {
         work.rollback().await?;
         found(is_there.then_some(()))?;
         let lane = self.lanes.enter(tenant).await?;
-        Ok((self.pool.begin().await?, lane))
+        Ok((transaction::begin(&self.pool).await?, lane))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks as store;
 use crate::store::hooks::deliveries::{self, DeliveryRow, Due};
+use crate::store::transaction;
 
 /// Longer than any attempt may take.
 const LEASE: Duration = Duration::from_secs(60);
@@ -135,7 +136,7 @@ impl Hooks {
     /// # Errors
     /// `NotFound`; `Conflict` where it is on its way, or was too large to be kept.
     pub async fn redeliver(&self, tenant: Tenant, hook_id: Uuid, id: Uuid) -> Result<Delivery> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         let find = async |connection: &mut PgConnection| -> Result<DeliveryRow> {
             deliveries::get(connection, tenant.0, hook_id, id).await?.ok_or(ServiceError::NotFound("delivery"))
         };

@@ -38,6 +38,7 @@ use crate::store::entries::{self, GuardedWrite, Write};
 use crate::store::path::Leaf;
 use crate::store::queue;
 use crate::store::sessions::HeadRow;
+use crate::store::transaction;
 use items::ReadItem;
 use rows::{PlannedRows, Planner};
 
@@ -120,7 +121,7 @@ impl Service {
         if behind.is_plain(append) && !idempotency::is_keyed() {
             return self.write_plain(head, behind).await;
         }
-        let mut work = self.pool().begin().await?;
+        let mut work = transaction::begin(self.pool()).await?;
         match entries::try_write(&mut *work, tenant.0, &behind.write.as_write()).await? {
             GuardedWrite::Landed => {}
             GuardedWrite::Stale => return Ok(Tried::Stale),

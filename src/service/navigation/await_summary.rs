@@ -19,6 +19,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::navigation::hooks_asked::Offered;
 use crate::store::branch_summaries;
 use crate::store::queue::{self, JobKind, NewJob};
+use crate::store::transaction;
 
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
@@ -81,7 +82,7 @@ impl Service {
     }
 
     async fn ask_worker(&self, tenant: Tenant, session_id: Uuid, pending: &PendingBranchSummary) -> Result<Uuid> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         if queue::live(&mut *transaction, tenant.0).await? >= self.options().max_queued_jobs {
             return Err(ServiceError::QueueFull { retry_after: 5 });
         }

@@ -34,6 +34,7 @@ use crate::store::branch_summaries;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
+use crate::store::transaction;
 
 /// The most that a branch summary may take, in tokens, and what it may take however short the branch is.
 const LONGEST: u32 = 4_096;
@@ -121,7 +122,7 @@ impl Service {
         draft: std::result::Result<&BranchSummaryDraft, String>,
         lease: LeaseProof,
     ) -> Result<Committed> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let (tenant, session_id) = (work.tenant.0, work.session_id);
         if queue::complete(&mut transaction, tenant, lease).await? == Completed::LeaseLost {
             return Ok(Committed::LeaseLost);

@@ -11,6 +11,7 @@ use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::tenant::Tenant;
 use crate::store::keys;
+use crate::store::transaction;
 
 /// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.
 const PREFIX: &str = "ctxd_";
@@ -47,7 +48,7 @@ impl Keys {
     /// Creates a key for a tenant (made when new) and returns its text, shown this once only.
     pub async fn create(&self, tenant_name: &str, key_name: &str) -> Result<String> {
         let now = clock::now();
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         let tenant = tenant_named(&mut transaction, tenant_name, now).await?;
         let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
         keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;

@@ -25,6 +25,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, Size, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
+use crate::store::transaction;
 
 /// One entry, whole.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -123,7 +124,7 @@ impl Service {
         entry_id: Uuid,
         label: Option<String>,
     ) -> Result<EntryView> {
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         let place = view::place(&mut transaction, tenant, session_id, entry_id).await?;
         entries::set_label(&mut *transaction, tenant.0, place.session_id, place.seq, label.as_deref()).await?;

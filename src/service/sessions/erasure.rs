@@ -19,6 +19,7 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::erasure::{self, TABLES};
 use crate::store::path;
+use crate::store::transaction;
 
 /// A call gets this long to empty a session itself.
 const REST_AFTER: Duration = Duration::from_secs(60);
@@ -53,7 +54,7 @@ impl Erasure {
     /// # Errors
     /// `NotFound`, and the database's, before anything is erased.
     pub async fn erase(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         if !erasure::hide(&mut transaction, tenant.0, session_id, clock::now()).await? {
             return Err(ServiceError::NotFound("session"));
         }
@@ -102,7 +103,7 @@ impl Erasure {
 
     /// One stretch. False: there is nothing more to do.
     async fn empty_some(&self, tenant: Tenant, session_id: Uuid) -> Result<bool> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = transaction::begin(&self.pool).await?;
         let Some(version) = erasure::lock(&mut *transaction, tenant.0, session_id).await? else { return Ok(false) };
         erasure::remove_small(&mut transaction, tenant.0, session_id).await?;
         for table in TABLES {

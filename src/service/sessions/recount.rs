@@ -32,6 +32,7 @@ use crate::service::path::entries::message_of;
 use crate::store::entries::{self, Recount, StoredEntry};
 use crate::store::path;
 use crate::store::queue::{self, JobKind, LeaseProof, NewJob};
+use crate::store::transaction;
 
 /// A stretch ends where it is this long or this large.
 const ENTRIES: i64 = 500;
@@ -80,7 +81,7 @@ impl Service {
         loop {
             loop {
                 let how = How::By(estimator);
-                let mut transaction = self.pool().begin().await?;
+                let mut transaction = transaction::begin(self.pool()).await?;
                 let Some(upto) = recount_stretch(&mut transaction, tenant, session_id, how, after).await? else {
                     break;
                 };

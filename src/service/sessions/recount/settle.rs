@@ -17,6 +17,7 @@ use crate::service::path::view::{self, ReadMode, ViewOrigin};
 use crate::service::sessions::recount::{How, count_stretch};
 use crate::store::path::{self, Leaf};
 use crate::store::queue::{self, Completed, LeaseProof};
+use crate::store::transaction;
 use crate::store::{entries, sessions};
 
 /// Entries that may be counted under the lock.
@@ -35,7 +36,7 @@ impl Service {
         mut after: i64,
     ) -> Result<Option<Committed>> {
         let forks = self.recount_forks(tenant, session_id).await?;
-        let mut transaction = self.pool().begin().await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
         let locked = self.inner.heads.lock(&mut *transaction, tenant, session_id).await.optional()?;
         let Some((mut row, head)) = locked else {
             let completed = queue::complete(&mut transaction, tenant.0, lease).await?;
@@ -81,7 +82,7 @@ impl Service {
         let dead = queue::dead_recounts(self.pool(), DEAD).await?;
         for (tenant, session_id) in &dead {
             let (tenant, session_id) = (Tenant(*tenant), *session_id);
-            let mut transaction = self.pool().begin().await?;
+            let mut transaction = transaction::begin(self.pool()).await?;
             let locked = self.inner.heads.lock(&mut *transaction, tenant, session_id).await.optional()?;
             if let Some((mut row, head)) = locked {
                 let state = counted_state(&mut transaction, tenant, &head).await?;
