@@ -70,6 +70,8 @@ pub struct UpstreamSection {
     pub price_output_per_mtok: Option<f64>,
     /// Unset: cached input costs as much as other input.
     pub price_cached_per_mtok: Option<f64>,
+    /// Of input that the provider's prompt cache takes in; for `net` alone. Unset: by the model's name.
+    pub price_cache_write_per_mtok: Option<f64>,
     /// Sent with every call.
     pub headers: BTreeMap<String, String>,
 }
@@ -100,6 +102,7 @@ impl Default for UpstreamSection {
             price_input_per_mtok: None,
             price_output_per_mtok: None,
             price_cached_per_mtok: None,
+            price_cache_write_per_mtok: None,
             headers: BTreeMap::new(),
         }
     }
@@ -125,7 +128,12 @@ impl UpstreamSection {
         }
         self.check_limits()?;
         self.check_options()?;
-        let prices = [self.price_input_per_mtok, self.price_output_per_mtok, self.price_cached_per_mtok];
+        let prices = [
+            self.price_input_per_mtok,
+            self.price_output_per_mtok,
+            self.price_cached_per_mtok,
+            self.price_cache_write_per_mtok,
+        ];
         if prices.iter().flatten().any(|price| !price.is_finite() || *price < 0.0) {
             return Err(("price", "must be 0 or more".into()));
         }

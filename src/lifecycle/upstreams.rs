@@ -28,7 +28,12 @@ fn default_name(sections: &[UpstreamSection]) -> Option<String> {
 pub fn prices(sections: &[UpstreamSection]) -> Prices {
     let priced = |section: &UpstreamSection| {
         let given = section.price_input_per_mtok.zip(section.price_output_per_mtok);
-        let given = given.map(|(input, output)| Price { input, output });
+        let given = given.map(|(input, output)| Price {
+            input,
+            output,
+            cached: section.price_cached_per_mtok,
+            cache_write: section.price_cache_write_per_mtok,
+        });
         let price = if section.kind == Configured::Builtin { Some(Price::default()) } else { given };
         (section.name.clone(), Priced { model: section.model.clone(), price })
     };

@@ -13,8 +13,9 @@ use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
+use crate::domain::tokens::prices::InputPrice;
 use crate::service::compaction::commit::draft::draft;
-use crate::service::compaction::commit::report::{Measured, blank, result, tried};
+use crate::service::compaction::commit::report::{Measured, Worth, blank, result, tried};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::selection::Planning;
 use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
@@ -184,6 +185,7 @@ fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strat
         request,
         trigger: Trigger::Manual,
         strategy: requested,
+        price: InputPrice::default(),
     });
     let work = if head.state.account.has_no_room(&head.settings) {
         Err(Reason::FixedOverhead)
@@ -232,7 +234,7 @@ impl Transcript {
     ) -> Result<Compacted> {
         let draft = draft(work, outcome);
         let (before, _) = self.head.state.account.tokens(self.head.settings.estimator);
-        let Evaluation { entry, mut state, refused } = evaluate(&self.head, work, &draft, CommitThreshold::NoGrowth);
+        let Evaluation { entry, mut state, rewritten, refused } = evaluate(&self.head, work, &draft, CommitThreshold::NoGrowth);
         if let Some(reason) = refused {
             let mut skipped = self.skipped(request, work.requested, reason, started)?;
             tried(&mut skipped.result, outcome);
@@ -260,9 +262,9 @@ impl Transcript {
             kept: work.outline.kept,
             reason: None,
             duration_ms: since(started),
-            input_price: None,
         };
-        let mut result = result(work, outcome, Some(&draft), measured);
+        let worth = Worth { rewritten, price: self.planned.price };
+        let mut result = result(work, outcome, &draft, measured, worth);
         // No entry of this id is anywhere.
         result.first_kept_entry_id = None;
         Ok(Compacted { messages, system, result })
@@ -286,7 +288,6 @@ impl Transcript {
             snapshot,
             reason: Some(reason),
             duration_ms: since(started),
-            input_price: None,
         };
         Ok(Compacted { messages, system, result: blank(requested, measured) })
     }

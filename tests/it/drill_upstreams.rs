@@ -43,17 +43,27 @@ async fn fallbacks_are_asked_in_order_and_the_result_says_what_it_is_worth() {
     let net = &result["net"];
     assert_eq!(net["tokens_shed_per_turn"], result["tokens_saved"], "{done}");
     assert!(close(&net["summary_cost_usd"], cost), "{done}");
-    let saved = result["tokens_saved"].as_f64().unwrap() * 2.0 / 1e6;
-    assert!(close(&net["break_even_turns"], cost / saved), "{done}");
+    // Cached input costs a quarter, and taking it in nothing more than plain input.
+    let (saved, rewritten) = (result["tokens_saved"].as_f64().unwrap(), net["tokens_rewritten"].as_f64().unwrap());
+    assert!(rewritten > 0.0 && rewritten <= result["tokens_after"].as_f64().unwrap(), "{done}");
+    assert!(close(&net["cache_cost_usd"], rewritten * 0.75 * 2.0 / 1e6), "{done}");
+    let lost = cost + rewritten * 0.75 * 2.0 / 1e6;
+    assert!(close(&net["break_even_turns"], lost / (saved * 0.25 * 2.0 / 1e6)), "{done}");
 
     // Nobody said what a token of this session's model costs.
     let session = priced_session(&app, "unknown").await;
     let done = compact(&app, &session, json!({})).await;
-    assert_eq!(done["result"]["net"]["break_even_turns"], Value::Null, "{done}");
-    // What cost nothing has paid for itself, whatever a token costs.
+    let net = &done["result"]["net"];
+    assert_eq!((&net["break_even_turns"], &net["cache_cost_usd"]), (&Value::Null, &Value::Null), "{done}");
+    // A summary that cost nothing breaks the prompt cache all the same, whatever a token costs.
     let session = priced_session(&app, "unknown").await;
+    let asked = json!({"settings": {"strategy": "summarize"}});
+    let foreseen = app.post(&format!("{session}/prepare"), asked).await.expect(200);
     let done = compact(&app, &session, json!({"strategy": "summarize"})).await;
-    assert_eq!(done["result"]["net"]["break_even_turns"], json!(0.0), "{done}");
+    let net = &done["result"]["net"];
+    let (saved, rewritten) = (net["tokens_shed_per_turn"].as_f64().unwrap(), net["tokens_rewritten"].as_f64().unwrap());
+    assert!(close(&net["break_even_turns"], rewritten * 0.9 / (saved * 0.1)), "{done}");
+    assert_eq!(&foreseen["preparation"]["estimate"]["net"], net, "{foreseen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

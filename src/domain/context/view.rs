@@ -67,6 +67,11 @@ pub fn item_tokens(path: &[EntryMeta], item: &ViewItem) -> u64 {
     }
 }
 
+/// Counts the tokens that a view begins with and that stay as they are: its first steps, as far as they `stay`.
+pub fn unchanged_tokens(path: &[EntryMeta], view: &[ViewItem], stays: impl Fn(&ViewItem) -> bool) -> u64 {
+    view.iter().take_while(|item| stays(item)).map(|item| item_tokens(path, item)).sum()
+}
+
 fn by_entry(elisions: &[Elision]) -> HashMap<Uuid, Vec<&Elision>> {
     let mut map: HashMap<Uuid, Vec<&Elision>> = HashMap::new();
     for elision in elisions {

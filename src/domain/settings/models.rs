@@ -68,14 +68,19 @@ const WINDOWS: &[(&str, u32)] = &[
     ("glm-4.6", 200_000),
 ];
 
-/// The window of `model` in tokens, [`UNKNOWN_MODEL_WINDOW`] where it is not known. Case, a provider's path before the name
-/// (`anthropic/claude-…`, `models/gemini-…`) and a region's prefix (`us.anthropic.claude-…`) do not matter.
+/// The window of `model` in tokens, [`UNKNOWN_MODEL_WINDOW`] where it is not known.
 pub fn context_window(model: &str) -> u32 {
+    of_family(WINDOWS, model).unwrap_or(UNKNOWN_MODEL_WINDOW)
+}
+
+/// Looks a model up in a table that is keyed by the beginnings of names; the longest wins. Case, a provider's path before
+/// the name (`anthropic/claude-…`, `models/gemini-…`) and a region's prefix (`us.anthropic.claude-…`) do not matter.
+pub fn of_family<T: Copy>(table: &[(&str, T)], model: &str) -> Option<T> {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let vendor = name.rfind("anthropic.").map_or(0, |at| at + "anthropic.".len());
     let name = name.get(vendor..).unwrap_or(&name);
-    let known = WINDOWS.iter().filter(|(family, _)| name.starts_with(family));
-    known.max_by_key(|(family, _)| family.len()).map_or(UNKNOWN_MODEL_WINDOW, |(_, window)| *window)
+    let known = table.iter().filter(|(family, _)| name.starts_with(family));
+    known.max_by_key(|(family, _)| family.len()).map(|(_, found)| *found)
 }
 
 #[cfg(test)]

@@ -177,7 +177,6 @@ impl Service {
             snapshot: closed.snapshot,
             reason: None,
             duration_ms: u64::try_from((clock::now() - now).num_milliseconds()).unwrap_or(0),
-            input_price: None,
         };
         let mut result = blank(head.settings.strategy, measured);
         result.messages_removed = u32::try_from(closed.removed).unwrap_or(u32::MAX);

@@ -41,7 +41,7 @@ use crate::store::transaction;
 use crate::store::{path, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
-use report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
+use report::{Measured, Worth, blank, count_end, elapsed, observe, observe_wait, result};
 
 /// How an ending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Service {
         let before = head.snapshot();
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
-        let Evaluation { entry, mut state, refused } = evaluate(head, work, draft, worth);
+        let Evaluation { entry, mut state, rewritten, refused } = evaluate(head, work, draft, worth);
         if let Some(reason) = refused {
             head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
             return Ok(CommitOutcome::Refused(reason));
@@ -151,13 +151,9 @@ impl Service {
             kept,
             reason: None,
             duration_ms: elapsed(compaction, now),
-            input_price: head
-                .model
-                .as_deref()
-                .and_then(|model| self.options().prices.of_model(model))
-                .map(|price| price.input),
         };
-        let result = result(work, outcome, Some(draft), measured);
+        let price = self.options().prices.of_model(head.model.as_deref());
+        let result = result(work, outcome, draft, measured, Worth { rewritten, price });
         let text = json_text(&result)?;
         let ending = Ending {
             status: Status::Succeeded.into_str(),
@@ -334,7 +330,6 @@ pub(crate) async fn finish_skipped(
         snapshot,
         reason: Some(reason),
         duration_ms: elapsed(compaction, now),
-        input_price: None,
     };
     let mut result = blank(requested, measured);
     if let Some(outcome) = tried {
@@ -390,6 +385,8 @@ pub(crate) struct Ended {
 pub(crate) struct Evaluation {
     pub entry: NewEntry,
     pub state: SessionState,
+    /// Tokens of the new context behind what both begin with.
+    pub rewritten: u64,
     pub refused: Option<Reason>,
 }
 
@@ -409,7 +406,10 @@ pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft,
         CommitThreshold::MinSavings if !saves => Some(Reason::LowSavings),
         _ => None,
     };
-    Evaluation { entry, state, refused }
+    let account = &state.account;
+    let same = u64::from(account.system) + u64::from(account.tools) + work.outline.unchanged;
+    let rewritten = account.tokens_without(same, head.settings.estimator);
+    Evaluation { entry, state, rewritten, refused }
 }
 
 /// The chapters that the new view goes on showing: those behind the cut and those among the anchors.

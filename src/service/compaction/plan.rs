@@ -16,6 +16,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
+use crate::domain::tokens::prices::InputPrice;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, SessionState};
@@ -54,6 +55,8 @@ pub struct PlannedCompaction {
     pub(crate) request: CompactRequest,
     pub(crate) trigger: Trigger,
     pub(crate) strategy: Strategy,
+    /// Of what the session sends.
+    pub(crate) price: InputPrice,
 }
 
 /// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
@@ -119,6 +122,7 @@ impl Service {
             request: live.request.clone(),
             trigger: live.trigger,
             strategy,
+            price: self.options().prices.of_model(head.model.as_deref()),
         };
         if self.before_compact(live, &mut planned).await?.is_break() {
             self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;

@@ -19,7 +19,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{FileTool, Settings};
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::accounting::{FillState, fill_state};
-use crate::domain::tokens::prices::{Price, Prices};
+use crate::domain::tokens::prices::{ContextChange, InputPrice, NetReport, Price, Prices, net};
 use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::selection::Planning;
 use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
@@ -109,6 +109,8 @@ pub struct Estimate {
     pub summarizer_input_tokens: u64,
     /// Null where the upstream has no price.
     pub cost_usd: Option<f64>,
+    /// As a compaction of now would report it.
+    pub net: NetReport,
 }
 
 /// Tokens of a summary's fixed parts (framing, file lists, headings), for forecasts only.
@@ -139,7 +141,8 @@ impl Service {
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
         let about = About { tenant, session_id, compaction_id: None };
-        let planned = plan_of_call(&mut connection, about, &head, from, state, settings).await?;
+        let price = self.options().prices.of_model(head.model.as_deref());
+        let planned = plan_of_call(&mut connection, about, &head, (from, state), settings, price).await?;
         drop(connection);
         let standing =
             Head { state: planned.state.clone(), settings: Arc::new(planned.settings.clone()), ..head.clone() };
@@ -181,9 +184,9 @@ async fn plan_of_call(
     connection: &mut PgConnection,
     about: About,
     head: &Head,
-    origin: ViewOrigin,
-    state: SessionState,
+    (origin, state): (ViewOrigin, SessionState),
     settings: Settings,
+    price: InputPrice,
 ) -> Result<Arc<PlannedCompaction>> {
     let loaded = view::load_view(connection, about.tenant, &origin, ReadMode::Heads).await?;
     let asked = Planning {
@@ -210,6 +213,7 @@ async fn plan_of_call(
         request,
         trigger,
         strategy,
+        price,
     }))
 }
 
@@ -248,6 +252,8 @@ struct Forecast<'a> {
     plan: Option<&'a Plan>,
     /// Of the summariser; `None`: not known.
     price: Option<Price>,
+    /// Of what the session sends.
+    input_price: InputPrice,
     /// Context that the compaction would leave; `None` where that is not worked out.
     foreseen: Option<Foreseen>,
 }
@@ -262,10 +268,10 @@ fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
 
 impl<'a> Forecast<'a> {
     fn of(planned: &'a PlannedCompaction, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
-        let PlannedCompaction { loaded, state, settings, plan, .. } = planned;
+        let PlannedCompaction { loaded, state, settings, plan, price: input_price, .. } = planned;
         let elides = foreseen.as_ref().is_some_and(|foreseen| foreseen.elides_only);
         let plan = plan.as_ref().ok().filter(|_| !elides);
-        Forecast { loaded, state, settings, plan, price, foreseen }
+        Forecast { loaded, state, settings, plan, price, input_price: *input_price, foreseen }
     }
 
     /// Ids of what stays before the cut.
@@ -373,25 +379,29 @@ impl<'a> Forecast<'a> {
     fn estimate(&self, tokens_before: u64) -> Estimate {
         let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
         let replaced = self.plan.map_or(0, |plan| plan.tokens_to_summarize);
-        let (after, summary) = match &self.foreseen {
-            Some(foreseen) => (foreseen.tokens_after, foreseen.summary_tokens),
+        let (after, rewritten, summary) = match &self.foreseen {
+            Some(foreseen) => (foreseen.tokens_after, foreseen.rewritten, foreseen.summary_tokens),
             None => self.rough(replaced, previous),
         };
         let after = after.min(tokens_before);
         let summarizer_input_tokens = if self.plan.is_some() { replaced + previous } else { 0 };
+        let cost_usd = self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary));
+        let change = ContextChange { shed: tokens_before - after, rewritten };
         Estimate {
             tokens_after: after,
             savings_pct: crate::domain::compaction::guard::savings_pct(tokens_before, after),
             summarizer_input_tokens,
-            cost_usd: self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary)),
+            cost_usd,
+            net: net(change, cost_usd, &self.input_price),
         }
     }
 
-    /// The context and the summary in it, from sizes alone.
-    fn rough(&self, replaced: u64, previous: u64) -> (u64, u64) {
+    /// The context, what of it is new behind system prompt and tools, and the summary in it, from sizes alone.
+    fn rough(&self, replaced: u64, previous: u64) -> (u64, u64, u64) {
         let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
         let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
         let summary = (replaced / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
-        (fixed + self.tokens_kept() + summary, summary)
+        let behind = self.tokens_kept() + summary;
+        (fixed + behind, behind, summary)
     }
 }

@@ -67,6 +67,9 @@ pub(crate) struct Outline {
     pub pruned: u32,
     pub mask_freed: u64,
     pub from_caller: bool,
+    /// Tokens behind system prompt and tools with which the context begins before and after.
+    #[serde(default)]
+    pub unchanged: u64,
 }
 
 /// The first kept entry and the path's totals before it.

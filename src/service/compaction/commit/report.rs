@@ -10,7 +10,7 @@ use crate::domain::model::compaction::FileLists;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::domain::tokens::prices::{NetReport, net};
+use crate::domain::tokens::prices::{ContextChange, InputPrice, NetReport, net};
 use crate::service::compaction::commit::draft::SummaryDraft;
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -25,8 +25,14 @@ pub(crate) struct Measured {
     pub kept: u64,
     pub reason: Option<Reason>,
     pub duration_ms: u64,
-    /// US dollars for a million tokens that the session sends; `None`: not known.
-    pub input_price: Option<f64>,
+}
+
+/// What the worth of a compaction that was carried out depends on, beside its sizes.
+pub(crate) struct Worth {
+    /// Tokens of the new context behind what both begin with.
+    pub rewritten: u64,
+    /// Of what the session sends.
+    pub price: InputPrice,
 }
 
 pub(crate) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
@@ -75,11 +81,11 @@ pub(crate) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
 pub(crate) fn result(
     work: &CompactionWork,
     outcome: &SummaryOutcome,
-    draft: Option<&SummaryDraft>,
+    draft: &SummaryDraft,
     measured: Measured,
+    worth: Worth,
 ) -> CompactionResult {
     let outline = &work.outline;
-    let input_price = measured.input_price;
     let blank = blank(work.requested, measured);
     let strategy_used = match work.strategy {
         _ if outline.elides_only => work.strategy,
@@ -88,9 +94,10 @@ pub(crate) fn result(
     };
     let target =
         (counts(work.strategy) && !outline.elides_only).then(|| aim(&work.settings, work.trigger != Trigger::Manual));
+    let change = ContextChange { shed: blank.tokens_saved, rewritten: worth.rewritten };
     CompactionResult {
         strategy_used,
-        summary: draft.and_then(|draft| draft.record.summary.clone()),
+        summary: draft.record.summary.clone(),
         first_kept_entry_id: Some(outline.first_kept.id.to_string()),
         is_split_turn: outline.is_split_turn,
         messages_summarized: outline.summarized,
@@ -102,10 +109,10 @@ pub(crate) fn result(
             && (outline.elides_only || outline.notice.is_some() || work.settings.iterative),
         fallback: outcome.fallback.clone(),
         details: outline.files.clone(),
-        identifiers: draft.map(|draft| draft.identifiers.clone()).unwrap_or_default(),
+        identifiers: draft.identifiers.clone(),
         upstream: outcome.upstream.clone(),
         hooks: outcome.hooks.clone(),
-        net: net(blank.tokens_saved, outcome.cost_usd(), input_price),
+        net: net(change, outcome.cost_usd(), &worth.price),
         target_tokens: target,
         target_reached: target.map(|target| blank.tokens_after <= target),
         ..blank

@@ -13,6 +13,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
+use crate::domain::tokens::prices::InputPrice;
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
@@ -185,6 +186,7 @@ impl Ground {
             request,
             trigger,
             strategy: Strategy::Summarize,
+            price: InputPrice::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::background;
 use crate::domain::compaction::result::Reason;
 use crate::domain::summary::SummaryTask;
 use crate::service::compaction::commit::draft::draft;
-use crate::service::compaction::commit::{CommitThreshold, evaluate};
+use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::summarise::by_rules;
 use crate::service::compaction::work::CompactionWork;
@@ -24,6 +24,8 @@ const MOST_MESSAGES: usize = 2_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Foreseen {
     pub tokens_after: u64,
+    /// Tokens of it behind what both contexts begin with.
+    pub rewritten: u64,
     /// Of the summary message.
     pub summary_tokens: u64,
     /// It only shows results and arguments shorter: nothing is replaced.
@@ -62,10 +64,11 @@ fn evaluated(head: &Head, mut work: CompactionWork) -> Foreseen {
     work.summary_tasks = work.summary_tasks.into_iter().map(newest).collect();
     let draft = draft(&work, &by_rules(&work));
     let summary_tokens = if work.outline.elides_only { 0 } else { u64::from(draft.record.summary_tokens) };
-    let state = evaluate(head, &work, &draft, CommitThreshold::NoGrowth).state;
+    let Evaluation { state, rewritten, .. } = evaluate(head, &work, &draft, CommitThreshold::NoGrowth);
     let (tokens_after, _) = state.account.tokens(head.settings.estimator);
     Foreseen {
         tokens_after,
+        rewritten,
         summary_tokens,
         elides_only: work.outline.elides_only,
         first_kept: work.outline.first_kept.id,

@@ -1,6 +1,6 @@
 //! Outline of the context after a compaction: around a new summary, or with results elided and all else as it is.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
@@ -8,7 +8,7 @@ use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::notice::notice;
 use crate::domain::compaction::strategy::{self, counts};
-use crate::domain::context::view::ViewItem;
+use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::Message;
 use crate::domain::model::strategy::Strategy;
@@ -43,7 +43,14 @@ pub(crate) fn elision_outline(
         .filter(|head| anchor_ids.contains(&head.id))
         .cloned()
         .collect();
-    let pruned = pruned_results(&elided.merged, record_elisions(&previous));
+    let before = record_elisions(&previous);
+    let pruned = pruned_results(&elided.merged, before);
+    let changed = changed_entries(&elided.merged, before);
+    let stays = |item: &ViewItem| match item {
+        ViewItem::Summary { .. } => true,
+        ViewItem::Entry { index, .. } => loaded.heads.get(*index).is_some_and(|head| !changed.contains(&head.id)),
+    };
+    let unchanged = unchanged_tokens(&loaded.heads, &loaded.view(), stays);
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if planned.strategy == Strategy::Auto { Strategy::Mask } else { planned.strategy };
     let record = previous.as_ref();
@@ -64,6 +71,7 @@ pub(crate) fn elision_outline(
         mask_freed: elided.freed,
         elisions: elided.merged,
         from_caller: record.is_some_and(|record| record.from_hook),
+        unchanged,
         previous,
     };
     Ok(work(planned, strategy, outline, Vec::new(), 0))
@@ -84,6 +92,14 @@ fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
     let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
     let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
     u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
+}
+
+/// Entries that are shown otherwise than before.
+fn changed_entries(merged: &[Elision], before: &[Elision]) -> HashSet<Uuid> {
+    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone(), one.part);
+    let known: HashMap<_, &Elision> = before.iter().map(|one| (key(one), one)).collect();
+    let changed = merged.iter().filter(|one| known.get(&key(one)).is_none_or(|old| *old != *one));
+    changed.map(|one| one.entry_id).collect()
 }
 
 fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {
@@ -158,6 +174,11 @@ pub(super) fn summary_outline(
         _ if counting => planned.strategy,
         _ => Strategy::LlmSummarize,
     };
+    let changed = changed_entries(&elisions, record_elisions(&previous));
+    let anchors: HashSet<usize> = plan.anchors.iter().copied().collect();
+    let anchored = |index: &usize| anchors.contains(index) && !changed.contains(&loaded.heads[*index].id);
+    let stays = |item: &ViewItem| matches!(item, ViewItem::Entry { index, .. } if anchored(index));
+    let unchanged = unchanged_tokens(&loaded.heads, &loaded.view(), stays);
     let kept = (plan.kept.len() + plan.anchors.len()) as u64;
     let hidden = planned.state.messages.saturating_sub(kept);
     let outline = Outline {
@@ -177,6 +198,7 @@ pub(super) fn summary_outline(
         pruned: elided.pruned,
         mask_freed: elided.mask_freed,
         from_caller: planned.request.summary.is_some(),
+        unchanged,
         previous,
     };
     Ok(work(planned, used, outline, tasks, replaced_tokens))
