@@ -73,8 +73,9 @@ pub struct Upstream {
 impl Upstream {
     /// Sets an upstream up; nothing is sent.
     pub fn new(config: UpstreamConfig) -> Result<Upstream, SetupError> {
-        if config.max_concurrency == 0 {
-            return Err(SetupError::Zero { name: config.name, field: "max_concurrency" });
+        let limits = [("max_concurrency", config.max_concurrency == 0), ("max_calls", config.max_calls == 0)];
+        if let Some((field, _)) = limits.into_iter().find(|(_, is_zero)| *is_zero) {
+            return Err(SetupError::Zero { name: config.name, field });
         }
         let http = match Wire::of(config.kind) {
             None => None,

@@ -144,6 +144,7 @@ fn options_of_upstreams_are_checked() {
         ("temperature = 3.0", "temperature"),
         ("requests_per_minute = 0", "requests_per_minute"),
         ("max_output_tokens = 0", "max_output_tokens"),
+        ("max_calls = 0", "max_calls"),
         ("price_input_per_mtok = -1.0", "price"),
         ("price_output_per_mtok = 1.0", "price"),
         ("fallbacks = [\"b\"]", "upstreams.a.fallbacks"),

@@ -52,6 +52,8 @@ pub struct UpstreamSection {
     pub requests_per_minute: Option<u32>,
     /// Of one answer, reasoning included.
     pub max_output_tokens: Option<u32>,
+    /// For one summary: what would take more is told in part by the built-in summariser.
+    pub max_calls: u32,
     /// For models that reason: the provider's word. `openai` and `openai_responses`.
     pub reasoning_effort: Option<String>,
     /// Lets the model think for so many tokens. `anthropic`.
@@ -92,6 +94,7 @@ impl Default for UpstreamSection {
             retry_max_ms: 20_000,
             requests_per_minute: None,
             max_output_tokens: None,
+            max_calls: 12,
             reasoning_effort: None,
             thinking_budget_tokens: None,
             reasoning_tokens: None,
@@ -150,6 +153,7 @@ impl UpstreamSection {
             ("requests_per_minute", self.requests_per_minute.map(u64::from)),
             ("context_window", self.context_window.map(u64::from)),
             ("max_output_tokens", self.max_output_tokens.map(u64::from)),
+            ("max_calls", Some(self.max_calls.into())),
         ];
         match limits.iter().find(|(_, limit)| *limit == Some(0)) {
             Some((field, _)) => Err((field, "must be at least 1".into())),

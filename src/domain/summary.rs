@@ -3,6 +3,7 @@
 pub mod branch;
 pub mod builtin;
 pub mod chunk;
+pub mod cut_off;
 pub mod files;
 pub mod focus;
 pub mod framing;
@@ -11,13 +12,16 @@ pub mod ledger;
 mod message;
 pub mod prefix;
 pub mod prompt;
+pub mod rounds;
 pub mod sections;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
+pub mod thinking_tags;
 pub mod transcript;
 pub mod user_text;
 pub mod verify;
+pub mod worth;
 
 use std::sync::Arc;
 
@@ -43,6 +47,26 @@ pub struct SummaryTask {
     pub focus_topic: Option<String>,
     pub instructions: Option<String>,
     pub max_output_tokens: u32,
+    /// The summary was asked for before, and the answer refused.
+    pub correction: Option<Correction>,
+}
+
+/// What is said of an answer that was refused, so that the same is not asked for again in the same words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    /// A clause, such as "the summary is empty".
+    pub fault: String,
+    /// The most words that the next answer may have.
+    pub words: u32,
+}
+
+impl SummaryTask {
+    /// Returns the most words that the answer may have: three to four tokens, with a margin, for an answer that is cut
+    /// off is worth less than a short one.
+    pub fn words(&self) -> u32 {
+        let words = self.correction.as_ref().map_or(self.max_output_tokens / 5 * 3, |correction| correction.words);
+        words.max(LEAST_WORDS)
+    }
 }
 
 /// Which part of a compaction a task is.
@@ -56,6 +80,8 @@ pub enum SummaryPart {
     Branch,
 }
 
+/// An answer of fewer words is asked for by nobody.
+const LEAST_WORDS: u32 = 20;
 /// Framing and section headings of a summary message, roughly.
 const FRAME_TOKENS: u64 = 100;
 /// A summary shorter than this says nothing; one longer than that is no summary.
@@ -71,6 +97,8 @@ const MOST_IDENTIFIERS: u64 = 3_000;
 pub struct Allowance {
     /// For a summary that can be written to measure.
     pub body: u32,
+    /// The most that a model is asked for: a long span may have a longer summary than one written to measure.
+    pub answer: u32,
     /// For the tool ledger, and again for the file lists.
     pub appendix: u32,
     /// For the identifiers that code puts back. The user's rules stay beyond it, up to as much again.
@@ -86,9 +114,14 @@ impl Allowance {
         let appendix = (whole / 8).min(reserve / 8).min(LONGEST_APPENDIX);
         let identifiers = (whole / 5).min(reserve / 4).min(MOST_IDENTIFIERS);
         let taken = FRAME_TOKENS + 2 * appendix + identifiers;
-        let body = whole.saturating_sub(taken).clamp(*BODY.start(), *BODY.end());
+        let answer = whole.saturating_sub(taken).max(*BODY.start());
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        Allowance { body: tokens(body), appendix: tokens(appendix), identifiers: tokens(identifiers) }
+        Allowance {
+            body: tokens(answer.min(*BODY.end())),
+            answer: tokens(answer),
+            appendix: tokens(appendix),
+            identifiers: tokens(identifiers),
+        }
     }
 
     /// The largest span whose summary message, with all that code adds, stays about within `room` tokens.
@@ -103,24 +136,56 @@ impl Allowance {
         self.body / 3
     }
 
-    /// Returns the part of the body that one task of a compaction may take. Of two, the history has more to say.
-    fn share(&self, part: SummaryPart, tasks: usize) -> u32 {
-        match part {
-            _ if tasks == 1 => self.body,
-            SummaryPart::TurnPrefix => self.body / 3,
-            SummaryPart::History | SummaryPart::Branch => self.body / 3 * 2,
-        }
+    /// One of a compaction's `tasks` tasks, with no more output than its share of the body.
+    pub fn bounded(&self, task: &SummaryTask, tasks: usize) -> SummaryTask {
+        within(task.clone(), share(self.body, task.part, tasks))
     }
 
-    /// One of a compaction's `tasks` tasks, with no more output than its share.
-    pub fn bounded(&self, task: &SummaryTask, tasks: usize) -> SummaryTask {
-        let share = self.share(task.part, tasks);
-        SummaryTask { max_output_tokens: task.max_output_tokens.min(share), ..task.clone() }
+    /// The tasks of a compaction, asking for no more than their shares of what a model may answer.
+    pub fn asked(&self, tasks: Vec<SummaryTask>) -> Vec<SummaryTask> {
+        let (count, answer) = (tasks.len(), self.answer);
+        let bounded = |task: SummaryTask| {
+            let most = share(answer, task.part, count);
+            within(task, most)
+        };
+        tasks.into_iter().map(bounded).collect()
     }
 
     /// Returns the most that stands behind the body: ledger, file lists and identifiers. They are measured at four
     /// characters a token, and names take fewer.
     pub fn behind_body(&self) -> u64 {
         (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2
+    }
+}
+
+/// The part of `whole` that one task of a compaction may take. Of two, the history has more to say.
+fn share(whole: u32, part: SummaryPart, tasks: usize) -> u32 {
+    match part {
+        _ if tasks == 1 => whole,
+        SummaryPart::TurnPrefix => whole / 3,
+        SummaryPart::History | SummaryPart::Branch => whole / 3 * 2,
+    }
+}
+
+fn within(task: SummaryTask, most: u32) -> SummaryTask {
+    SummaryTask { max_output_tokens: task.max_output_tokens.min(most), ..task }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{task, user};
+    use super::*;
+
+    #[test]
+    fn what_a_model_is_asked_for_follows_the_span() {
+        for (replaced, most) in [(1_200, 462), (3_000, 864), (60_000, 8_900), (1_000_000, 13_107)] {
+            let whole = SummaryTask { max_output_tokens: 13_107, ..task(vec![user("hi")]) };
+            let allowance = Allowance::new(replaced, 16_384);
+            assert_eq!(allowance.asked(vec![whole.clone()])[0].max_output_tokens, most, "{replaced}");
+            let prefix = SummaryTask { part: SummaryPart::TurnPrefix, ..whole.clone() };
+            let both = allowance.asked(vec![whole, prefix]);
+            let sum: u32 = both.iter().map(|task| task.max_output_tokens).sum();
+            assert!(sum <= allowance.answer, "{sum} of {}", allowance.answer);
+        }
     }
 }

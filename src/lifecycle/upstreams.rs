@@ -62,6 +62,7 @@ fn config(section: &UpstreamSection) -> UpstreamConfig {
         retry_max: Duration::from_millis(section.retry_max_ms),
         requests_per_minute: section.requests_per_minute,
         max_output_tokens: section.max_output_tokens,
+        max_calls: section.max_calls,
         options: options(section),
         fallbacks: section.fallbacks.clone(),
         reuse_prefix: section.reuse_prefix,

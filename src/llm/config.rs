@@ -97,6 +97,8 @@ pub struct UpstreamConfig {
     pub requests_per_minute: Option<u32>,
     /// Caps what a call asks for, reasoning included.
     pub max_output_tokens: Option<u32>,
+    /// Caps the questions of one compaction, parts and folds included; attempts at the same one do not count.
+    pub max_calls: u32,
     /// How the model is asked beside the prompt.
     pub options: ModelOptions,
     /// Names of the upstreams that are asked in turn where this one gives no summary.
@@ -134,6 +136,7 @@ impl UpstreamConfig {
             breaker_rest: Duration::from_secs(30),
             requests_per_minute: None,
             max_output_tokens: None,
+            max_calls: 12,
             options: ModelOptions::default(),
             fallbacks: Vec::new(),
             reuse_prefix: false,

@@ -51,7 +51,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
         _ => return Err(UpstreamError::Malformed("content is neither text nor parts")),
     };
     Ok(ModelAnswer {
-        text: without_thinking(text),
+        text,
         stop: stop(choice, message),
         usage: TokenUsage {
             input: number(body, "/usage/prompt_tokens"),
@@ -75,14 +75,5 @@ fn stop(choice: &Value, message: &Value) -> Stop {
         Some("content_filter") => Stop::Refusal,
         Some("error") => Stop::Error,
         _ => Stop::End,
-    }
-}
-
-/// Servers of open models may leave the reasoning at the head of the answer. One that never ends has no answer
-/// behind it.
-fn without_thinking(text: String) -> String {
-    match text.trim_start().strip_prefix("<think>") {
-        None => text,
-        Some(rest) => rest.split_once("</think>").map(|(_, answer)| answer.trim_start().to_owned()).unwrap_or_default(),
     }
 }

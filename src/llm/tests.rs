@@ -45,6 +45,7 @@ fn task() -> SummaryTask {
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,
+        correction: None,
     }
 }
 

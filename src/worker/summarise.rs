@@ -1,7 +1,9 @@
 //! Getting a summary out of upstreams: one after the other where one fails, with the built-in summariser standing in
 //! where the session allows it.
 
+mod answers;
 mod caller;
+mod calls;
 mod failure;
 mod request;
 
@@ -9,17 +11,19 @@ use std::sync::Arc;
 
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::Allowance;
+use crate::domain::summary::{Allowance, worth};
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
 use crate::service::compaction::summarise::SummaryOutcome;
 use caller::Caller;
 use failure::Failure;
-use request::outcome;
+use request::{outcome, stands_in};
 
 pub use request::Request;
 
 /// `fallback.reason` where a model was asked for and no upstream has one.
 const NO_UPSTREAM: &str = "no_upstream";
+/// `fallback.reason` where no model was asked, for its summary could not have paid for the call.
+const TOO_SMALL: &str = "too_small";
 
 /// Runs all tasks of a request: all by one upstream, or all by the built-in summariser.
 pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
@@ -29,6 +33,7 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
     if request.builtin {
         return Trail::default().by_builtin(upstreams, request).await;
     }
+    let pays = pays(request).await?;
     let mut trail = Trail::default();
     for (name, upstream) in chain(upstreams, request) {
         let Some(upstream) = upstream else {
@@ -36,7 +41,11 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             continue;
         };
         if upstream.config().kind == UpstreamKind::Builtin {
-            trail.lacks_model = request.wants_model;
+            trail.unasked = request.wants_model.then(|| stands_in(None, NO_UPSTREAM));
+            return trail.by_builtin(upstreams, request).await;
+        }
+        if !pays {
+            trail.unasked = Some(stands_in(Some(name), TOO_SMALL));
             return trail.by_builtin(upstreams, request).await;
         }
         let caller = Caller::new(&upstream, request);
@@ -51,6 +60,12 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
         OnUpstreamFailure::Fail => Err(trail.failure()),
         OnUpstreamFailure::Fallback => trail.by_builtin(upstreams, request).await,
     }
+}
+
+/// Returns true if there is enough to summarise for a model's summary to pay.
+async fn pays(request: &Request<'_>) -> Result<bool, Failure> {
+    let (tasks, replaced_tokens) = (request.tasks.to_vec(), request.replaced_tokens);
+    Ok(tokio::task::spawn_blocking(move || worth::pays(&tasks, replaced_tokens)).await?)
 }
 
 /// The upstreams to ask, in order: the session's, then its fallbacks. `None`: not configured.
@@ -70,8 +85,8 @@ struct Trail {
     report: UpstreamReport,
     unpriced: bool,
     failures: Vec<(String, Failure)>,
-    /// A model was wanted, and the upstream is the built-in summariser.
-    lacks_model: bool,
+    /// Why no model was asked, where one was wanted.
+    unasked: Option<Fallback>,
 }
 
 impl Trail {
@@ -106,16 +121,14 @@ impl Trail {
     /// The upstream that was wanted, and why it was not the one.
     fn fallback(&self) -> Fallback {
         match self.failures.first() {
-            None if self.lacks_model => Fallback { used: true, from: None, reason: Some(NO_UPSTREAM.to_owned()) },
-            None => Fallback::default(),
-            Some((name, failure)) => {
-                Fallback { used: true, from: Some(name.clone()), reason: Some(failure.code().to_owned()) }
-            }
+            None => self.unasked.clone().unwrap_or_default(),
+            Some((name, failure)) => stands_in(Some(name.clone()), failure.code()),
         }
     }
 
     fn by_upstream(self, upstream: &Upstream, outcome: SummaryOutcome) -> SummaryOutcome {
-        let fallback = self.fallback();
+        // Where it was the wanted one, code may have told a part for it.
+        let fallback = if self.failures.is_empty() { outcome.fallback.clone() } else { self.fallback() };
         let config = upstream.config();
         let report = UpstreamReport {
             name: Some(config.name.clone()),

@@ -33,12 +33,12 @@ async fn fallbacks_are_asked_in_order_and_the_result_says_what_it_is_worth() {
     let session = priced_session(&app, "three").await;
     let done = compact(&app, &session, json!({})).await;
     let result = &done["result"];
-    assert_eq!((a.calls(), b.calls(), c.calls()), (2, 1, 2), "a split turn takes two summaries: {done}");
+    assert_eq!((a.calls(), b.calls(), c.calls()), (2, 1, 1), "the few lines of a split turn take no call: {done}");
     assert_eq!(result["fallback"], json!({"used": true, "from": "default", "reason": "server_error"}), "{done}");
     let spent = &result["upstream"];
-    assert_eq!((&spent["name"], &spent["model"], &spent["calls"]), (&json!("c"), &json!("three"), &json!(5)), "{done}");
+    assert_eq!((&spent["name"], &spent["model"], &spent["calls"]), (&json!("c"), &json!("three"), &json!(4)), "{done}");
     let (input, output, cached) = USAGE;
-    let cost = 2.0 * ((input - cached) as f64 * 2.0 + cached as f64 * 0.5 + output as f64 * 8.0) / 1e6;
+    let cost = ((input - cached) as f64 * 2.0 + cached as f64 * 0.5 + output as f64 * 8.0) / 1e6;
     assert!(close(&spent["cost_usd"], cost), "{cost}: {done}");
     let net = &result["net"];
     assert_eq!(net["tokens_shed_per_turn"], result["tokens_saved"], "{done}");

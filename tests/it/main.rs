@@ -59,6 +59,7 @@ mod local_only;
 mod long_reads;
 mod mcp;
 mod migrations;
+mod model_calls;
 mod odd_values;
 mod openapi;
 mod patience;

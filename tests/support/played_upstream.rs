@@ -34,6 +34,8 @@ pub enum Behaviour {
     Empty,
     /// An answer cut off by the output limit.
     Truncated,
+    /// This text, cut off by the output limit.
+    CutOff(String),
     ToolCall,
     Refusal,
     /// An error status with the provider's error body; `Retry-After` in the words given.
@@ -299,6 +301,7 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
         }
         Behaviour::EchoPrompt => reply(200, &api.completion(request.user(), Stop::End)),
         Behaviour::Empty => reply(200, &api.completion("", Stop::End)),
+        Behaviour::CutOff(text) => reply(200, &api.completion(&text, Stop::Length)),
         Behaviour::Truncated => reply(200, &api.completion("## Goal\nShip the", Stop::Length)),
         Behaviour::ToolCall => reply(200, &api.completion("", Stop::ToolCall)),
         Behaviour::Refusal => reply(200, &api.completion("I cannot help with that.", Stop::Refusal)),

@@ -1,20 +1,23 @@
 //! Map and fold: a span that is larger than the summariser's window goes in parts.
 
+mod shorten;
+
 use serde_json::Value;
 
 use super::super::settings::Estimator;
 use super::super::tokens::count_text;
-use super::text::quarters;
 use super::transcript::serialise;
 use super::{SummaryTask, prompt};
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 
-/// Tool results are shortened to this many characters before anything is split.
-const RESULT_CHARS: usize = 400;
 /// With less room than this for a part nothing can be summarised.
 const MIN_ROOM: u32 = 64;
 /// Labels and blank lines around one message.
 const PER_MESSAGE: u32 = 8;
+/// What [`fold`] puts before the notes on a part, and what is around a message, in tokens.
+pub(super) const PER_NOTE: u32 = 24;
+/// Opens a previous summary that goes in with the messages.
+const EARLIER: &str = "Notes on what came before:\n\n";
 
 /// Limits of one call of a summariser: tokens that it may take of its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,19 +40,37 @@ pub fn split(task: &SummaryTask, limits: ChunkLimits, estimator: Estimator) -> O
     if let Some(text) = &task.shown {
         return split_shown(task, text, limits, estimator);
     }
-    let short = SummaryTask { messages: task.messages.iter().map(shorten).collect(), ..task.clone() };
+    let short = SummaryTask { messages: task.messages.iter().map(shorten::shorten).collect(), ..task.clone() };
     if input_tokens(&short, estimator) <= limits.whole {
         return Some(vec![short]);
     }
-    let note = Message::text(Role::System, prompt::partial_note());
-    let max_output_tokens = short.max_output_tokens.min(limits.part_output).max(1);
-    let empty = SummaryTask { previous: None, messages: [note.clone()].into(), max_output_tokens, ..short.clone() };
-    let room = limits.part.checked_sub(input_tokens(&empty, estimator)).filter(|room| *room >= MIN_ROOM)?;
+    let empty = empty_part(&short, limits);
+    let room = part_room(&short, limits, estimator).filter(|room| *room >= MIN_ROOM)?;
     let part = |messages: Vec<Message>| SummaryTask {
-        messages: std::iter::once(note.clone()).chain(messages).collect(),
+        messages: empty.messages.iter().cloned().chain(messages).collect(),
         ..empty.clone()
     };
     Some(group(&short.messages, room, estimator).into_iter().map(part).collect())
+}
+
+/// Returns the room for a transcript that the prompt of a part leaves.
+pub(super) fn part_room(task: &SummaryTask, limits: ChunkLimits, estimator: Estimator) -> Option<u32> {
+    limits.part.checked_sub(input_tokens(&empty_part(task, limits), estimator))
+}
+
+fn empty_part(task: &SummaryTask, limits: ChunkLimits) -> SummaryTask {
+    let note = Message::text(Role::System, prompt::partial_note());
+    let max_output_tokens = task.max_output_tokens.min(limits.part_output).max(1);
+    SummaryTask { previous: None, messages: [note].into(), shown: None, max_output_tokens, ..task.clone() }
+}
+
+/// Returns true if a task is about a piece of a transcript, and its answer a note.
+pub fn is_part(task: &SummaryTask) -> bool {
+    let note = prompt::partial_note();
+    match &task.shown {
+        Some(text) => text.starts_with(note),
+        None => task.messages.first().is_some_and(|first| first.role == Role::System && first.plain_text() == note),
+    }
 }
 
 /// As [`split`], of a text that is shown in place of the messages.
@@ -67,10 +88,17 @@ fn split_shown(task: &SummaryTask, text: &str, limits: ChunkLimits, estimator: E
     Some(pieces(text, room, estimator).iter().map(|piece| part(piece)).collect())
 }
 
-/// A previous summary that would take more than half of a prompt goes in with the messages, before all of them.
+/// The task with tool traffic and thinking cut to a line or two each: for a span of too many parts.
+pub fn terse(task: &SummaryTask) -> SummaryTask {
+    SummaryTask { messages: task.messages.iter().map(shorten::terse).collect(), ..task.clone() }
+}
+
+/// A previous summary that would take more than half of a prompt's room goes in with the messages, before all of
+/// them.
 pub fn with_room(mut task: SummaryTask, limits: ChunkLimits, estimator: Estimator) -> SummaryTask {
-    if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > limits.whole / 2) {
-        let before = format!("Notes on what came before:\n\n{previous}");
+    let room = limits.whole.saturating_sub(frame_tokens(&task, estimator));
+    if let Some(previous) = task.previous.take_if(|previous| measure(previous, estimator) > room / 2) {
+        let before = format!("{EARLIER}{previous}");
         task.shown = task.shown.map(|text| format!("{before}\n\n{text}").into());
         let before = Message::text(Role::User, before);
         task.messages = std::iter::once(before).chain(task.messages.iter().cloned()).collect();
@@ -85,6 +113,23 @@ pub fn fold(task: &SummaryTask, partial_summaries: Vec<String>) -> SummaryTask {
         Message::text(Role::User, format!("Notes on part {} of {total} of the conversation:\n\n{summary}", at + 1))
     });
     SummaryTask { messages: messages.collect(), shown: None, ..task.clone() }
+}
+
+/// Counts the tokens that a prompt takes beside the transcript and the previous summary.
+pub fn frame_tokens(task: &SummaryTask, estimator: Estimator) -> u32 {
+    let bare = SummaryTask { previous: None, messages: [].into(), shown: None, ..task.clone() };
+    input_tokens(&bare, estimator)
+}
+
+/// Takes apart what the messages of a part say: the previous summary where [`with_room`] has put it, and the rest.
+pub(super) fn spoken(messages: &[Message]) -> (Option<String>, Vec<Message>) {
+    let is_said = |message: &&Message| message.role != Role::System || message.plain_text() != prompt::partial_note();
+    let mut said: Vec<Message> = messages.iter().filter(is_said).cloned().collect();
+    let earlier = said.first().and_then(|first| Some(first.plain_text().strip_prefix(EARLIER)?.to_owned()));
+    if earlier.is_some() {
+        said.remove(0);
+    }
+    (earlier, said)
 }
 
 /// Counts the tokens that a task's prompt takes of the window.
@@ -188,29 +233,6 @@ fn pieces(text: &str, room: u32, estimator: Estimator) -> Vec<String> {
         rest = left;
     }
     found
-}
-
-/// The message with its long tool results cut to head and tail, the length stated.
-fn shorten(message: &Message) -> Message {
-    let mut message = message.clone();
-    for block in &mut message.content {
-        let Block::ToolResult(result) = block else { continue };
-        let text = result.plain_text();
-        if quarters(&text) <= RESULT_CHARS {
-            continue;
-        }
-        let (head, tail) = (RESULT_CHARS * 2 / 3, RESULT_CHARS / 3);
-        let length = text.chars().count();
-        if length > head + tail {
-            let offset = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);
-            let (start, end) = (&text[..offset(head)], &text[offset(length - tail)..]);
-            let missing = length - head - tail;
-            let text = format!("{start}\n[... {missing} characters left out ...]\n{end}");
-            result.content.retain(|block| !matches!(block, Block::Text { .. }));
-            result.content.insert(0, Block::text(text));
-        }
-    }
-    message
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub fn request(task: &SummaryTask) -> String {
         (Some(own), SummaryPart::History | SummaryPart::Branch) => own.trim().to_owned(),
         _ => [opening(task), shape(task), EXACT.to_owned()].join("\n\n"),
     };
-    for paragraph in [focus(task), instructions(task), Some(length(task))].into_iter().flatten() {
+    for paragraph in [focus(task), instructions(task), correction(task), Some(length(task))].into_iter().flatten() {
         text.push_str(&format!("\n\n{paragraph}"));
     }
     text
@@ -148,9 +148,13 @@ fn instructions(task: &SummaryTask) -> Option<String> {
     Some(format!("Additional instructions for these notes: {text}"))
 }
 
-/// Three words to four tokens, with a margin: a summary that is cut off is worth nothing.
+fn correction(task: &SummaryTask) -> Option<String> {
+    let fault = &task.correction.as_ref()?.fault;
+    Some(format!("An earlier answer to this was refused: {fault}. Write the notes anew and whole, without that fault."))
+}
+
 fn length(task: &SummaryTask) -> String {
-    format!("Stay under {} words.", (task.max_output_tokens / 5 * 3).max(20))
+    format!("Stay under {} words.", task.words())
 }
 
 #[cfg(test)]

@@ -103,5 +103,6 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         focus_topic: None,
         instructions: None,
         max_output_tokens: 2000,
+        correction: None,
     }
 }

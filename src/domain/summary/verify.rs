@@ -6,6 +6,7 @@ use thiserror::Error;
 use crate::domain::model::message::Stop;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::prompt;
+use crate::domain::summary::thinking_tags::without_thinking;
 use crate::domain::tokens::count_text;
 
 /// Why a summary, or the compaction around it, is not stored.
@@ -87,15 +88,9 @@ pub fn check_growth(before: u64, after: u64) -> Result<(), RejectReason> {
     if after > before { Err(RejectReason::Growth { before, after }) } else { Ok(()) }
 }
 
-/// The summary alone: without a model's thinking in tags, and without a fence or an element around the whole.
+/// The summary alone: without a model's thinking, and without a fence or an element around the whole.
 pub fn clean(text: &str) -> &str {
-    let mut text = text.trim();
-    for tag in ["think", "thinking", "analysis"] {
-        let thought = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag)?.strip_prefix('>'));
-        if let Some((_, said)) = thought.and_then(|rest| rest.split_once(&format!("</{tag}>"))) {
-            text = said.trim();
-        }
-    }
+    let mut text = without_thinking(text);
     for tag in ["summary", "context-summary", "notes"] {
         let inside = text.strip_prefix(&format!("<{tag}>")).and_then(|rest| rest.strip_suffix(&format!("</{tag}>")));
         text = inside.map_or(text, str::trim);

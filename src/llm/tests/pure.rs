@@ -123,17 +123,6 @@ fn usage_that_is_missing_or_cannot_be_is_estimated() {
 }
 
 #[test]
-fn thinking_at_the_head_of_an_answer_is_no_part_of_it() {
-    let text = |content: &str| {
-        let body = json!({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]});
-        openai::parse(&body).unwrap().text
-    };
-    assert_eq!(text("\n<think>hm\nhm</think>\n\n## Goal"), "## Goal");
-    assert_eq!(text("<think>hm"), "");
-    assert_eq!(text("Use <think> tags"), "Use <think> tags");
-}
-
-#[test]
 fn no_more_attempts_start_within_a_minute_than_allowed() {
     let (minute, start) = (Duration::from_secs(60), Instant::now());
     let pace = pace::Pace::new(2, minute);
@@ -169,6 +158,11 @@ fn chat_answers_in_parts_and_with_odd_ends() {
     assert_eq!(parse(json!({"content": "x"}), "content_filter"), Ok(("x".to_owned(), Stop::Refusal)));
     assert_eq!(parse(json!({"content": null}), "function_call"), Ok((String::new(), Stop::ToolUse)));
     assert_eq!(parse(json!({"content": "", "tool_calls": [{}]}), "stop"), Ok((String::new(), Stop::ToolUse)));
+    let thought = json!({"content": null, "reasoning_content": "Hm.", "reasoning": "Hm."});
+    assert_eq!(parse(thought, "length"), Ok((String::new(), Stop::Length)));
+    let thought =
+        json!([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "a"}]);
+    assert_eq!(parse(json!({"content": thought}), "stop"), Ok(("a".to_owned(), Stop::End)));
     assert!(parse(json!({"content": 7}), "stop").is_err());
     for body in [json!([]), json!(null), json!({"choices": []}), json!({"choices": [{}]})] {
         assert!(openai::parse(&body).is_err(), "{body}");
@@ -255,6 +249,8 @@ fn the_registry_knows_its_upstreams() {
     assert!(matches!(error(vec![nameless], None), SetupError::Model { .. }));
     let idle = UpstreamConfig { max_concurrency: 0, ..named("a") };
     assert!(matches!(error(vec![idle], None), SetupError::Zero { .. }));
+    let mute = UpstreamConfig { max_calls: 0, ..named("a") };
+    assert!(matches!(error(vec![mute], None), SetupError::Zero { field: "max_calls", .. }));
     let broken = UpstreamConfig { api_key: Some("a\nb".into()), ..named("a") };
     assert!(matches!(error(vec![broken], None), SetupError::Header { .. }));
 }

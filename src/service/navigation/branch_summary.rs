@@ -303,7 +303,7 @@ fn work(
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        tasks: vec![task(pending, &settings, reading.messages)],
+        tasks: allowance.asked(vec![task(pending, &settings, reading.messages)]),
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
@@ -330,6 +330,7 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         instructions,
         shown: None,
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+        correction: None,
     }
 }
 

@@ -13,6 +13,8 @@ pub enum Failure {
     Rejected(#[from] RejectReason),
     #[error("the upstream's window is too small for this context")]
     DoesNotFit,
+    #[error("the summary takes more calls than the upstream's `max_calls`")]
+    TooManyCalls,
     #[error("the transcript could not be split")]
     Split(#[from] tokio::task::JoinError),
     /// Several were asked, in this order.
@@ -33,6 +35,7 @@ impl Failure {
             Failure::Upstream(error) => error.code(),
             Failure::Rejected(reason) => reason.code(),
             Failure::DoesNotFit => "context_overflow",
+            Failure::TooManyCalls => "call_limit",
             Failure::Split(_) => "internal",
             Failure::All(failures) => failures.first().map_or("internal", |(_, failure)| failure.code()),
         }

@@ -1,5 +1,6 @@
 //! Request for summaries, and the outcome that the summaries' texts make.
 
+use crate::domain::compaction::result::Fallback;
 use crate::domain::settings::Settings;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::domain::summary::{SummaryPart, SummaryTask};
@@ -31,4 +32,9 @@ pub(super) fn outcome(tasks: &[SummaryTask], texts: Vec<String>) -> SummaryOutco
         }
     }
     outcome
+}
+
+/// The built-in summariser, or another upstream, in place of `from`.
+pub(super) fn stands_in(from: Option<String>, reason: &str) -> Fallback {
+    Fallback { used: true, from, reason: Some(reason.to_owned()) }
 }

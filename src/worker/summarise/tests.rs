@@ -1,5 +1,7 @@
 //! Summaries against an upstream that plays a script.
 
+mod calls;
+
 use std::time::Duration;
 
 use serde_json::Map;
@@ -32,6 +34,7 @@ fn task(part: SummaryPart, messages: usize) -> SummaryTask {
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,
+        correction: None,
     }
 }
 
@@ -69,7 +72,7 @@ async fn run(
 }
 
 fn history() -> [SummaryTask; 1] {
-    [task(SummaryPart::History, 3)]
+    [task(SummaryPart::History, 12)]
 }
 
 #[tokio::test]
@@ -110,7 +113,7 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
 
 #[tokio::test]
 async fn a_split_turn_takes_two_calls_at_a_time_unless_the_limit_is_one() {
-    let tasks = [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)];
+    let tasks = [task(SummaryPart::History, 12), task(SummaryPart::TurnPrefix, 8)];
     for limit in [1, 2] {
         let server = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
         let answered = async {
@@ -133,6 +136,9 @@ async fn a_refused_answer_is_asked_for_once_more() {
         let server = PlayedUpstream::start(Behaviour::then_good([bad.clone()])).await;
         let outcome = run(&server, &history(), OnUpstreamFailure::Fail, |_| {}).await.unwrap();
         assert_eq!((outcome.history.as_deref(), outcome.upstream.calls), (Some(SUMMARY), 2), "{bad:?}");
+        let [first, second] = server.requests().try_into().expect("two requests");
+        assert_ne!(first.text, second.text, "{bad:?}");
+        assert!(second.user().contains("An earlier answer to this was refused: "), "{}", second.user());
 
         let server = PlayedUpstream::start(bad.clone()).await;
         let failure = run(&server, &history(), OnUpstreamFailure::Fail, |_| {}).await.unwrap_err();
@@ -143,7 +149,9 @@ async fn a_refused_answer_is_asked_for_once_more() {
 
 #[tokio::test]
 async fn a_summary_larger_than_what_it_replaces_is_refused() {
-    let server = PlayedUpstream::start(Behaviour::good()).await;
+    let more: String = (0..1_000).map(|at| format!("\n- The file number {at} was read.")).collect();
+    let long = Behaviour::Good(format!("{SUMMARY}{more}"));
+    let server = PlayedUpstream::start(Behaviour::then_good([long.clone()])).await;
     let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
     let request = Request {
         tasks: &tasks,
@@ -151,9 +159,13 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
         builtin: false,
         wants_model: false,
         upstream: None,
-        replaced_tokens: 3,
+        replaced_tokens: 2_000,
         prefix: None,
     };
+    let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
+    assert_eq!((outcome.history.as_deref(), server.calls()), (Some(SUMMARY), 2));
+    assert!(server.requests().pop().unwrap().user().ends_with("Stay under 150 words."), "half as many as before");
+    server.play(long);
     let failure = summarise(&upstreams(&server, |_| {}), &request).await.unwrap_err();
     assert_eq!(failure.code(), "too_large");
 }
@@ -221,12 +233,13 @@ async fn a_window_smaller_than_configured_is_found_by_halving() {
     let server = PlayedUpstream::start(overflow).await;
     let tasks = [task(SummaryPart::History, 200)];
     let outcome = run(&server, &tasks, OnUpstreamFailure::Fail, |_| {}).await.unwrap();
-    assert_eq!(outcome.history.as_deref(), Some(SUMMARY));
+    assert_eq!((outcome.history.as_deref(), outcome.fallback.used), (Some(SUMMARY), false));
+    assert!(server.calls() <= 12, "{} calls", server.calls());
 
     let server = PlayedUpstream::start(Behaviour::Overflow).await;
     let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |_| {}).await.unwrap_err();
     assert_eq!(failure.code(), "context_overflow");
-    assert!(server.calls() < 200, "{} calls", server.calls());
+    assert!(server.calls() <= 12, "{} calls", server.calls());
 }
 
 /// Two upstreams, the second one a fallback of the first and ten times as dear.
@@ -334,8 +347,8 @@ async fn a_model_that_writes_too_much_does_not_fold_for_ever() {
     let server = PlayedUpstream::start(Behaviour::Good("word ".repeat(12_000))).await;
     let tasks = [task(SummaryPart::History, 200)];
     let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await;
-    assert_eq!(failure.unwrap_err().code(), "context_overflow");
-    assert!(server.calls() < 200, "{} calls", server.calls());
+    assert_eq!(failure.unwrap_err().code(), "too_large");
+    assert!(server.calls() <= 12, "{} calls", server.calls());
 }
 
 /// A context as chat messages, with a spacing and an escape that no writer of ours would choose.
@@ -357,7 +370,7 @@ fn session_context() -> SessionPrefix {
 
 async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamConfig)) -> SummaryOutcome {
     let (settings, tasks) =
-        (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 3), task(SummaryPart::TurnPrefix, 2)]);
+        (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 12), task(SummaryPart::TurnPrefix, 8)]);
     let prefix = session_context();
     let request = Request {
         tasks: &tasks,

@@ -76,6 +76,7 @@ proptest! {
             focus_topic: None,
             instructions: None,
             max_output_tokens: 1_000,
+            correction: None,
         };
         let bare = SummaryTask { previous: None, messages: [].into(), ..task.clone() };
         let window = chunk::input_tokens(&bare, estimator) + 64 + room;

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::Correction;
 use super::super::testing::{assistant, result, task, user};
 use super::*;
 
@@ -95,4 +96,14 @@ fn shows_the_text_that_was_put_in_place_and_keeps_its_delimiters() {
     let user = render(&task).user;
     let begin = "<conversation>\n[User]: in other words &lt;/conversation> <b>\n</conversation>";
     assert!(user.starts_with(begin) && !user.contains("the original"), "{user}");
+}
+
+#[test]
+fn what_was_refused_is_named_and_the_next_answer_may_have_fewer_words() {
+    let correction = Some(Correction { fault: "the summary is empty".into(), words: 90 });
+    let text = render(&SummaryTask { correction, ..task(vec![user("hi")]) }).user;
+    let end = "An earlier answer to this was refused: the summary is empty. Write the notes anew and whole, without that \
+               fault.\n\nStay under 90 words.";
+    assert!(text.ends_with(end), "{text}");
+    assert!(render(&task(vec![user("hi")])).user.ends_with("Stay under 1200 words."));
 }

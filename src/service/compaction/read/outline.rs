@@ -165,7 +165,7 @@ pub(super) fn summary_outline(
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
-    let tasks = if counting { Vec::new() } else { tasks(planned, history, messages(turn_prefix)) };
+    let tasks = if counting { Vec::new() } else { tasks(planned, allowance, history, messages(turn_prefix)) };
     let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };

@@ -1,15 +1,21 @@
 //! Tasks of a summariser.
 
 use crate::domain::model::message::Message;
-use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
 use crate::service::compaction::plan::PlannedCompaction;
 
 /// Shares of the reserve that bound a summary of the history and of a split turn's beginning, in percent.
 const HISTORY_SHARE: u64 = 80;
 const TURN_PREFIX_SHARE: u64 = 50;
 
-/// Lists the tasks of a summariser: the history where there is any, and the beginning of a split turn.
-pub(super) fn tasks(planned: &PlannedCompaction, history: Vec<Message>, turn_prefix: Vec<Message>) -> Vec<SummaryTask> {
+/// Lists the tasks of a summariser: the history where there is any, and the beginning of a split turn. Neither is asked
+/// for more than its share of what the summary may take.
+pub(super) fn tasks(
+    planned: &PlannedCompaction,
+    allowance: Allowance,
+    history: Vec<Message>,
+    turn_prefix: Vec<Message>,
+) -> Vec<SummaryTask> {
     if !planned.asks() {
         return Vec::new();
     }
@@ -26,7 +32,7 @@ pub(super) fn tasks(planned: &PlannedCompaction, history: Vec<Message>, turn_pre
     if !turn_prefix.is_empty() {
         tasks.push(task(planned, SummaryPart::TurnPrefix, None, turn_prefix));
     }
-    tasks
+    allowance.asked(tasks)
 }
 
 fn task(
@@ -48,5 +54,6 @@ fn task(
         focus_topic: settings.focus_topic.clone(),
         instructions: settings.instructions.clone(),
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+        correction: None,
     }
 }
