@@ -3,6 +3,7 @@
 
 mod caller;
 mod failure;
+mod judge;
 mod request;
 
 use std::sync::Arc;

@@ -56,7 +56,7 @@ fn marks(request: &PlayedRequest) -> Vec<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
     // As long a note as a part may be answered with, about.
-    let upstream = PlayedUpstream::start(Behaviour::Good("- A note on what was done there.\n".repeat(100))).await;
+    let upstream = PlayedUpstream::start(Behaviour::Notes(300)).await;
     let lines = format!("kind = \"openai\"\nmodel = \"small\"\ncontext_window = {WINDOW}\nmax_concurrency = 4");
     let (app, _file) = instance(&[("default", &upstream, &lines)]);
     let settings = json!({"enabled": false, "context_window": 4_000_000, "keep_recent_tokens": 4_000});

@@ -4,11 +4,12 @@
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::failure::Failure;
+use super::judge::Judge;
 use super::request::{Request, outcome};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::chunk::{self, ChunkLimits};
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
-use crate::domain::summary::verify::{RejectReason, check_summary, clean};
+use crate::domain::summary::verify::{RejectReason, clean};
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::domain::tokens::count_text;
 use crate::llm::{Spent, Tally, Upstream, UpstreamConfig, UpstreamError};
@@ -70,7 +71,9 @@ impl<'a> Caller<'a> {
             Err(_) => return Ok(None),
         };
         let text = clean(&completion.text);
-        if check_summary(text, Some(completion.stop), self.request.replaced_tokens, self.estimator).is_err() {
+        let context = prefix.texts().into_iter().map(str::to_owned).collect();
+        let judge = Judge::of(tasks.to_vec(), context, self.request.replaced_tokens, self.estimator).await?;
+        if judge.check(text, completion.stop).await?.is_err() {
             return Ok(None);
         }
         let mut outcome = outcome(tasks.get(..1).unwrap_or_default(), vec![text.to_owned()]);
@@ -153,11 +156,12 @@ impl<'a> Caller<'a> {
 
     /// One answer that stands up to its check.
     async fn answer(&self, task: &SummaryTask, replaced_tokens: u64) -> Result<String, Failure> {
+        let judge = Judge::of(vec![task.clone()], Vec::new(), replaced_tokens, self.estimator).await?;
         let mut rejected = RejectReason::Empty;
         for _ in 0..MAX_ANSWERS {
             let completion = self.upstream.ask(task, None, &self.tally).await?;
             let text = clean(&completion.text);
-            match check_summary(text, Some(completion.stop), replaced_tokens, self.estimator) {
+            match judge.check(text, completion.stop).await? {
                 Ok(()) => return Ok(text.to_owned()),
                 Err(reason) => rejected = reason,
             }
