@@ -234,7 +234,8 @@ impl Transcript {
     ) -> Result<Compacted> {
         let draft = draft(work, outcome);
         let (before, _) = self.head.state.account.tokens(self.head.settings.estimator);
-        let Evaluation { entry, mut state, rewritten, refused } = evaluate(&self.head, work, &draft, CommitThreshold::NoGrowth);
+        let Evaluation { entry, mut state, rewritten, refused } =
+            evaluate(&self.head, work, &draft, CommitThreshold::NoGrowth);
         if let Some(reason) = refused {
             let mut skipped = self.skipped(request, work.requested, reason, started)?;
             tried(&mut skipped.result, outcome);

@@ -5,6 +5,7 @@ mod answers;
 mod caller;
 mod calls;
 mod failure;
+mod judge;
 mod request;
 
 use std::sync::Arc;

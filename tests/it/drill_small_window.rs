@@ -56,7 +56,7 @@ fn marks(request: &PlayedRequest) -> Vec<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
     // As long a note as a part may be answered with, about.
-    let upstream = PlayedUpstream::start(Behaviour::Good("- A note on what was done there.\n".repeat(100))).await;
+    let upstream = PlayedUpstream::start(Behaviour::Notes(300)).await;
     let lines = format!(
         "kind = \"openai\"\nmodel = \"small\"\ncontext_window = {WINDOW}\nmax_calls = 1000\nmax_concurrency = 4"
     );

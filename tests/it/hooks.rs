@@ -215,6 +215,7 @@ async fn a_bad_answer_follows_on_error() {
         (Reply::Text(500, ""), "status 500", 3),
         (replaced(String::new()), "summary is empty", 1),
         (replaced("word ".repeat(50_000)), "the summary has", 1),
+        (replaced("## Goal\n- Bake a cake of flour, butter and eggs".to_owned()), "the summary does not tell of", 1),
         (replaced("I'm sorry, but I can't help with that.".to_owned()), "refused", 1),
     ];
     for (reply, fault, calls) in faults {

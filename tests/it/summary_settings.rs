@@ -90,8 +90,8 @@ async fn settings_hold_from_the_next_compaction_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_language_and_wrapping_are_no_faults() {
-    let said = "目标：发布功能。已完成：测试通过。";
+async fn foreign_words_around_the_sessions_names_and_wrapping_are_no_faults() {
+    let said = "目标：发布功能。已完成：src/module_3.rs，测试通过。";
     let (app, _upstream) = stage(Behaviour::Good(format!("<think>hm</think>\n```\n{said}\n```"))).await;
     let session = session(&app, json!({"focus_topic": "payment retries"})).await;
     let result = compacted(&app, &session).await;

@@ -24,6 +24,8 @@ pub const USAGE: (u64, u64, u64) = (100, 20, 40);
 #[derive(Debug, Clone)]
 pub enum Behaviour {
     Good(String),
+    /// Answers with so many words of the prompt, from here and there.
+    Notes(usize),
     /// Waits, then answers well.
     Slow(Duration, String),
     /// Answers well once [`PlayedUpstream::release`] is called.
@@ -299,6 +301,7 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
             completion["usage"] = usage;
             reply(200, &completion)
         }
+        Behaviour::Notes(words) => reply(200, &api.completion(&notes(request.user(), words), Stop::End)),
         Behaviour::EchoPrompt => reply(200, &api.completion(request.user(), Stop::End)),
         Behaviour::Empty => reply(200, &api.completion("", Stop::End)),
         Behaviour::CutOff(text) => reply(200, &api.completion(&text, Stop::Length)),
@@ -307,6 +310,20 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
         Behaviour::Refusal => reply(200, &api.completion("I cannot help with that.", Stop::Refusal)),
         Behaviour::OverflowAbove(..) | Behaviour::Sequence(..) => panic!("a script inside a script"),
     }
+}
+
+/// Words of a prompt in a heap, under a heading.
+fn notes(prompt: &str, count: usize) -> String {
+    let told = prompt.split("</conversation>").next().unwrap_or(prompt);
+    let words: Vec<&str> = told.split_whitespace().filter(|word| !word.starts_with(['[', '<'])).collect();
+    let mut text = "## Notes".to_owned();
+    let mut at = 0_usize;
+    for number in 0..count {
+        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(if number % 12 == 0 { "\n- " } else { " " });
+        text.push_str(words[(at >> 33) % words.len()]);
+    }
+    text
 }
 
 /// The error body of all three APIs.

@@ -3,9 +3,12 @@
 //! The same task gives the same text. An earlier summary is read back into its sections and merged with what is
 //! new, so that any number of updates keeps the task, the rules and the decisions, and forgets detail first.
 
+use std::borrow::Cow;
+
 use super::super::settings::Template;
 use super::SummaryTask;
 use super::text::{clip, quarters, within};
+use super::verify::orders;
 
 mod facts;
 mod labels;
@@ -30,6 +33,15 @@ const PROSE_WORDS: usize = 1000;
 /// A summary of the task's span of at most `max_output_tokens`, four characters each. Never empty for a span or a
 /// previous summary that says something and a bound of a few tokens.
 pub fn summarise(task: &SummaryTask) -> String {
+    let text = written(task);
+    match orders::without_quoted(&text, &[]) {
+        Cow::Borrowed(_) => text,
+        // Rare enough to read the span once more.
+        Cow::Owned(_) => orders::without_quoted(&text, &orders::said(&task.messages)).into_owned(),
+    }
+}
+
+fn written(task: &SummaryTask) -> String {
     let mut facts = merge::with_previous(Facts::of(&task.messages), task.previous.as_deref());
     facts.conclude();
     let budget = (task.max_output_tokens as usize).saturating_mul(4);

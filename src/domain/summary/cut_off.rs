@@ -89,7 +89,7 @@ fn told(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{task, user};
-    use super::super::verify::check_summary;
+    use super::super::verify::{SpanEvidence, check_summary};
     use super::*;
     use crate::domain::settings::Estimator;
 
@@ -119,7 +119,7 @@ mod tests {
         }
         let fenced = whole_lines(&format!("{WHOLE}\n```sh\ncargo test\ncargo cl"), &checkpoint());
         assert_eq!(fenced.as_deref(), Some(format!("{WHOLE}\n```sh\ncargo test\n```").as_str()));
-        assert_eq!(check_summary(&fenced.unwrap(), None, u64::MAX, Estimator::Pi), Ok(()));
+        assert_eq!(check_summary(&fenced.unwrap(), None, u64::MAX, Estimator::Pi, &SpanEvidence::default()), Ok(()));
     }
 
     #[test]

@@ -20,9 +20,9 @@ mod rules;
 mod token;
 mod weight;
 
-use occurrence::stands_in;
 use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED, RULE};
 
+pub use occurrence::stands_in;
 pub use restore::restore;
 pub use rules::rules;
 

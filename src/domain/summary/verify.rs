@@ -1,86 +1,55 @@
 //! Checks that a summary and a compaction must pass before they are committed.
+//!
+//! A summary is judged by its form first, then against what it replaces. The thresholds are measured on summaries that
+//! models wrote of recorded sessions; `docs/SURVIVAL.md` has the figures.
 
-use serde_json::Value;
-use thiserror::Error;
+mod answer;
+mod copied;
+mod error_body;
+mod evidence;
+mod form;
+mod headings;
+mod language;
+mod names;
+pub mod orders;
+mod outcomes;
+mod reason;
+mod related;
+mod repetition;
+mod runs;
+mod share;
+mod values;
+mod voice;
+mod words;
 
 use crate::domain::model::message::Stop;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::prompt;
-use crate::domain::summary::thinking_tags::without_thinking;
 use crate::domain::tokens::count_text;
 
-/// Why a summary, or the compaction around it, is not stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum RejectReason {
-    #[error("the summary is empty")]
-    Empty,
-    #[error("the summary was cut off by the output limit")]
-    Length,
-    #[error("the model called a tool instead of writing a summary")]
-    ToolCall,
-    #[error("the model refused to write a summary")]
-    Refusal,
-    #[error("the model stopped before the summary was complete")]
-    Incomplete,
-    #[error("the model repeated its instructions or the transcript")]
-    PromptEcho,
-    #[error("the summary has {tokens} tokens and replaces {replaced}")]
-    TooLarge { tokens: u64, replaced: u64 },
-    #[error("the context would grow from {before} to {after} tokens")]
-    Growth { before: u64, after: u64 },
-}
-
-impl RejectReason {
-    /// A stable word for results and logs.
-    pub fn code(self) -> &'static str {
-        match self {
-            RejectReason::Empty => "empty",
-            RejectReason::Length => "length",
-            RejectReason::ToolCall => "tool_call",
-            RejectReason::Refusal => "refusal",
-            RejectReason::Incomplete => "incomplete",
-            RejectReason::PromptEcho => "prompt_echo",
-            RejectReason::TooLarge { .. } => "too_large",
-            RejectReason::Growth { .. } => "would_grow",
-        }
-    }
-}
+pub use evidence::SpanEvidence;
+pub use form::clean;
+pub use reason::RejectReason;
 
 /// Checks a model's answer. `stop` is why it ended, `replaced_tokens` the size of the span that it stands for,
-/// by the session's estimator. Whether the new context as a whole is smaller is [`check_growth`]'s question.
+/// by the session's estimator, `span` what is known of that span. Whether the new context as a whole is smaller is
+/// [`check_growth`]'s question.
 pub fn check_summary(
     text: &str,
     stop: Option<Stop>,
     replaced_tokens: u64,
     estimator: Estimator,
+    span: &SpanEvidence,
 ) -> Result<(), RejectReason> {
-    match stop {
-        Some(Stop::Length) => return Err(RejectReason::Length),
-        Some(Stop::ToolUse) => return Err(RejectReason::ToolCall),
-        Some(Stop::Refusal) => return Err(RejectReason::Refusal),
-        Some(Stop::Aborted | Stop::Error) => return Err(RejectReason::Incomplete),
-        Some(Stop::End) | None => {}
-    }
-    if !text.chars().any(char::is_alphanumeric) {
-        return Err(RejectReason::Empty);
-    }
-    if reads_as_refusal(text) {
-        return Err(RejectReason::Refusal);
-    }
-    if reads_as_tool_call(text) {
-        return Err(RejectReason::ToolCall);
-    }
-    if prompt::is_echo(text) {
-        return Err(RejectReason::PromptEcho);
-    }
-    if breaks_off(text) {
-        return Err(RejectReason::Incomplete);
-    }
+    check_stop(stop)?;
+    check_form(text)?;
     let tokens = u64::from(count_text(estimator, text));
     if tokens > replaced_tokens {
         return Err(RejectReason::TooLarge { tokens, replaced: replaced_tokens });
     }
-    Ok(())
+    repetition::check(text)?;
+    headings::check(text, span.wants_headings())?;
+    check_against(text, span)
 }
 
 /// Refuses a compaction after which the context would be larger.
@@ -88,94 +57,62 @@ pub fn check_growth(before: u64, after: u64) -> Result<(), RejectReason> {
     if after > before { Err(RejectReason::Growth { before, after }) } else { Ok(()) }
 }
 
-/// The summary alone: without a model's thinking, and without a fence or an element around the whole.
-pub fn clean(text: &str) -> &str {
-    let mut text = without_thinking(text);
-    for tag in ["summary", "context-summary", "notes"] {
-        let inside = text.strip_prefix(&format!("<{tag}>")).and_then(|rest| rest.strip_suffix(&format!("</{tag}>")));
-        text = inside.map_or(text, str::trim);
+fn check_stop(stop: Option<Stop>) -> Result<(), RejectReason> {
+    match stop {
+        Some(Stop::Length) => Err(RejectReason::Length),
+        Some(Stop::ToolUse) => Err(RejectReason::ToolCall),
+        Some(Stop::Refusal) => Err(RejectReason::Refusal),
+        Some(Stop::Aborted | Stop::Error) => Err(RejectReason::Incomplete),
+        Some(Stop::End) | None => Ok(()),
     }
-    unfenced(text).unwrap_or(text)
 }
 
-/// Returns the text inside a fence that opens with the first line, closes with the last, and holds no other fence.
-fn unfenced(text: &str) -> Option<&str> {
-    let (language, rest) = text.strip_prefix("```")?.split_once('\n')?;
-    let inside = rest.strip_suffix("```")?;
-    let one_word = language.chars().all(char::is_alphanumeric);
-    (one_word && !inside.contains("```")).then(|| inside.trim())
-}
-
-/// A short answer that opens like a refusal; a summary opens with a heading or a fact.
-fn reads_as_refusal(text: &str) -> bool {
-    const OPENINGS: [&str; 20] = [
-        "i can't help",
-        "i can't assist",
-        "i can't provide",
-        "i can't fulfill",
-        "i can't summarize",
-        "i cannot help",
-        "i cannot assist",
-        "i cannot provide",
-        "i cannot fulfill",
-        "i cannot summarize",
-        "i'm sorry, but i",
-        "i am sorry, but i",
-        "sorry, i can't",
-        "sorry, but i can't",
-        "i'm unable to",
-        "i am unable to",
-        "i'm not able to",
-        "es tut mir leid, aber",
-        "抱歉，我",
-        "申し訳ありませんが",
+fn check_form(text: &str) -> Result<(), RejectReason> {
+    let faults: [(fn(&str) -> bool, RejectReason); 6] = [
+        (is_blank, RejectReason::Empty),
+        (form::reads_as_refusal, RejectReason::Refusal),
+        (form::reads_as_tool_call, RejectReason::ToolCall),
+        (prompt::is_echo, RejectReason::PromptEcho),
+        (error_body::is_error_body, RejectReason::ErrorBody),
+        (form::breaks_off, RejectReason::Incomplete),
     ];
-    let text = text.trim();
-    if text.len() > 400 {
-        return false;
-    }
-    let opening: String = text.chars().take(40).collect::<String>().to_lowercase().replace('’', "'");
-    OPENINGS.iter().any(|start| opening.starts_with(start))
+    faults.into_iter().find(|(is_so, _)| is_so(text)).map_or(Ok(()), |(_, fault)| Err(fault))
 }
 
-/// A call written as text: nothing but a call's JSON, or one of the notations that models are trained on.
-fn reads_as_tool_call(text: &str) -> bool {
-    const NOTATIONS: [&str; 6] =
-        ["<tool_call>", "<function_calls>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<|tool_call"];
-    let text = unfenced(text.trim()).unwrap_or(text.trim());
-    if NOTATIONS.iter().any(|notation| text.starts_with(notation)) {
-        return true;
+fn check_against(text: &str, span: &SpanEvidence) -> Result<(), RejectReason> {
+    orders::check(text, &span.orders)?;
+    let found = answer::Found::of(text, span);
+    copied::check(text, &found)?;
+    language::check(text, &span.profile)?;
+    related::check(&found, span.kept(text))?;
+    let changed = values::suspects(text, &span.values).into_iter().find(|suspect| !span.has(&suspect.says));
+    if let Some(values::Suspect { shown, spoken, .. }) = changed {
+        return Err(RejectReason::ChangedValue { says: shown, spoken });
     }
-    let value: Option<Value> = text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten();
-    let call = |value: &Value| {
-        value.get("name").is_some_and(Value::is_string)
-            && ["arguments", "input", "parameters"].iter().any(|key| value.get(key).is_some())
-    };
-    value.is_some_and(|value| call(&value) || value.as_array().and_then(|calls| calls.first()).is_some_and(call))
+    outcomes::check(text, &span.runs)
 }
 
-/// A text that stops where none can end: at a heading with nothing under it, at a bullet without words, or inside
-/// a code fence.
-fn breaks_off(text: &str) -> bool {
-    let text = text.trim_end();
-    let last = text.lines().next_back().unwrap_or_default().trim();
-    let heading = last.starts_with('#') && last.trim_start_matches('#').starts_with(' ');
-    let bullet = ["-", "*", "- [ ]", "- [x]", "1."].contains(&last);
-    let fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    (heading || bullet || fences % 2 == 1) && text.lines().count() > 1
+fn is_blank(text: &str) -> bool {
+    !text.chars().any(char::is_alphanumeric)
 }
 
 #[cfg(test)]
-mod tests {
+mod measured;
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod form_tests {
     use super::*;
     use crate::domain::model::format::Format;
     use crate::domain::model::message::Message;
-    use crate::domain::summary::builtin;
+    use crate::domain::settings::Template;
     use crate::domain::summary::testing::{messages, task, transcripts, user};
+    use crate::domain::summary::{SummaryPart, SummaryTask, builtin};
     use crate::made_up;
 
     fn check(text: &str, stop: Option<Stop>) -> Result<(), RejectReason> {
-        check_summary(text, stop, 100, Estimator::Pi)
+        check_summary(text, stop, 100, Estimator::Pi, &SpanEvidence::default())
     }
 
     #[test]
@@ -191,8 +128,8 @@ mod tests {
         assert_eq!(check("## Goal", Some(Stop::ToolUse)), Err(RejectReason::ToolCall));
         assert_eq!(check("## Goal", Some(Stop::Aborted)), Err(RejectReason::Incomplete));
         assert_eq!(check("I’m sorry, but I can’t do that.", None), Err(RejectReason::Refusal));
-        assert_eq!(check(&"word ".repeat(200), None).map_err(RejectReason::code), Err("too_large"));
-        assert_eq!(check_growth(10, 11).map_err(RejectReason::code), Err("would_grow"));
+        assert_eq!(check(&"word ".repeat(200), None).map_err(|reason| reason.code()), Err("too_large"));
+        assert_eq!(check_growth(10, 11).map_err(|reason| reason.code()), Err("would_grow"));
         assert_eq!(check_growth(10, 10), Ok(()));
     }
 
@@ -260,9 +197,23 @@ mod tests {
 
     fn all_is_taken(sessions: impl IntoIterator<Item = Vec<Message>>) {
         for messages in sessions {
-            let text = builtin::summarise(&task(messages));
-            assert_eq!(check_summary(&text, Some(Stop::End), u64::MAX, Estimator::Pi), Ok(()), "{text}");
+            for part in [SummaryPart::History, SummaryPart::TurnPrefix, SummaryPart::Branch] {
+                for template in [Template::Checkpoint, Template::SixSection, Template::Continuity, Template::Prose] {
+                    let task = SummaryTask { part, template, ..task(messages.clone()) };
+                    never_refuses(&task);
+                    never_refuses(&SummaryTask { max_output_tokens: 150, ..task.clone() });
+                    let previous = Some(builtin::summarise(&task));
+                    never_refuses(&SummaryTask { previous, ..task });
+                }
+            }
         }
+    }
+
+    fn never_refuses(task: &SummaryTask) {
+        let text = builtin::summarise(task);
+        let span = SpanEvidence::of(std::slice::from_ref(task));
+        let checked = check_summary(&text, Some(Stop::End), u64::MAX, Estimator::Pi, &span);
+        assert_eq!(checked, Ok(()), "{text}");
     }
 
     #[test]
@@ -270,7 +221,10 @@ mod tests {
         let task = task(vec![user("hello")]);
         let prompt = prompt::render(&task);
         for echo in [prompt.system, prompt.user] {
-            assert_eq!(check_summary(&echo, None, 100_000, Estimator::Pi), Err(RejectReason::PromptEcho));
+            assert_eq!(
+                check_summary(&echo, None, 100_000, Estimator::Pi, &SpanEvidence::of(&[task.clone()])),
+                Err(RejectReason::PromptEcho)
+            );
         }
     }
 }

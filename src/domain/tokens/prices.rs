@@ -84,10 +84,7 @@ impl Prices {
         let same = |priced: &&Priced| priced.model.as_deref() == Some(model);
         let price = self.upstreams.values().filter(same).find_map(|priced| priced.price);
         let family = CacheRates::of_family(model);
-        InputPrice {
-            input: price.map(|price| price.input),
-            cache: price.map_or(family, |price| family.at(&price)),
-        }
+        InputPrice { input: price.map(|price| price.input), cache: price.map_or(family, |price| family.at(&price)) }
     }
 }
 
@@ -149,11 +146,8 @@ mod tests {
         assert!(close(turns(80_000, 16_000, Some(0.0), None, cache), 16_000.0 * 1.15 / 8_000.0));
         // A summary for 0.03 dollars, at 3 dollars a million: 10,000 tokens of input.
         assert!(close(turns(80_000, 16_000, Some(0.03), Some(3.0), cache), (10_000.0 + 18_400.0) / 8_000.0));
-        let report = net(
-            ContextChange { shed: 80_000, rewritten: 16_000 },
-            Some(0.03),
-            &InputPrice { input: Some(3.0), cache },
-        );
+        let report =
+            net(ContextChange { shed: 80_000, rewritten: 16_000 }, Some(0.03), &InputPrice { input: Some(3.0), cache });
         assert!(close(report.cache_cost_usd, 0.0552), "{report:?}");
     }
 

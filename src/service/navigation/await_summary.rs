@@ -66,9 +66,13 @@ impl Service {
         let Some(work) = self.plan_branch_summary(tenant, session_id, clock::new_id(), pending.clone()).await? else {
             return Ok(None);
         };
-        let estimator = work.settings.estimator;
         let given = &offered.given;
-        if let Err(fault) = verify::check_summary(&given.summary, None, work.replaced_tokens, estimator) {
+        let (text, tasks, replaced) = (given.summary.clone(), work.tasks.clone(), work.replaced_tokens);
+        let estimator = work.settings.estimator;
+        let checked = tokio::task::spawn_blocking(move || {
+            verify::check_summary(&text, None, replaced, estimator, &verify::SpanEvidence::of(&tasks))
+        });
+        if let Err(fault) = checked.await.context("judging a summary")? {
             offered.refuse(self.hooks(), tenant, &fault.to_string()).await?;
             return Ok(None);
         }

@@ -3,14 +3,15 @@
 
 use super::calls::CallsLeft;
 use super::failure::Failure;
+use super::judge::Judge;
 use crate::domain::model::message::Stop;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::cut_off::whole_lines;
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
-use crate::domain::summary::verify::{RejectReason, check_summary, clean};
+use crate::domain::summary::verify::{RejectReason, clean};
 use crate::domain::summary::{Correction, SummaryTask, chunk};
 use crate::domain::tokens::count_text;
-use crate::llm::{Completion, Spent, Tally, Upstream, UpstreamConfig};
+use crate::llm::{Spent, Tally, Upstream, UpstreamConfig};
 
 /// Room for thinking that a model turned out to need: its answer was cut off before the first word.
 const THINKING: u32 = 8_192;
@@ -49,7 +50,8 @@ impl<'a> Answers<'a> {
         replaced_tokens: u64,
         calls: &CallsLeft,
     ) -> Result<String, Failure> {
-        let refused = match self.ask(task, None, replaced_tokens, calls).await? {
+        let judge = Judge::of(vec![task.clone()], Vec::new(), replaced_tokens, self.estimator).await?;
+        let refused = match self.ask(task, None, &judge, calls).await? {
             Ok(text) => return Ok(text),
             Err(refused) => refused,
         };
@@ -57,7 +59,7 @@ impl<'a> Answers<'a> {
             return Err(refused.reason.into());
         }
         let again = self.again(task, None, &refused).await?;
-        let answer = self.ask(&again, None, replaced_tokens, calls).await?;
+        let answer = self.ask(&again, None, &judge, calls).await?;
         answer.map_err(|refused| refused.reason.into())
     }
 
@@ -67,10 +69,10 @@ impl<'a> Answers<'a> {
         &self,
         task: &SummaryTask,
         prefix: &SessionPrefix,
-        replaced_tokens: u64,
+        judge: &Judge,
         calls: &CallsLeft,
     ) -> Result<Option<String>, Failure> {
-        let refused = match self.ask(task, Some(prefix), replaced_tokens, calls).await? {
+        let refused = match self.ask(task, Some(prefix), judge, calls).await? {
             Ok(text) => return Ok(Some(text)),
             Err(refused) => refused,
         };
@@ -78,38 +80,21 @@ impl<'a> Answers<'a> {
             return Ok(None);
         }
         let again = self.again(task, Some(prefix), &refused).await?;
-        Ok(self.ask(&again, Some(prefix), replaced_tokens, calls).await?.ok())
+        Ok(self.ask(&again, Some(prefix), judge, calls).await?.ok())
     }
 
     async fn ask(
         &self,
         task: &SummaryTask,
         prefix: Option<&SessionPrefix>,
-        replaced_tokens: u64,
+        judge: &Judge,
         calls: &CallsLeft,
     ) -> Result<Result<String, Refused>, Failure> {
         calls.take()?;
         let completion = self.upstream.ask(task, prefix, &self.tally).await?;
-        let is_silent = clean(&completion.text).is_empty();
-        Ok(self.checked(task, &completion, replaced_tokens).map_err(|reason| Refused { reason, is_silent }))
-    }
-
-    /// The summary in an answer; of one that was cut off, its whole lines.
-    fn checked(
-        &self,
-        task: &SummaryTask,
-        completion: &Completion,
-        replaced_tokens: u64,
-    ) -> Result<String, RejectReason> {
-        let check = |text: &str, stop: Stop| check_summary(text, Some(stop), replaced_tokens, self.estimator);
         let text = clean(&completion.text);
-        match check(text, completion.stop) {
-            Err(RejectReason::Length) => {
-                let whole = whole_lines(text, task).ok_or(RejectReason::Length)?;
-                check(&whole, Stop::End).map(|()| whole)
-            }
-            checked => checked.map(|()| text.to_owned()),
-        }
+        let checked = checked(task, text, completion.stop, judge).await?;
+        Ok(checked.map_err(|reason| Refused { reason, is_silent: text.is_empty() }))
     }
 
     /// The task after an answer that was refused: with what was wrong, and where it was too long with more room, or
@@ -120,7 +105,7 @@ impl<'a> Answers<'a> {
         prefix: Option<&SessionPrefix>,
         refused: &Refused,
     ) -> Result<SummaryTask, Failure> {
-        let reason = refused.reason;
+        let reason = &refused.reason;
         let room = match reason {
             RejectReason::Length => self.more_room(task, prefix, refused.is_silent).await?,
             _ => None,
@@ -160,4 +145,19 @@ impl<'a> Answers<'a> {
         let (task, estimator) = (task.clone(), self.estimator);
         Ok(tokio::task::spawn_blocking(move || chunk::input_tokens(&task, estimator)).await?.into())
     }
+}
+
+/// The summary in an answer; of one that was cut off, its whole lines.
+async fn checked(
+    task: &SummaryTask,
+    text: &str,
+    stop: Stop,
+    judge: &Judge,
+) -> Result<Result<String, RejectReason>, Failure> {
+    let checked = judge.check(text, stop).await?;
+    if checked != Err(RejectReason::Length) {
+        return Ok(checked.map(|()| text.to_owned()));
+    }
+    let Some(whole) = whole_lines(text, task) else { return Ok(Err(RejectReason::Length)) };
+    Ok(judge.check(&whole, Stop::End).await?.map(|()| whole))
 }

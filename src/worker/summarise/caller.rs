@@ -6,6 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::answers::Answers;
 use super::calls::CallsLeft;
 use super::failure::Failure;
+use super::judge::Judge;
 use super::request::{Request, outcome, stands_in};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::chunk::{self, ChunkLimits};
@@ -86,7 +87,9 @@ impl<'a> Caller<'a> {
         else {
             return Ok(None);
         };
-        let text = match self.answers.after_prefix(&task, prefix, self.request.replaced_tokens, calls).await {
+        let context = prefix.texts().into_iter().map(str::to_owned).collect();
+        let judge = Judge::of(tasks.to_vec(), context, self.request.replaced_tokens, self.estimator).await?;
+        let text = match self.answers.after_prefix(&task, prefix, &judge, calls).await {
             Ok(Some(text)) => text,
             Err(Failure::Upstream(error)) if error.is_retryable() || matches!(error, UpstreamError::Quota { .. }) => {
                 return Err(error.into());

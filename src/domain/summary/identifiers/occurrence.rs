@@ -1,7 +1,7 @@
 //! Where an identifier stands in a text.
 
 /// Returns true if the identifier stands in the text by itself, not as part of a longer word or number.
-pub(super) fn stands_in(text: &str, identifier: &str) -> bool {
+pub fn stands_in(text: &str, identifier: &str) -> bool {
     text.match_indices(identifier).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + identifier.len()..].chars().next();

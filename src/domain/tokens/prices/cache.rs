@@ -57,7 +57,10 @@ impl CacheRates {
     /// These rates with what is said of a price in their place.
     pub(super) fn at(self, price: &Price) -> CacheRates {
         let share = |said: Option<f64>| said.filter(|_| price.input > 0.0).map(|said| said / price.input);
-        CacheRates { read: share(price.cached).unwrap_or(self.read), write: share(price.cache_write).unwrap_or(self.write) }
+        CacheRates {
+            read: share(price.cached).unwrap_or(self.read),
+            write: share(price.cache_write).unwrap_or(self.write),
+        }
     }
 }
 

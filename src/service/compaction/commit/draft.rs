@@ -6,6 +6,7 @@ use crate::domain::compaction::strategy::{counts, notice};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::summary::identifiers::IdentifierReport;
+use crate::domain::summary::verify::orders;
 use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -38,7 +39,11 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
         return SummaryDraft { record, identifiers };
     }
     let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
-    let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried);
+    let history = work
+        .given_summary
+        .clone()
+        .or_else(|| outcome.history.clone())
+        .or(carried.map(|text| orders::without(&text, &[]).into_owned()));
     let body = match (history, &outcome.turn_prefix) {
         (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
         (Some(history), None) => history,

@@ -1,17 +1,20 @@
 //! The hooks that are asked before a compaction, one after the other in the order of their creation.
 
 use std::ops::ControlFlow::{self, Break, Continue};
+use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::verify::SpanEvidence;
 use crate::service::compaction::plan::standing::plan_on;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::request::cut_fault;
-use crate::service::compaction::summarise::hooks::check;
+use crate::service::compaction::summarise::hooks::{check, offload};
 use crate::service::core::error::Result;
 use crate::service::core::hooks::Hooks;
 use crate::service::core::state::Service;
@@ -31,6 +34,8 @@ impl Service {
             return Ok(Continue(()));
         }
         let preparation = self.preparation(planned).await?;
+        let text = preparation.as_ref().map(|preparation| preparation.text()).unwrap_or_default();
+        let span = offload(move || Arc::new(SpanEvidence::of_text(text))).await?;
         let data = json!({
             "trigger": planned.trigger,
             "strategy": planned.strategy,
@@ -50,7 +55,7 @@ impl Service {
                     reports.note(hook, asked.delivery_id, HookOutcome::Cancelled, reason);
                     return Ok(Break(()));
                 }
-                Ok(Verdict::Replace(given)) => take_summary(planned, given),
+                Ok(Verdict::Replace(given)) => take_summary(planned, given, &span).await?,
                 Err(fault) => Err(fault),
             };
             let log = (asked.delivery_id, asked.unread);
@@ -78,11 +83,33 @@ impl Hooks {
     }
 }
 
-/// Notes a hook's summary, and its cut, in place of what was planned.
-fn take_summary(planned: &mut PlannedCompaction, given: Given) -> std::result::Result<HookOutcome, String> {
+/// Notes a hook's summary, and its cut, in place of what was planned. The outer error is ours.
+async fn take_summary(
+    planned: &mut PlannedCompaction,
+    given: Given,
+    span: &Arc<SpanEvidence>,
+) -> Result<std::result::Result<HookOutcome, String>> {
     if counts(planned.strategy) || matches!(planned.strategy, Strategy::Mask | Strategy::Prune) {
-        return Ok(HookOutcome::Unused);
+        return Ok(Ok(HookOutcome::Unused));
     }
+    let plan = match plan_of(planned, &given) {
+        Ok(plan) => plan,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+    // What stands before another cut was not shown to the hook.
+    let span = if given.first_kept_entry_id.is_none() { span.clone() } else { Arc::default() };
+    if let Err(fault) = check(&given, plan.tokens_to_summarize + previous, &planned.settings, &span).await? {
+        return Ok(Err(fault));
+    }
+    planned.plan = Ok(plan);
+    planned.request.summary = Some(given.summary);
+    planned.request.details = given.details;
+    Ok(Ok(HookOutcome::Replaced))
+}
+
+/// The plan with the cut that a hook wants.
+fn plan_of(planned: &PlannedCompaction, given: &Given) -> std::result::Result<Plan, String> {
     let plan = match given.first_kept_entry_id {
         None => planned.plan.clone(),
         Some(first_kept) => {
@@ -92,11 +119,5 @@ fn take_summary(planned: &mut PlannedCompaction, given: Given) -> std::result::R
             plan_on(&planned.loaded, &planned.settings, Some(first_kept), false)
         }
     };
-    let plan = plan.map_err(|_| "there is nothing that a summary could replace".to_owned())?;
-    let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-    check(&given, plan.tokens_to_summarize + previous, &planned.settings)?;
-    planned.plan = Ok(plan);
-    planned.request.summary = Some(given.summary);
-    planned.request.details = given.details;
-    Ok(HookOutcome::Replaced)
+    plan.map_err(|_| "there is nothing that a summary could replace".to_owned())
 }

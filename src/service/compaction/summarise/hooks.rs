@@ -1,7 +1,9 @@
 //! The hooks that write a summary, or what a model is shown. What they give passes the same checks as what a model gives.
 
 use std::ops::ControlFlow::{self, Break, Continue};
+use std::sync::Arc;
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::domain::compaction::result::Reason;
@@ -10,7 +12,7 @@ use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::domain::summary::verify::check_summary;
+use crate::domain::summary::verify::{SpanEvidence, check_summary};
 use crate::domain::summary::{SummaryPart, SummaryTask, transcript};
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::work::CompactionWork;
@@ -49,14 +51,18 @@ impl Hooks {
             return Ok(Continue(()));
         }
         let data = span(work);
+        let tasks = work.summary_tasks.clone();
+        let evidence = offload(move || Arc::new(SpanEvidence::of(&tasks))).await?;
         let about = live.about();
         let mut reports = Reports { event, list: &mut live.reports };
         for hook in live.hooks.of(event) {
             let asked = self.ask(about, hook, event, &data, answer::build_summary).await?;
-            let checked = asked.answer.and_then(|given| match given {
-                Some(given) => check(&given, work.replaced_tokens, &work.settings).map(|()| Some(given)),
-                None => Ok(None),
-            });
+            let checked = match asked.answer {
+                Ok(Some(given)) => {
+                    check(&given, work.replaced_tokens, &work.settings, &evidence).await?.map(|()| Some(given))
+                }
+                other => other,
+            };
             let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
             let log = (asked.delivery_id, asked.unread);
             if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
@@ -125,12 +131,23 @@ fn take_built(work: &mut CompactionWork, given: Given) {
     work.summary_tasks.clear();
 }
 
-pub(in crate::service::compaction) fn check(
+/// Judges a hook's summary as a model's is judged. The outer error is ours.
+pub(in crate::service::compaction) async fn check(
     given: &Given,
     replaced_tokens: u64,
     settings: &Settings,
-) -> std::result::Result<(), String> {
-    check_summary(&given.summary, None, replaced_tokens, settings.estimator).map_err(|reason| reason.to_string())
+    span: &Arc<SpanEvidence>,
+) -> Result<std::result::Result<(), String>> {
+    let (text, span, estimator) = (given.summary.clone(), span.clone(), settings.estimator);
+    let checked = offload(move || check_summary(&text, None, replaced_tokens, estimator, &span)).await?;
+    Ok(checked.map_err(|reason| reason.to_string()))
+}
+
+/// Reads a large span on a thread of its own.
+pub(in crate::service::compaction) async fn offload<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    Ok(tokio::task::spawn_blocking(work).await.context("judging a summary")?)
 }
 
 /// Describes a span to hooks: the messages to be summarised, and how that is to be done.

@@ -1,0 +1,73 @@
+//! Why an answer is not stored, in words that a model can be told.
+
+use thiserror::Error;
+
+/// Why a summary, or the compaction around it, is not stored.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RejectReason {
+    #[error("the summary is empty")]
+    Empty,
+    #[error("the summary was cut off by the output limit")]
+    Length,
+    #[error("the model called a tool instead of writing a summary")]
+    ToolCall,
+    #[error("the model refused to write a summary")]
+    Refusal,
+    #[error("the model stopped before the summary was complete")]
+    Incomplete,
+    #[error("the model repeated its instructions or the transcript")]
+    PromptEcho,
+    #[error("the summary has {tokens} tokens and replaces {replaced}")]
+    TooLarge { tokens: u64, replaced: u64 },
+    #[error("the context would grow from {before} to {after} tokens")]
+    Growth { before: u64, after: u64 },
+    #[error("the answer is an error message of a server, not a summary")]
+    ErrorBody,
+    #[error("the summary says the same thing over and over")]
+    Repetition,
+    #[error("the summary has headings, but nothing stands under them")]
+    NoContent,
+    #[error("the summary has none of the headings that were asked for")]
+    NoHeadings,
+    #[error("the summary gives an order that no user gave: \"{order}\"")]
+    InjectedOrder { order: String },
+    #[error("most of the summary is copied from the conversation instead of summing it up")]
+    TranscriptEcho,
+    #[error("the summary is written in {written}, and nobody in the conversation writes in it")]
+    WrongLanguage { written: &'static str },
+    #[error("the summary does not tell of this conversation: {found} of its {total} names and words occur there")]
+    Unrelated { found: u32, total: u32 },
+    #[error("the summary names none of what the conversation was about")]
+    TellsNothing,
+    #[error("the summary says {says}, where the conversation says {spoken}")]
+    ChangedValue { says: String, spoken: String },
+    #[error("the summary says \"{claim}\", but `{call}` failed and was not run again")]
+    Contradiction { claim: String, call: String },
+}
+
+impl RejectReason {
+    /// A stable word for results and logs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RejectReason::Empty => "empty",
+            RejectReason::Length => "length",
+            RejectReason::ToolCall => "tool_call",
+            RejectReason::Refusal => "refusal",
+            RejectReason::Incomplete => "incomplete",
+            RejectReason::PromptEcho => "prompt_echo",
+            RejectReason::TooLarge { .. } => "too_large",
+            RejectReason::Growth { .. } => "would_grow",
+            RejectReason::ErrorBody => "error_body",
+            RejectReason::Repetition => "repetition",
+            RejectReason::NoContent => "no_content",
+            RejectReason::NoHeadings => "no_headings",
+            RejectReason::InjectedOrder { .. } => "injected_order",
+            RejectReason::TranscriptEcho => "transcript_echo",
+            RejectReason::WrongLanguage { .. } => "wrong_language",
+            RejectReason::Unrelated { .. } => "unrelated",
+            RejectReason::TellsNothing => "tells_nothing",
+            RejectReason::ChangedValue { .. } => "changed_value",
+            RejectReason::Contradiction { .. } => "contradiction",
+        }
+    }
+}
