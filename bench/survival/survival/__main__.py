@@ -120,7 +120,8 @@ def slug(name):
 
 
 def version_of():
-    done = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    """The newest commit that changed the service."""
+    done = subprocess.run(["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "src", "migrations"], capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 
 

@@ -20,7 +20,7 @@ class Case:
     """A transcript ready to be fed: planted, cut, and with its questions."""
 
     def __init__(self, transcript, number, marked, most=None):
-        self.transcript, self.rounds, self.unknown_labels = transcript, number, 0
+        self.transcript, self.rounds, self.unknown_labels, self.recalled = transcript, number, 0, {}
         self.tokens = sum(message_tokens(m.chat) for m in transcript.messages)
         self.window = rounds.window_for(self.tokens)
         if transcript.questions:
@@ -77,7 +77,7 @@ def play(participant, case, bill, model=None):
     """One participant over one case."""
     started = time.monotonic()
     bill.take()
-    participant.start(case.transcript, case.window)
+    participant.start(case.transcript, case.window, case.recalled)
     try:
         fed = rounds.feed(participant, case.messages, case.ends, case.window, context_tokens)
         paid = bill.take()

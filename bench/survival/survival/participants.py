@@ -21,7 +21,7 @@ class Participant:
     name = "everything"
     offers_recall = False
 
-    def start(self, transcript, window):
+    def start(self, transcript, window, recalled=None):
         self.system = [{"role": "system", "content": transcript.system}] if transcript.system else []
         self.messages = []
 
@@ -66,10 +66,12 @@ class Contextd(Participant):
         self.name, self.strategy, self.upstream = name, strategy, upstream
         self.client = Client(base)
         self.errors = []
-        self.found = {}
 
-    def start(self, transcript, window):
-        settings = {"context_window": window, "enabled": False}
+    def start(self, transcript, window, recalled=None):
+        # Answers to reads, shared by the strategies of a case.
+        self.recalled = {} if recalled is None else recalled
+        # By itself only where the window is full: when it is time is the bench's to say, the same for everybody.
+        settings = {"context_window": window, "strategy": self.strategy, "red_at": 1.0, "ahead_at": None}
         if self.upstream:
             settings["upstream"] = self.upstream
         body = {"title": transcript.name, "settings": settings}
@@ -96,7 +98,7 @@ class Contextd(Participant):
             done = self.client.get(f"/v1/compactions/{done['id']}")
         key = told_status(done)
         self.statuses[key] = self.statuses.get(key, 0) + 1
-        self.kept, self.found = None, {}
+        self.kept = None
 
     def context(self):
         if self.kept is None:
@@ -115,34 +117,30 @@ class Contextd(Participant):
                 return True
         if question.kind == "command" and self.in_ledger(question):
             return True
-        return self.in_search(question)
+        return bool(question.cue.strip()) and holds(Page(self.searched(question.cue)), question)
 
     def get(self, path):
-        try:
-            return self.client.get(self.path(path))
-        except Refused as refused:
-            self.errors.append(str(refused))
-            return {}
+        """An answer of this session, asked for once: what is stored is the same whatever the strategy."""
+        if path not in self.recalled:
+            try:
+                self.recalled[path] = self.client.get(self.path(path))
+            except Refused as refused:
+                self.errors.append(str(refused))
+                self.recalled[path] = {}
+        return self.recalled[path]
 
     def in_ledger(self, question):
         """Whether the first page of the ledger has the call, with the right status."""
-        if "ledger" not in self.found:
-            rows = self.get("tool-calls?limit=200").get("items") or []
-            self.found["ledger"] = {row["tool_call_id"]: row["status"] for row in rows}
-        status = self.found["ledger"].get(question.call_id)
+        rows = self.get("tool-calls?limit=200").get("items") or []
+        status = next((row["status"] for row in rows if row["tool_call_id"] == question.call_id), None)
         return status is not None and (status == "ok") == (question.about[0] == "done")
 
-    def in_search(self, question):
-        """Whether the snippets of the first ten hits hold the answer."""
-        if not question.cue.strip():
-            return False
-        if question.cue not in self.found:
-            items = self.get(f"search?limit=10&q={quote(question.cue[:200])}").get("items") or []
-            self.found[question.cue] = "\n".join(item["snippet"].replace("<mark>", "").replace("</mark>", "") for item in items)
-        return holds(Page(self.found[question.cue]), question)
+    def searched(self, cue):
+        """Snippets of the messages among the first ten hits; summaries are no originals."""
+        items = self.get(f"search?limit=10&q={quote(cue[:200])}").get("items") or []
+        return "\n".join(item["snippet"].replace("<mark>", "").replace("</mark>", "") for item in items if item["type"] == "message")
 
     def end(self):
-        self.found = {}
         self.client.call("DELETE", f"/v1/sessions/{self.sid}")
 
 
@@ -205,7 +203,7 @@ class Peer(Participant):
             raise RuntimeError(f"{self.name}: {operation}: {answer['error']}")
         return answer
 
-    def start(self, transcript, window):
+    def start(self, transcript, window, recalled=None):
         super().start(transcript, window)
         self.ask("start", system=transcript.system, window=window)
         self.fresh = []

@@ -13,6 +13,8 @@ from .participants import Peer
 
 HERE = Path(__file__).resolve().parents[1]
 ROOT = HERE.parents[1]
+# A busy machine may be too slow for a library once.
+TRIES = 2
 
 
 class NotRun(RuntimeError):
@@ -47,11 +49,17 @@ def room():
 
 
 def interpreter(least):
-    """A Python that is new enough: this one, or another on the path."""
+    """A Python that is new enough and runs: this one, or another on the path or among pyenv's."""
     if sys.version_info[:2] >= least:
         return sys.executable
-    found = [shutil.which(f"python3.{minor}") for minor in range(15, least[1] - 1, -1)]
-    return next((path for path in found if path), None)
+    names = [shutil.which(f"python3.{minor}") for minor in range(least[1], 16)]
+    candidates = [name for name in names if name] + sorted(str(path) for path in Path.home().glob(".pyenv/versions/3.*/bin/python"))
+    return next((path for path in candidates if runs(path, least)), None)
+
+
+def runs(path, least):
+    code = f"import sys, venv; sys.exit(sys.version_info[:2] < {least})"
+    return subprocess.run([path, "-c", code], capture_output=True).returncode == 0
 
 
 def fresh(folder, wanted):
@@ -99,7 +107,9 @@ def start(known, model_url):
     folder = room() / known.folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     command = (install_node if known.driver.endswith(".mjs") else install_python)(known, folder)
-    try:
-        return Peer(known.name, command, model_url, known.options, known.recall)
-    except (RuntimeError, OSError, json.JSONDecodeError) as error:
-        raise NotRun(f"did not start: {str(error).strip().splitlines()[-1][:200]}") from error
+    for attempt in range(TRIES):
+        try:
+            return Peer(known.name, command, model_url, known.options, known.recall)
+        except (RuntimeError, OSError, json.JSONDecodeError) as error:
+            if attempt + 1 == TRIES:
+                raise NotRun(f"did not start: {str(error).strip().splitlines()[-1][:200]}") from error

@@ -22,6 +22,7 @@ TAGGED = re.compile(
     r"<(conversation|messages|history|transcript|event|events|chat_history|previous-summary|previous_summary|previous-session|summary|context-summary)\b[^>]*>(.*?)</\1>",
     re.I | re.S,
 )
+PRINTED = re.compile(r"\{['\"]role['\"]: ['\"](\w+)['\"], ['\"]content['\"]: ['\"]?")
 HEADING = re.compile(r"^\s*(#{1,4} .+|\*\*[^*\n]{3,60}\*\*:?|[A-Z][A-Z_ ]{4,40}:)", re.M)
 SPEAKER = re.compile(
     r"^\s*(?:\[|<|\*\*)?(user|human|assistant tool calls?|assistant|ai|tool results?|tool|system|result|observation|action|message)(?:event)?\b(?:\s*\([^)]*\)|\s+(?:prompt|message|return|call)[^:\]>\n]{0,40})?(?:\]:?|:|>)\s*", re.I
@@ -55,7 +56,14 @@ def split_prompt(messages):
             instructions.append(text)
         else:
             material.append(text)
-    return "\n".join(material), "\n".join(instructions)
+    return readable("\n".join(material)), "\n".join(instructions)
+
+
+def readable(text):
+    """A text as a model reads it: where it is a program's print of messages, with its lines and speakers."""
+    if text.count("\\n") > 4 * text.count("\n"):
+        text = PRINTED.sub(r"\n\1: ", text).replace("\\n", "\n")
+    return text
 
 
 def headings_of(instructions):

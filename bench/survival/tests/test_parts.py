@@ -89,6 +89,12 @@ def test_the_played_model_extracts_and_does_not_obey():
     assert count(extract(PROMPT, 60)) <= 60
 
 
+def test_the_played_model_reads_printed_messages_too():
+    printed = str([{"role": "tool", "content": "nothing of worth here\n" * 9}, {"role": "user", "content": "Keep the cache in /var/zinc.\nThanks"}])
+    said = extract([{"role": "user", "content": f"Summarise it. {printed}"}], 80)
+    assert "- Keep the cache in /var/zinc." in said.splitlines()
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_played_model_is_served_and_bills(stream):
     played = Played()

@@ -1,10 +1,15 @@
 """OpenHands' summarizing condenser as its default agent has it, asked by a condensation request."""
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+# It warns of windows under 16,384 tokens and otherwise works in them.
+os.environ["ALLOW_SHORT_CONTEXT_WINDOWS"] = "true"
+# litellm's own list of models, in place of one that it would fetch: nothing here needs the network.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 from line import arguments_of, chat_call, serve  # noqa: E402
 from openhands.sdk import LLM, Message, TextContent  # noqa: E402

@@ -1,4 +1,4 @@
-"""PraisonAI's context compactor. Its 8,000 and 6,000 tokens are kept as shares of a window of 32,000."""
+"""PraisonAI's context compactor. Its 8,000 tokens are the window here, and its target of 6,000 three quarters of that, as they are there."""
 
 import importlib.metadata
 import sys
@@ -22,8 +22,10 @@ class Session:
         return answer.choices[0].message.content
 
     def start(self, system, window):
-        config = CompactionConfig(max_tokens=window // 4, target_tokens=window * 6 // 32)
+        config = CompactionConfig(max_tokens=window, target_tokens=window * 3 // 4)
         self.compactor = ContextCompactor(config=config, strategy=self.strategy, llm_summarize_fn=self.summarise)
+        # When it is time is the bench's to say, the same for everybody.
+        self.compactor.max_tokens = 1
         self.system = [{"role": "system", "content": system}] if system else []
         self.messages = []
 
