@@ -1,0 +1,1 @@
+"""What survives compaction: the same transcripts, windows and questions through contextd and its peers."""

@@ -1,0 +1,176 @@
+"""The scoreboard's command: `bench/survival/run --help`."""
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from . import board, labels, made_up, memory_sets, peers, report, transcripts
+from .participants import Contextd, Everything, Nothing
+from .played import MODEL, Played
+from .server import ROOT, Server, find_binary
+
+STRATEGIES = ("auto", "mask", "prune", "truncate", "sliding", "smart", "summarize")
+# Long sessions with tools, of several harnesses, and two short ones of another trade.
+CHOSEN = (
+    "entireio-cli/1284c080-f9cd-45f8-9942-ff58f5c517e5",
+    "pi-mono/large-session",
+    "pi-mono/session",
+    "entireio-cli/03a1382e-ecd5-42c4-b3d4-5c659e165904",
+    "entireio-cli/45ba035c-93ee-46e8-b83c-9d8a3a1cb05b",
+    "entireio-cli/2026-01-26-4fec7ea0-3335-43ec-a178-d4ab47d5aef3",
+    "entireio-cli/2cfdacb8-9317-430f-8975-0709d2837d1c",
+    "entireio-cli/127e9cd1-0deb-4a7c-ba1a-ba4ecd375b90",
+    "entireio-cli/2026-01-20-86cc3044-7515-43f1-9c25-1444738c64c9",
+    "entireio-cli/1c38adc0-5071-4382-9e53-de8c30e2265f",
+    "entireio-cli/series-cc432c40-5of5",
+    "agentcmd/claude-full-full-session-four",
+    "swe-smith/pandas-dev__pandas.95280573.pr_53652",
+    "tau-bench/airline-task3-trial0",
+    "tau-bench/airline-task7-trial0",
+)
+QUICK = ("entireio-cli/1c38adc0-5071-4382-9e53-de8c30e2265f", "entireio-cli/2cfdacb8-9317-430f-8975-0709d2837d1c", "tau-bench/airline-task3-trial0")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/survival/run", description="What survives compaction: contextd beside its peers.")
+    parser.add_argument("--quick", action="store_true", help="three transcripts, five rounds")
+    parser.add_argument("--transcripts", help="a folder of sessions as those of the corpus (default: ../shared/corpus, else made-up ones)")
+    parser.add_argument("--only", action="append", help="a transcript by its name or the beginning of it; may be repeated")
+    parser.add_argument("--participants", help="names, with commas between them (default: all)")
+    parser.add_argument("--rounds", default="5,10", help="numbers of compactions, with commas between them")
+    parser.add_argument("--binary", help="contextd's executable (default: the newest under target/)")
+    parser.add_argument("--model-url", help="an OpenAI-compatible server whose model writes the summaries and answers the questions")
+    parser.add_argument("--model", default=MODEL, help="its model")
+    parser.add_argument("--locomo", help="a folder with locomo10.json")
+    parser.add_argument("--beam", help="a folder with BEAM's conversations (chat.json, probing_questions/probing_questions.json)")
+    parser.add_argument("--json", help="where the result is written (default: survival.json in the folder of the environments)")
+    parser.add_argument("--document", help="a document whose tables are to be written anew, as docs/SURVIVAL.md")
+    return parser.parse_args()
+
+
+def corpus_folder(given):
+    shared = Path(os.environ.get("CONTEXTD_SHARED") or ROOT.parent / "shared") / "corpus"
+    if given:
+        return Path(given)
+    return shared if shared.is_dir() else None
+
+
+def chosen(options):
+    """Transcripts of this run, in the order in which they are named."""
+    folder = corpus_folder(options.transcripts)
+    if folder is None:
+        found = [transcripts.read_session(session) for session in made_up.sessions()]
+        wanted = options.only or [""]
+    else:
+        wanted = options.only or (list(QUICK if options.quick else CHOSEN) if not options.transcripts else [""])
+        found = [t for s in transcripts.sessions_in(folder) if any(matches(s, w) for w in wanted) and (t := transcripts.read_session(s))]
+    rank = {name: place for place, name in enumerate(wanted)}
+    found.sort(key=lambda t: min((rank[w] for w in wanted if matches_name(f"{t.source}/{t.name}", w)), default=99))
+    extra = memory_sets.locomo(options.locomo) if options.locomo else []
+    extra += memory_sets.beam(options.beam) if options.beam else []
+    return [t for t in found if len(t.messages) >= 12] + extra
+
+
+def matches(session, wanted):
+    return matches_name(f"{session['source']}/{session['session_id']}", wanted)
+
+
+def matches_name(name, wanted):
+    return name.startswith(wanted) or name.split("/", 1)[1].startswith(wanted)
+
+
+def takers(options, played, server, say):
+    """Everybody who takes part, and why somebody does not."""
+    wanted = options.participants.split(",") if options.participants else None
+
+    def asked(name):
+        return wanted is None or name in wanted
+
+    def model_url(name):
+        return options.model_url or played.url(slug(name))
+
+    found, not_run = [], {}
+    if server:
+        for strategy in STRATEGIES:
+            name = f"contextd {strategy}"
+            found += [Contextd(name, server.base, strategy)] if asked(name) else []
+        name = "contextd llm_summarize"
+        found += [Contextd(name, server.base, "llm_summarize", "played")] if asked(name) else []
+    else:
+        not_run["contextd"] = "no executable: build it, or give --binary"
+    for known in peers.KNOWN:
+        if not asked(known.name):
+            continue
+        try:
+            say(f"preparing {known.name}")
+            found.append(peers.start(known, model_url(known.name)))
+        except peers.NotRun as why:
+            not_run[known.name] = str(why)
+            say(f"not run: {known.name}: {why}")
+    found += [taker for taker in (Everything(), Nothing()) if asked(taker.name)]
+    return found, not_run
+
+
+def slug(name):
+    return "".join(character if character.isalnum() else "-" for character in name.lower())
+
+
+def version_of():
+    """The newest commit that changed the service."""
+    done = subprocess.run(["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "src", "migrations"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def main():
+    options = arguments()
+
+    def say(line):
+        print(line, file=sys.stderr, flush=True)
+
+    played = Played()
+    binary = find_binary(options.binary)
+    contextd_model = options.model_url or played.url("contextd-llm-summarize")
+    server = Server(binary, contextd_model, options.model) if binary and binary.exists() else None
+    found, not_run = [], {}
+    try:
+        found, not_run = takers(options, played, server, say)
+        told = chosen(options)
+        numbers = [5] if options.quick else [int(number) for number in options.rounds.split(",")]
+        model = (options.model_url, options.model) if options.model_url else None
+        results, failures = board.run(found, told, numbers, labels.read() | made_up.labels(), lambda name: played.bill(slug(name)), say, None, model)
+    finally:
+        for taker in found:
+            if hasattr(taker, "stop"):
+                taker.stop()
+        if server:
+            server.stop()
+        played.stop()
+    value = {
+        "about": {
+            "date": datetime.date.today().isoformat(),
+            "contextd": version_of(),
+            "transcripts": len({r["transcript"] for r in results}),
+            "peers": {taker.name: taker.version for taker in found if getattr(taker, "version", None)},
+            "model": options.model if options.model_url else "played",
+            "prices_usd_per_mtok": board.PRICES,
+        },
+        "results": results,
+        "not_run": not_run,
+        "failures": failures,
+    }
+    target = Path(options.json) if options.json else peers.room() / "survival.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(value, indent=1))
+    tables = report.markdown(value)
+    if options.document:
+        document = Path(options.document)
+        document.write_text(report.placed(document.read_text() if document.exists() else "# What survives compaction\n", tables))
+    print(tables)
+
+
+if __name__ == "__main__":
+    main()
