@@ -16,7 +16,6 @@ pub mod sections;
 pub(crate) mod testing;
 pub mod text;
 pub mod transcript;
-pub mod user_text;
 pub mod verify;
 
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use std::sync::Arc;
 use super::settings::Template;
 use crate::domain::model::message::Message;
 
+pub use crate::domain::model::user_text;
 pub use message::SummaryMessage;
 
 /// One piece of work for a summariser: the span, what came before it and how the result should look.

@@ -83,3 +83,4 @@ mod shutdown;
 mod stateless;
 mod summary_settings;
 mod transcript;
+mod users_words;
