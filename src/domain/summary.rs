@@ -19,7 +19,6 @@ pub(crate) mod testing;
 pub mod text;
 pub mod thinking_tags;
 pub mod transcript;
-pub mod user_text;
 pub mod verify;
 pub mod worth;
 
@@ -28,6 +27,7 @@ use std::sync::Arc;
 use super::settings::Template;
 use crate::domain::model::message::Message;
 
+pub use crate::domain::model::user_text;
 pub use message::SummaryMessage;
 
 /// One piece of work for a summariser: the span, what came before it and how the result should look.

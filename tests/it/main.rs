@@ -86,3 +86,4 @@ mod shutdown;
 mod stateless;
 mod summary_settings;
 mod transcript;
+mod users_words;

@@ -153,8 +153,9 @@ fn released<'a>(
     shown.filter(|index| path.get(*index).is_some_and(EntryMeta::is_visible))
 }
 
-/// Entries before the cut that no summary replaces: standing system messages, the first user message, pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors,
-/// each with the whole batch of calls and results, or the reasoned answer, that it belongs to.
+/// Entries before the cut that no summary replaces: standing system messages, the first message that the user wrote,
+/// pinned entries, the newest compaction of a provider's own that no summariser can read, and earlier anchors, each with
+/// the whole batch of calls and results, or the reasoned answer, that it belongs to.
 fn anchors(
     path: &[EntryMeta],
     newest: Option<NewestCompaction<'_>>,
@@ -186,15 +187,15 @@ fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
     newest.record.strategy.is_some_and(counts)
 }
 
-/// Entries before `end` that no strategy leaves out: standing system messages, the first user message, pinned entries and the
-/// newest compaction of a provider's own, each with its batch.
+/// Entries before `end` that no strategy leaves out: standing system messages, the first message that the user wrote,
+/// pinned entries and the newest compaction of a provider's own, each with its batch.
 pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> BTreeSet<usize> {
     let before = path.get(..end).unwrap_or_default();
     let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
     let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
-        let is_first = |head: &EntryMeta| head.role == Some(Role::User) && starts_turn(head);
-        anchors.extend(visible().find(|(_, head)| is_first(head)).map(|(index, _)| index));
+        let by_user = |head: &EntryMeta| head.is_by_user() && starts_turn(head);
+        anchors.extend(visible().find(|(_, head)| by_user(head)).map(|(index, _)| index));
     }
     anchors.extend(standing(path, settings).filter(|index| *index < end));
     anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
@@ -249,6 +250,8 @@ fn tokens<'a>(path: &[EntryMeta], indexes: impl Iterator<Item = &'a usize>) -> u
     indexes.filter_map(|index| path.get(*index)).map(|head| u64::from(head.tokens)).sum()
 }
 
+#[cfg(test)]
+mod anchor_tests;
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]

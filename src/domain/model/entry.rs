@@ -39,6 +39,11 @@ impl EntryMeta {
         self.role == Some(Role::Assistant)
     }
 
+    /// Says that the user wrote it, as far as that was told when it arrived.
+    pub fn is_by_user(&self) -> bool {
+        self.role == Some(Role::User) && !self.shape.by_harness
+    }
+
     /// Says that it is an instruction rather than history: not counted among the newest messages.
     pub fn is_instruction(&self) -> bool {
         matches!(self.role, Some(Role::System | Role::Developer))

@@ -172,6 +172,11 @@ impl Block {
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into(), opaque: None }
     }
+
+    /// Returns true if it shows an image or a document.
+    pub fn is_media(&self) -> bool {
+        matches!(self, Block::Image { .. } | Block::Document { .. })
+    }
 }
 
 impl Opaque {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::message::{Block, CallKind, Message, Role, ToolResult};
+use super::user_text::is_by_harness;
 use crate::domain::model::chapter_task::asks_for_chapters;
 use crate::domain::model::item::Item;
 
@@ -32,6 +33,10 @@ pub struct Shape {
     /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub chapter_task: bool,
+    /// A user's message without a word of the user's: a harness's preamble, an echo of a command, a tool's output. Not
+    /// set on entries that were stored before this was told: they count as the user's.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_harness: bool,
     /// Of a system message: what kind it is, told by how it begins. The newest of a kind takes the place of the others.
     #[serde(default, skip_serializing_if = "super::json::is_default")]
     pub opening: u32,
@@ -205,6 +210,7 @@ impl Shape {
             message.content.iter().any(|block| matches!(block, Block::Raw(opaque) if opaque.is_compaction()));
         shape.chapter_task = message.role == Role::User
             && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
+        shape.by_harness = is_by_harness(message);
         if matches!(message.role, Role::System | Role::Developer) {
             shape.opening = opening(&message.plain_text());
         }

@@ -1,4 +1,4 @@
-//! Identifiers: the exact strings that a summary must not lose, and the user's own rules.
+//! Identifiers: the exact strings that a summary must not lose, and the user's own rules and newest requests.
 //!
 //! Text is cut into short tokens first and each is classified by itself, so the work is linear on any input.
 
@@ -8,26 +8,33 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
-use crate::domain::model::identifier::TrackedIdentifier;
+use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::model::message::{Block, Message};
-use crate::domain::summary::text::one_line;
-use crate::domain::summary::user_text::{UserText, UserTextClassifier};
+use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
 mod occurrence;
+mod requests;
 mod restore;
 mod rules;
+mod standing;
 mod token;
 mod weight;
 
-use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED, RULE};
+use occurrence::flat;
+use requests::Requests;
+use standing::{MAX_RULES, SaidRule, newest, standing};
+use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED};
 
 pub use occurrence::stands_in;
-pub use restore::restore;
+pub use restore::{disclaimed, restore};
 pub use rules::rules;
 
-/// Identifiers that the summary should keep, of the summarised span and of earlier ones: how many there are, how many
-/// the summary's body kept by itself, how many code put back around it. `recall` (0-1) is measured before restoring.
+/// What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
+/// standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
+/// back around it. `recall` (0-1) is measured before restoring. A request that is shown with a part left out counts as
+/// lost; requests that still stand in the context by themselves are not counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IdentifierReport {
     pub found: u32,
@@ -44,7 +51,6 @@ impl Default for IdentifierReport {
 
 /// Upper bound of what one span is asked to keep, and of what is carried on.
 const MAX_WANTED: usize = 300;
-const MAX_RULES: usize = 60;
 
 /// The distinct identifiers of a text in the order of their first appearance, at most [`MAX_WANTED`].
 pub fn extract(text: &str) -> Vec<String> {
@@ -74,12 +80,13 @@ pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
     span.wanted()
 }
 
-/// [`extract_span`] for a span that is read piece by piece.
+/// [`extract_span`] for a span that is read piece by piece, with what the user said around it.
 #[derive(Debug, Default)]
 pub struct IdentifierSpan {
     messages: usize,
     classifier: UserTextClassifier,
-    rules: Vec<String>,
+    rules: Vec<SaidRule>,
+    requests: Requests,
     uses: HashMap<String, Uses>,
 }
 
@@ -87,13 +94,42 @@ impl IdentifierSpan {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
         let kind = self.classifier.classify(message);
+        self.take(message, &kind);
+    }
+
+    /// As [`IdentifierSpan::add`]; what the user asks for in it is carried on.
+    pub fn add_entry(&mut self, message: &Message, entry: Option<Uuid>) {
+        let kind = self.classifier.classify(message);
         if let UserText::Said(text) = &kind {
-            self.rules.extend(rules(text));
+            self.requests.note(text, entry, false);
+        }
+        self.take(message, &kind);
+    }
+
+    /// Takes in a message that is not of the span: of the user's words in it `stands` says whether they are still shown.
+    pub fn hear(&mut self, message: &Message, entry: Option<Uuid>, stands: bool) {
+        if let UserText::Said(text) = self.classifier.classify(message) {
+            self.requests.note(&text, entry, stands);
+            self.note_rules(&text, stands);
+        }
+    }
+
+    fn note_rules(&mut self, text: &str, stands: bool) {
+        self.rules.extend(rules(text).into_iter().map(|text| SaidRule { text, stands }));
+        // Not each time: what is let go is moved over.
+        if self.rules.len() > 4 * MAX_RULES {
+            self.rules = newest(std::mem::take(&mut self.rules), 2 * MAX_RULES);
+        }
+    }
+
+    fn take(&mut self, message: &Message, kind: &UserText) {
+        if let UserText::Said(text) = kind {
+            self.note_rules(text, false);
         }
         let (at, uses) = (self.messages, &mut self.uses);
         self.messages += 1;
         for block in &message.content {
-            let (text, weight) = readable(block, &kind);
+            let (text, weight) = readable(block, kind);
             token::each(&text, &mut |identifier| {
                 if weight == PRINTED && token::is_measure(&identifier) {
                     return;
@@ -106,21 +142,26 @@ impl IdentifierSpan {
         }
     }
 
-    /// Lists what a summary should keep of the whole span.
+    /// Lists what a summary should keep of the whole span, the requests aside.
     pub fn wanted(self) -> Vec<TrackedIdentifier> {
-        let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
-        let mut ranked: Vec<(TrackedIdentifier, usize)> = self.uses.into_iter().map(weigh).collect();
-        ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
-            (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
-        });
-        let newest_rules = self.rules.len().saturating_sub(MAX_RULES);
-        let rules = self.rules.into_iter().skip(newest_rules).map(TrackedIdentifier::rule);
-        distinct(rules.chain(ranked.into_iter().map(|(wanted, _)| wanted)))
+        let rules = self.rules.into_iter().filter(|rule| !rule.stands).map(|rule| rule.text);
+        let rules = newest(rules.collect(), MAX_RULES).into_iter().map(TrackedIdentifier::rule);
+        distinct(rules.chain(ranked(self.uses)))
     }
 }
 
+/// The identifiers of a span, the weightiest first.
+fn ranked(uses: HashMap<String, Uses>) -> Vec<TrackedIdentifier> {
+    let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
+    let mut ranked: Vec<(TrackedIdentifier, usize)> = uses.into_iter().map(weigh).collect();
+    ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
+        (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
+    });
+    ranked.into_iter().map(|(wanted, _)| wanted).collect()
+}
+
 fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
-    TrackedIdentifier { text, weight: uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT) }
+    TrackedIdentifier::identifier(text, uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT))
 }
 
 fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
@@ -153,40 +194,37 @@ fn told(arguments: &Value) -> String {
     told
 }
 
-/// The list that goes on to the next compaction, in about `max_tokens`: all rules, then what weighs most of the new
-/// and the old.
-pub fn carry(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>, max_tokens: u32) -> Vec<TrackedIdentifier> {
-    let (mut rules, mut plain) = (Vec::new(), Vec::new());
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let faded = previous.iter().map(|old| TrackedIdentifier { weight: faded(old), ..old.clone() });
-    for (age, list) in [(0, new), (1, faded.collect::<Vec<_>>())] {
-        for wanted in list {
-            if wanted.is_rule() {
-                rules.push((age, wanted));
-                continue;
-            }
-            let place = *places.entry(wanted.text.clone()).or_insert(plain.len());
-            match plain.get_mut(place) {
-                Some(TrackedIdentifier { weight, .. }) => {
-                    *weight = weight.saturating_add(wanted.weight).min(MAX_WEIGHT)
-                }
-                None => plain.push(wanted),
-            }
-        }
-    }
-    // Old rules stand before new ones; identifiers of one weight keep their order, the new before the old.
-    rules.sort_by_key(|(age, _)| std::cmp::Reverse(*age));
-    plain.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
-    let rules = distinct(rules.into_iter().map(|(_, rule)| rule));
-    let surplus = rules.len().saturating_sub(2 * MAX_RULES);
-    let rules: Vec<&TrackedIdentifier> = rules.iter().skip(surplus).collect();
-    let room = restore::beside(&rules, (max_tokens as usize).saturating_mul(4));
-    let plain = restore::fitting(plain.iter().collect(), room);
-    distinct(rules.into_iter().chain(plain).cloned())
+/// The list that goes on to the next compaction, in about `max_tokens`: the rules, those that a later one took the place
+/// of marked, the newest requests, then what weighs most of the new and the old.
+pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u32) -> Vec<TrackedIdentifier> {
+    let IdentifierSpan { rules, requests, uses, .. } = span;
+    let words: Vec<TrackedIdentifier> =
+        standing(previous, rules).into_iter().chain(requests.into_carried(previous)).collect();
+    let plain = merged(previous, ranked(uses));
+    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
+    let plain: Vec<TrackedIdentifier> = restore::fitting(plain.iter().collect(), room).into_iter().cloned().collect();
+    distinct(words.into_iter().chain(plain))
 }
 
-fn faded(old: &TrackedIdentifier) -> u32 {
-    if old.is_rule() { RULE } else { old.weight - old.weight.div_ceil(4).min(old.weight) }
+/// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
+fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<TrackedIdentifier> {
+    let plain = previous.iter().filter(|old| old.kind == IdentifierKind::Identifier);
+    let faded = plain.map(|old| TrackedIdentifier::identifier(old.text.clone(), faded(old.weight)));
+    let mut merged: Vec<TrackedIdentifier> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for wanted in new.into_iter().chain(faded) {
+        let place = *places.entry(wanted.text.clone()).or_insert(merged.len());
+        match merged.get_mut(place) {
+            Some(known) => known.weight = known.weight.saturating_add(wanted.weight).min(MAX_WEIGHT),
+            None => merged.push(wanted),
+        }
+    }
+    merged.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
+    merged
+}
+
+fn faded(weight: u32) -> u32 {
+    weight - weight.div_ceil(4).min(weight)
 }
 
 fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifier> {
@@ -195,19 +233,20 @@ fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifi
 }
 
 /// Returns what a summary lacks of what is wanted, and counts what it keeps. `restored` of the report is 0: the caller
-/// sets it.
+/// sets it. Rules that no longer hold are always given, to be marked as such, and never counted.
 pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
-    let flat = one_line(summary).to_lowercase();
-    let kept = |wanted: &&TrackedIdentifier| {
-        if wanted.is_rule() {
-            flat.contains(wanted.text.to_lowercase().trim_end_matches(['.', '!', '…']))
-        } else {
-            stands_in(summary, &wanted.text)
+    let told = flat(summary);
+    let kept = |wanted: &TrackedIdentifier| match wanted.kind {
+        IdentifierKind::Identifier => stands_in(summary, &wanted.text),
+        IdentifierKind::Rule | IdentifierKind::Request => {
+            told.contains(flat(&wanted.text).trim_end_matches(['.', '!', '…']))
         }
+        IdentifierKind::Replaced => false,
     };
     let missing: Vec<&TrackedIdentifier> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
-    let found = wanted.len() as u32;
-    let kept = found - missing.len() as u32;
+    let counted = |one: &&TrackedIdentifier| one.kind != IdentifierKind::Replaced;
+    let found = wanted.iter().filter(counted).count() as u32;
+    let kept = found - missing.iter().copied().filter(counted).count() as u32;
     let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };
     (missing, IdentifierReport { found, kept, restored: 0, recall })
 }

@@ -17,12 +17,13 @@ pub struct SummaryMessage<'a> {
 }
 
 impl SummaryMessage<'_> {
-    /// Body, identifiers that nothing else in it names, file lists and tool ledger, framed.
+    /// Body, the user's words and identifiers that nothing else in it names, file lists and tool ledger, framed.
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
         let ledger = self.ledger.render(allowance.appendix);
         let files = self.files.within(allowance.appendix);
+        let body = identifiers::disclaimed(self.body);
         let frame = |identifiers: Option<&str>| {
-            framing::frame(settings, framing::DEFAULT_PREFIX, self.body, identifiers, &files, &ledger)
+            framing::frame(settings, framing::DEFAULT_PREFIX, &body, identifiers, &files, &ledger)
         };
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, self.identifiers);

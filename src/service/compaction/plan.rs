@@ -4,6 +4,8 @@ mod hooks;
 pub(crate) mod selection;
 pub(crate) mod standing;
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -26,6 +28,9 @@ use crate::service::hooks::{About, EnabledHooks};
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions::{self, CompactionRow};
 use selection::Planning;
+
+/// Messages of the user's that stay and are read all the same.
+const MOST_HEARD: usize = 16;
 
 /// A compaction that has not ended, in the hands of a worker.
 pub struct LiveCompaction {
@@ -169,6 +174,24 @@ impl PlannedCompaction {
     /// The plan, where this may replace entries by a summary.
     pub(super) fn replaces(&self) -> Option<&Plan> {
         self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
+    }
+
+    /// The id by which the agent finds an entry again. `None`: the transcript is stored nowhere.
+    pub(super) fn readable(&self, id: Uuid) -> Option<Uuid> {
+        (!self.about.session_id.is_nil()).then_some(id)
+    }
+
+    /// The newest messages of the user's that stay as they are, at most [`MOST_HEARD`]: what is said in them counts,
+    /// though it needs no carrying.
+    pub(super) fn standing_words(&self) -> HashSet<usize> {
+        let said = |index: &usize| {
+            let head = self.loaded.heads.get(*index);
+            head.is_some_and(|head| head.is_by_user() && (head.shape.results.is_empty() || head.shape.mixed))
+        };
+        let stay = self.replaces().into_iter().flat_map(|plan| plan.anchors.iter().chain(&plan.kept)).copied();
+        let mut said: Vec<usize> = stay.filter(said).collect();
+        said.sort_unstable();
+        said.into_iter().rev().take(MOST_HEARD).collect()
     }
 
     /// Returns true if a summariser may be asked.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use uuid::Uuid;
+
 use crate::domain::model::message::Message;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
@@ -28,9 +30,9 @@ impl Records {
         Records { files: seeded_files(loaded), ..Records::default() }
     }
 
-    /// Takes in an entry that is no longer shown, and its message.
-    pub(crate) fn add(&mut self, stored: &StoredEntry, message: &Message, table: FileTable<'_>) {
-        self.identifiers.add(message);
+    /// Takes in an entry that is no longer shown, and its message. `id`: where the agent finds it again.
+    pub(crate) fn add(&mut self, stored: &StoredEntry, id: Option<Uuid>, message: &Message, table: FileTable<'_>) {
+        self.identifiers.add_entry(message, id);
         self.done(message, table);
         own_file_lists(stored).iter().for_each(|lists| self.files.seed(lists));
     }
@@ -51,7 +53,7 @@ pub(crate) struct SpanRecords {
 impl SpanRecords {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
-        self.records.add(stored, &message, FileTable::new(&self.file_tools));
+        self.records.add(stored, Some(stored.entry.head.id), &message, FileTable::new(&self.file_tools));
         Ok(())
     }
 }

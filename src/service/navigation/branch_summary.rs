@@ -308,7 +308,7 @@ fn work(
         replaced_tokens,
         files: reading.files.lists(),
         ledger,
-        identifiers: identifiers::carry(&[], reading.identifiers.wanted(), allowance.identifiers),
+        identifiers: identifiers::carry(&[], reading.identifiers, allowance.identifiers),
         settings,
     }
 }

@@ -236,6 +236,27 @@ fn compacted_already(recording: &Recording) -> bool {
     recording.format == "pi" && recording.items.iter().any(|item| item["type"] == "compaction")
 }
 
+/// Openings of what harnesses write in the user's name.
+const PREAMBLES: [&str; 8] = [
+    "Caveat: The messages below",
+    "<local-command",
+    "<environment_context",
+    "<bash-",
+    "[Request interrupted",
+    "[trimmed",
+    "This session is being continued",
+    "Base directory for this skill",
+];
+
+/// Whether nobody typed this: a harness's preamble, or a command without a word of the user's behind it.
+fn is_preamble(text: &str) -> bool {
+    let bare = |text: &str| {
+        let said = text.split_once("<command-args>");
+        said.is_none_or(|(_, said)| said.trim_start().starts_with("</command-args>"))
+    };
+    PREAMBLES.iter().any(|opening| text.starts_with(opening)) || text.starts_with("<command-") && bare(text)
+}
+
 /// What the user said first.
 fn first_user_text(format: &str, path: &[Value]) -> Option<String> {
     path.iter().filter(|entry| entry["role"] == "user").find_map(|entry| {
@@ -245,7 +266,7 @@ fn first_user_text(format: &str, path: &[Value]) -> Option<String> {
             Value::Array(blocks) => blocks.iter().find_map(|block| block["text"].as_str().map(str::to_owned)),
             _ => None,
         };
-        said.filter(|text| !text.trim().is_empty())
+        said.filter(|text| !text.trim().is_empty() && !is_preamble(text))
     })
 }
 

@@ -27,6 +27,7 @@ static NO_SHAPE: Shape = Shape {
     leads: false,
     checkpoint: false,
     chapter_task: false,
+    by_harness: false,
     opening: 0,
     in_chapter: false,
 };

@@ -1,5 +1,7 @@
 //! Where an identifier stands in a text.
 
+use crate::domain::summary::text::one_line;
+
 /// Returns true if the identifier stands in the text by itself, not as part of a longer word or number.
 pub fn stands_in(text: &str, identifier: &str) -> bool {
     text.match_indices(identifier).any(|(at, _)| {
@@ -10,4 +12,11 @@ pub fn stands_in(text: &str, identifier: &str) -> bool {
         };
         !inside(before, identifier.chars().next()) && !inside(after, identifier.chars().next_back())
     })
+}
+
+/// A text in which words of the user's are looked for: one line, in lower case, without the marks by which our own
+/// delimiters were taken out of it.
+pub(super) fn flat(text: &str) -> String {
+    let line = one_line(text).to_lowercase();
+    if line.contains(['&', '\\']) { line.replace("&lt;", "<").replace("\\[", "[") } else { line }
 }

@@ -1,108 +1,65 @@
-//! The user's own rules: sentences that say never, always, must, do not and the like.
+//! The user's own rules: sentences that say how things are to be from then on, not what is to be done once.
+//!
+//! Told by patterns, a table for each language: what is never, always or only done, what must be, what is allowed,
+//! preferred or hated, bounds, budgets and dates, and plain orders about how to work. A request ("Fix the bug in a.rs")
+//! is none, nor is a report ("It always fails").
 
-use crate::domain::summary::text::{clip, sentences, words};
+mod cues;
+mod east_asian;
+mod english;
+mod french;
+mod german;
+mod latin;
+mod paste;
+mod prose;
+mod replaced;
+mod russian;
+mod spanish;
+mod strict;
+mod table;
+mod values;
+
+use crate::domain::summary::text::{clip, sentences};
+use latin::Latin;
+
+pub(super) use replaced::{RuleWords, replaces};
+pub(super) use strict::is_strict;
 
 const MAX_RULE_CHARS: usize = 300;
-/// Longer user messages are pasted documents: their rules are the document's.
-const MAX_RULE_MESSAGE: usize = 8000;
-
-const RULE_WORDS: [&str; 30] = [
-    "never",
-    "always",
-    "must",
-    "mustn't",
-    "don't",
-    "only",
-    "forbidden",
-    "required",
-    "avoid",
-    "cannot",
-    "ensure",
-    "shall",
-    "prefer",
-    "nie",
-    "niemals",
-    "immer",
-    "muss",
-    "müssen",
-    "jamais",
-    "toujours",
-    "doit",
-    "nunca",
-    "siempre",
-    "debe",
-    "никогда",
-    "всегда",
-    "нельзя",
-    "должен",
-    "반드시",
-    "절대",
-];
-const REPORTED: [&str; 14] =
-    ["i", "we", "they", "it", "he", "she", "i've", "we've", "it's", "that's", "i'm", "is", "was", "are"];
-const RULE_PHRASES: [&str; 30] = [
-    "do not",
-    "make sure",
-    "at most",
-    "at least",
-    "no more than",
-    "don't want",
-    "instead of",
-    "please use",
-    "stick to",
-    "no need to",
-    "必ず",
-    "禁止",
-    "しないで",
-    "してはいけ",
-    "絶対に",
-    "不要",
-    "不能",
-    "必须",
-    "绝不",
-    "一定要",
-    "只能",
-    "务必",
-    "请勿",
-    "始终",
-    "不想",
-    "darf nicht",
-    "auf keinen fall",
-    "ne pas",
-    "ne jamais",
-    "하지 마",
-];
+/// Most that is taken from one message: what has more is a document.
+const MAX_FROM_ONE: usize = 40;
+/// Longer sentences are no rules, and no sentences.
+const MAX_SENTENCE: usize = 800;
 
 /// The rules in a user's text, in their own words.
 pub fn rules(text: &str) -> Vec<String> {
-    if text.len() > MAX_RULE_MESSAGE {
-        return Vec::new();
+    let mut found = Vec::new();
+    for own in paste::own_words(text) {
+        let spoken = Latin::of(own);
+        let told = sentences(own).into_iter().filter(|sentence| tells_rule(sentence, spoken));
+        found.extend(told.take(MAX_FROM_ONE).map(|rule| clip(&rule, MAX_RULE_CHARS)));
     }
-    let told = sentences(text).into_iter().filter(|sentence| is_prose(sentence) && is_rule(sentence));
-    told.map(|rule| clip(&rule, MAX_RULE_CHARS)).collect()
+    found.truncate(MAX_FROM_ONE);
+    found
 }
 
 /// Returns true if a sentence says how things are to be.
 pub(super) fn is_rule(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase().replace('’', "'");
-    let phrase = RULE_PHRASES.iter().any(|phrase| lower.contains(phrase));
-    let mut before = String::new();
-    let worded = words(sentence).any(|word| {
-        // "I don't remember" says how things are, not how they are to be.
-        let states = REPORTED.contains(&before.as_str()) && matches!(word.as_str(), "don't" | "cannot" | "only");
-        let rule = RULE_WORDS.contains(&word.as_str()) && !states;
-        before = word;
-        rule
-    });
-    (phrase || worded) && !sentence.ends_with(['?', '？']) && (sentence.contains(' ') || !sentence.is_ascii())
+    tells_rule(sentence, Latin::of(sentence))
 }
 
-/// Code and logs have such words too.
-fn is_prose(sentence: &str) -> bool {
-    let opening = sentence.trim_start_matches(['"', '\'', '(', '[', '*', '`', '¡', '“', '「']);
-    let numbered = opening.split_once(['.', ')', ':']).is_some_and(|(number, rest)| {
-        number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
-    });
-    let letters = sentence.chars().filter(|c| c.is_alphabetic() || c.is_whitespace()).count();
-    (opening.starts_with(char::is_alphabetic) || numbered) && letters * 4 >= sentence.chars().count() * 3
+/// As [`is_rule`], in a text of these languages.
+fn tells_rule(sentence: &str, spoken: Latin) -> bool {
+    // A colon leads to something else.
+    if sentence.len() > MAX_SENTENCE || sentence.ends_with([':', '：']) || !prose::is_prose(sentence) {
+        return false;
+    }
+    match prose::Script::of(sentence) {
+        prose::Script::Latin => spoken.is_rule(&latin::folded(sentence)),
+        prose::Script::Cyrillic => russian::is_rule(&sentence.to_lowercase()),
+        prose::Script::EastAsian => east_asian::is_rule(sentence),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,14 @@ fn texts(wanted: &[TrackedIdentifier]) -> Vec<&str> {
 }
 
 fn plain(text: &str) -> TrackedIdentifier {
-    TrackedIdentifier { text: text.to_owned(), weight: 1 }
+    TrackedIdentifier::identifier(text, 1)
+}
+
+/// A span with these messages, all of them stored.
+fn span(messages: &[Message]) -> IdentifierSpan {
+    let mut span = IdentifierSpan::default();
+    messages.iter().for_each(|message| span.add_entry(message, Some(Uuid::from_u128(7))));
+    span
 }
 
 #[test]
@@ -98,37 +105,40 @@ fn measures_and_restores() {
     ];
     let all: Vec<&TrackedIdentifier> = wanted.iter().collect();
     let restored = restore(&all, 100).expect("fits");
-    assert_eq!(restored.block, "## Identifiers\n- \"Never push to main.\"\n#12\n/x/b, /x/src/a.rs");
+    assert_eq!(
+        restored.block,
+        "## Standing rules\n- \"Never push to main.\"\n\n## Identifiers\n#12\n/x/b, /x/src/a.rs"
+    );
     assert_eq!((check(&restored.block, &wanted).1.recall, restored.count), (1.0, 5));
     assert_eq!(restore(&all, 3), None);
     assert_eq!(restore(&[], 100), None);
     let tight = restore(&all, 8).expect("the rule goes beyond the bound");
-    assert_eq!(tight.block, "## Identifiers\n- \"Never push to main.\"");
+    assert_eq!(tight.block, "## Standing rules\n- \"Never push to main.\"");
 }
 
 #[test]
 fn carries_rules_and_what_is_used_through_any_number_of_compactions() {
-    let mut carried = carry(&[], vec![TrackedIdentifier::rule("Never push to main."), plain("first/file.rs")], 1000);
+    let mut carried = carry(&[], span(&[user("Never push to main."), result("c", "first/file.rs")]), 1000);
     for round in 0..10 {
-        let mut new: Vec<TrackedIdentifier> = vec![TrackedIdentifier { text: "used/always.rs".into(), weight: 6 }];
-        new.extend((0..60).map(|at| plain(&format!("src/r{round}/f{at}.rs"))));
-        carried = carry(&carried, new, 1000);
+        let printed: String = (0..60).map(|at| format!("src/r{round}/f{at:02}.rs ")).collect();
+        let used = call("c", "read", json!({"path": "used/always.rs"}));
+        carried = carry(&carried, span(&[used, result("c", &printed)]), 1000);
         let missing: Vec<&TrackedIdentifier> = carried.iter().collect();
         let restored = restore(&missing, 1000).expect("something");
         assert_eq!(restored.count as usize, carried.len(), "all that is carried has room");
         assert!(restored.block.len() <= 4000);
     }
     let texts = texts(&carried);
-    assert_eq!(texts[..3], ["Never push to main.", "used/always.rs", "src/r9/f0.rs"]);
+    assert_eq!(texts[..3], ["Never push to main.", "used/always.rs", "src/r9/f00.rs"]);
     assert!(!texts.contains(&"first/file.rs"), "used once and long ago");
 }
 
 #[test]
 fn what_the_user_named_outlives_what_tools_printed() {
-    let mut carried = carry(&[], extract_span(&[user("See ticket ABC-123.")]), 1000);
+    let mut carried = carry(&[], span(&[user("See ticket ABC-123.")]), 1000);
     for round in 0..10 {
         let printed: String = (0..200).map(|at| format!("out/r{round}/f{at}.log ")).collect();
-        carried = carry(&carried, extract_span(&[result("c", &printed)]), 1000);
+        carried = carry(&carried, span(&[result("c", &printed)]), 1000);
     }
     assert!(texts(&carried).contains(&"ABC-123"));
 }
@@ -139,14 +149,68 @@ fn reads_records_without_weights() {
         serde_json::from_str(r#"["a/b.rs","Never push it",{"text":"x/y","weight":7}]"#).unwrap();
     assert_eq!(
         read,
-        [
-            plain("a/b.rs"),
-            TrackedIdentifier::rule("Never push it"),
-            TrackedIdentifier { text: "x/y".into(), weight: 7 }
-        ]
+        [plain("a/b.rs"), TrackedIdentifier::rule("Never push it"), TrackedIdentifier::identifier("x/y", 7)]
     );
+    let before: TrackedIdentifier = serde_json::from_str(r#"{"text":"Be nice","weight":4294967295}"#).unwrap();
+    assert_eq!(before, TrackedIdentifier::rule("Be nice"), "in a record without kinds");
+    let mut read = read;
+    read.extend([TrackedIdentifier::request("Fix it", Some(Uuid::from_u128(7))), TrackedIdentifier::replaced("No")]);
     let written = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<Vec<TrackedIdentifier>>(&written).unwrap(), read);
+}
+
+#[test]
+fn the_users_words_have_sections_of_their_own() {
+    let said = ["Use spaces.", "No emojis. Fix the parser.", "No, use tabs.", "Write the docs\nand the tests.", "yes"];
+    let messages: Vec<Message> = said.iter().map(|text| user(text)).collect();
+    let carried = carry(&[], span(&messages), 1000);
+    let (missing, report) = check("## Goal\n- Nothing.", &carried);
+    assert_eq!((report.found, report.kept), (5, 0), "{carried:?}");
+    let restored = restore(&missing, 1000).unwrap();
+    assert_eq!(
+        restored.block,
+        "## Standing rules\n- \"No emojis.\"\n- \"No, use tabs.\"\n- No longer holds: \"Use spaces.\"\n\n\
+         ## User's requests, newest last\n- \"No emojis. Fix the parser.\"\n- \"Write the docs\nand the tests.\"\n- \"yes\""
+    );
+    assert_eq!(check(&restored.block, &carried).1.recall, 1.0);
+    assert_eq!(restored.count, 5);
+}
+
+#[test]
+fn what_is_said_in_the_tail_corrects_what_is_carried() {
+    let first = carry(&[], span(&[user("Use spaces.")]), 1000);
+    let mut later = IdentifierSpan::default();
+    later.hear(&user("No, use tabs."), None, true);
+    let carried = carry(&first, later, 1000);
+    assert_eq!(carried[0], TrackedIdentifier::replaced("Use spaces."));
+    assert_eq!(carried.len(), 1, "the tail's own words need no carrying: {carried:?}");
+    let again = carry(&carried, span(&[user("No, use tabs."), user("Now use spaces again.")]), 1000);
+    let rules: Vec<&str> = again.iter().filter(|one| one.is_rule()).map(|one| one.text.as_str()).collect();
+    assert_eq!(rules, ["Now use spaces again."]);
+}
+
+#[test]
+fn requests_stay_until_newer_ones_push_them_out() {
+    let mut carried = Vec::new();
+    for round in 0..5 {
+        carried = carry(&carried, span(&[user(&format!("Please do the work of round {round}."))]), 1000);
+    }
+    let texts = texts(&carried);
+    assert_eq!(texts, [2, 3, 4].map(|round| format!("Please do the work of round {round}.")));
+}
+
+#[test]
+fn where_room_is_short_the_newest_and_the_strictest_stay() {
+    let preferred: Vec<Message> = (0..60).map(|at| user(&format!("I like short names of kind {at}."))).collect();
+    let mut messages = vec![user("Never delete the backups.")];
+    messages.extend(preferred);
+    let carried = carry(&[], span(&messages), 1000);
+    let block = restore(&carried.iter().collect::<Vec<_>>(), 80).unwrap().block;
+    assert!(
+        block.contains("Never delete the backups.") && block.contains("kind 59.") && !block.contains("kind 7."),
+        "{block}"
+    );
+    assert!(block.len() <= 80 * 4 * 2, "{}", block.len());
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::rules;
-use crate::domain::model::identifier::TrackedIdentifier;
+use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 
-/// The weight of a rule: no other reaches it.
-pub(super) const RULE: u32 = u32::MAX;
+/// The weight of the user's own words: no other reaches it.
+pub(super) const WORDS: u32 = u32::MAX;
 pub(super) const MAX_WEIGHT: u32 = 400;
 /// Weight that one use adds, by who wrote it.
 pub(super) const BY_USER: u32 = 64;
@@ -18,23 +19,44 @@ pub(super) const PRINTED: u32 = 1;
 pub(super) const MOST_PRINTED: u32 = 5;
 
 impl TrackedIdentifier {
-    pub fn rule(text: impl Into<String>) -> TrackedIdentifier {
-        TrackedIdentifier { text: text.into(), weight: RULE }
+    pub fn identifier(text: impl Into<String>, weight: u32) -> TrackedIdentifier {
+        TrackedIdentifier { text: text.into(), weight, kind: IdentifierKind::Identifier, entry: None }
     }
 
-    /// Returns true if it is a rule of the user's.
+    /// A rule of the user's.
+    pub fn rule(text: impl Into<String>) -> TrackedIdentifier {
+        TrackedIdentifier { kind: IdentifierKind::Rule, ..TrackedIdentifier::identifier(text, WORDS) }
+    }
+
+    /// A rule that no longer holds.
+    pub fn replaced(text: impl Into<String>) -> TrackedIdentifier {
+        TrackedIdentifier { kind: IdentifierKind::Replaced, ..TrackedIdentifier::identifier(text, 0) }
+    }
+
+    /// A request, and the entry that holds it whole, where there is one.
+    pub fn request(text: impl Into<String>, entry: Option<Uuid>) -> TrackedIdentifier {
+        TrackedIdentifier { kind: IdentifierKind::Request, entry, ..TrackedIdentifier::identifier(text, WORDS) }
+    }
+
+    /// Returns true if it is a rule that stands.
     pub fn is_rule(&self) -> bool {
-        self.weight == RULE
+        self.kind == IdentifierKind::Rule
     }
 }
 
 impl<'de> Deserialize<'de> for TrackedIdentifier {
-    /// A bare string is one from a record without weights.
+    /// A bare string is one from a record without weights. In a record without kinds, the weight tells a rule.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TrackedIdentifier, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let text = value.get("text").unwrap_or(&value).as_str().unwrap_or_default().to_owned();
         let weight = value.get("weight").and_then(Value::as_u64).and_then(|weight| u32::try_from(weight).ok());
-        let weight = weight.unwrap_or(if rules::is_rule(&text) { RULE } else { PRINTED });
-        Ok(TrackedIdentifier { text, weight })
+        let kind = value.get("kind").and_then(|kind| IdentifierKind::deserialize(kind).ok());
+        let entry = value.get("entry").and_then(Value::as_str).and_then(|id| id.parse().ok());
+        Ok(match (kind, weight) {
+            (Some(kind), weight) => TrackedIdentifier { text, weight: weight.unwrap_or(PRINTED), kind, entry },
+            (None, Some(WORDS)) => TrackedIdentifier::rule(text),
+            (None, None) if rules::is_rule(&text) => TrackedIdentifier::rule(text),
+            (None, weight) => TrackedIdentifier::identifier(text, weight.unwrap_or(PRINTED)),
+        })
     }
 }

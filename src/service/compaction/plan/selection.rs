@@ -217,7 +217,7 @@ impl<'p> PlanFitting<'p> {
         let replaced = (plan.tokens_to_summarize + earlier).min(most);
         let allowance = Allowance::new(replaced, settings.summary_reserve());
         let known = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
-        let identifiers = identifiers::carry(known, records.identifiers.wanted(), allowance.identifiers);
+        let identifiers = identifiers::carry(known, records.identifiers, allowance.identifiers);
         let hidden = state.messages.saturating_sub((plan.kept.len() + plan.anchors.len()) as u64);
         let body = notice::append(&self.planning.carried(), &notice::notice(hidden, plan.history.len() as u64));
         let files = records.files.lists();

@@ -31,6 +31,8 @@ pub(crate) struct ViewReading {
     traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
     /// Results that no context shows: place and slot.
     unanswered: HashSet<(usize, usize)>,
+    /// Places of the user's messages that stay and are heard.
+    heard: HashSet<usize>,
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
@@ -71,6 +73,7 @@ impl ViewReading {
         ViewReading {
             traffic,
             unanswered,
+            heard: planned.standing_words(),
             names,
             pruner: Pruner::new(&planned.settings),
             path: Vec::new(),
@@ -120,11 +123,12 @@ impl ViewReading {
 
     /// Where the entries are that have something to say here.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        let mut wanted: Vec<usize> = self.traffic.keys().copied().collect();
+        let mut wanted: Vec<usize> = self.traffic.keys().chain(&self.heard).copied().collect();
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
         wanted.sort_unstable();
+        wanted.dedup();
         let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
         join(wanted.into_iter().flat_map(|index| {
             let mut segments = hidden(index);
@@ -141,18 +145,24 @@ impl ViewReading {
             return Ok(());
         }
         let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let id = planned.readable(stored.entry.head.id);
         let Some(index) = index else {
-            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
+            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten, nor what
+            // the user said.
             self.records.done(&message, FileTable::new(&planned.settings.file_tools));
+            self.records.identifiers.hear(&message, id, false);
             return Ok(());
         };
+        if self.heard.contains(&index) {
+            self.records.identifiers.hear(&message, id, true);
+        }
         let cut = self.prune(index, &message);
         let Some(plan) = planned.replaces() else { return Ok(()) };
         let in_history = plan.history.binary_search(&index).is_ok();
         if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
             return Ok(());
         }
-        self.records.add(stored, &message, FileTable::new(&planned.settings.file_tools));
+        self.records.add(stored, id, &message, FileTable::new(&planned.settings.file_tools));
         if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
             strip(&mut message);

@@ -153,7 +153,7 @@ pub(super) fn summary_outline(
         || record.is_some_and(|record| record.summary.is_some());
     let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
     let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
-    let identifiers = identifiers::carry(old_identifiers, records.identifiers.wanted(), allowance.identifiers);
+    let identifiers = identifiers::carry(old_identifiers, records.identifiers, allowance.identifiers);
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()

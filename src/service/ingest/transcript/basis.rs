@@ -14,9 +14,9 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
-use crate::domain::summary::framing;
 use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, TextKey, is_synthetic, text_key};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::Head;
@@ -97,7 +97,7 @@ impl Posted {
         for (place, said) in posted.said.iter().enumerate() {
             let Some(text) = text(said) else { continue };
             posted.texts.entry(text_key(&text)).or_insert(place);
-            posted.may_hold_summary |= framing::is_framed(&text);
+            posted.may_hold_summary |= is_framed(&text);
         }
         Ok(posted)
     }

@@ -1,0 +1,140 @@
+//! What harnesses write in a user's name: elements, openings of whole messages, and requests that they wrap.
+
+use std::collections::HashSet;
+
+/// Elements that harnesses add to a user's message, with all that they hold.
+const ADDED: [&str; 28] = [
+    "system-reminder",
+    "environment_context",
+    "environment_details",
+    "user_instructions",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-name",
+    "command-message",
+    "command-contents",
+    "task-notification",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "uploaded_files",
+    "attached_files",
+    "attachments",
+    "additional_data",
+    "reminderInstructions",
+    "tool_use_error",
+    "turn_aborted",
+    "user_shell_command",
+    "subagent_notification",
+    "session_context",
+    "post-tool-use-hook",
+];
+
+/// Elements around the user's own words.
+const WRAPS: [&str; 5] = ["command-args", "user_query", "user-request", "userRequest", "user_message"];
+
+/// Openings of messages that nobody wrote.
+const NOBODY: [&str; 8] = [
+    "[Request interrupted",
+    "Caveat: The messages below were generated",
+    "# AGENTS.md instructions",
+    "[trimmed",
+    "Base directory for this skill:",
+    "This is the Gemini CLI.",
+    "This is the Qwen Code.",
+    "<INSTRUCTIONS>",
+];
+
+/// Heads the request in a message that an editor's extension fills with its context.
+const MY_REQUEST: [&str; 2] = ["\n## My request for Codex:", "\n## My request:"];
+const EDITOR: &str = "# Context from my IDE setup:";
+
+/// Openings of a tool's output in transcripts without tool messages.
+const OUTPUT: [&str; 9] = [
+    "[File: ",
+    "OBSERVATION:",
+    "Observation:",
+    "EXECUTION RESULT",
+    "<returncode>",
+    "<output>",
+    "Your command ran successfully",
+    "Your proposed edit has introduced",
+    "[The command completed",
+];
+
+/// Openings of the summary that a harness leaves in place of what it forgot.
+const CONTINUED: [&str; 4] = [
+    "This session is being continued from a previous conversation",
+    "This is a session continuation summary",
+    "Another language model started to solve this problem and produced a summary",
+    "The conversation history before this point was compacted into the following summary",
+];
+
+/// Returns true if the text is a harness's own summary of what came before.
+pub fn continues(text: &str) -> bool {
+    CONTINUED.iter().any(|opening| text.starts_with(opening))
+}
+
+/// Returns true if nobody said this text, or nothing is said in it.
+pub fn is_nobodys(text: &str) -> bool {
+    !text.chars().any(char::is_alphanumeric) || NOBODY.iter().any(|opening| text.starts_with(opening))
+}
+
+/// Returns true if a tool's output opens like this.
+pub fn is_output(text: &str) -> bool {
+    OUTPUT.iter().any(|opening| text.starts_with(opening))
+}
+
+/// The user's own part of a message: without the elements that harnesses add, out of those that they wrap around it.
+/// What is opened and never closed stays.
+pub fn own_part(text: &str) -> String {
+    let text = if text.trim_start().starts_with(EDITOR) { asked(text) } else { text };
+    let mut kept = String::with_capacity(text.len());
+    let mut unclosed: HashSet<&'static str> = HashSet::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tail) = rest.split_at(at);
+        kept.push_str(before);
+        let skipped = added(tail, &mut unclosed).or_else(|| wrapping(tail)).unwrap_or_else(|| {
+            kept.push('<');
+            1
+        });
+        rest = &tail[skipped..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// The request behind an editor's context, or nothing.
+fn asked(text: &str) -> &str {
+    MY_REQUEST.iter().find_map(|heading| Some(text.split_once(heading)?.1)).unwrap_or_default()
+}
+
+/// Length of an added element that begins here.
+fn added(tail: &str, unclosed: &mut HashSet<&'static str>) -> Option<usize> {
+    let name = ADDED.into_iter().find(|name| opens(tail, name)).filter(|name| !unclosed.contains(name))?;
+    let close = format!("</{name}>");
+    let end = tail.find(&close).map(|end| end + close.len());
+    if end.is_none() {
+        unclosed.insert(name);
+    }
+    end
+}
+
+/// Length of a tag that begins here and wraps the user's words.
+fn wrapping(tail: &str) -> Option<usize> {
+    WRAPS.into_iter().find_map(|name| {
+        let opening = format!("<{name}>");
+        let closing = format!("</{name}>");
+        [opening, closing].iter().find(|tag| tail.starts_with(tag.as_str())).map(String::len)
+    })
+}
+
+fn opens(tail: &str, name: &str) -> bool {
+    let after = tail.get(1..).and_then(|rest| rest.strip_prefix(name));
+    after.is_some_and(|after| after.starts_with(['>', ' ', '\n']))
+}
