@@ -33,9 +33,14 @@ pub(super) fn of(text: &str) -> Vec<Vec<u64>> {
 
 fn parts(name: &str) -> Vec<u64> {
     let last = name.rsplit(['/', '\\']).find(|part| part.len() > 2).unwrap_or(name);
-    let mut parts = Vec::new();
-    words::each(without_line(last), &mut |word| parts.push(word.hash()));
+    let (mut parts, mut is_plain) = (Vec::new(), true);
+    words::each(without_line(last), &mut |word| {
+        parts.push(word.hash());
+        is_plain &= !words::tells_in_text(word.text);
+    });
     match parts.as_slice() {
+        // `next_steps` is a heading.
+        _ if is_plain => Vec::new(),
         [_] | [] => parts,
         several => several.windows(2).map(|two| pair(two[0], two[1])).collect(),
     }
@@ -61,7 +66,8 @@ fn is_marked(token: &str) -> bool {
     }
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     if !token.bytes().any(|b| b.is_ascii_alphabetic()) {
-        return digits >= LONG;
+        // A range of lines is none.
+        return digits >= LONG && !token.contains(['-', '–', '/', ':']);
     }
     let inner = token.get(1..token.len() - 1).unwrap_or_default();
     let humps = token.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
@@ -112,7 +118,7 @@ mod tests {
     #[test]
     fn tells_names_from_words() {
         assert_eq!(count("The file src/a/b.rs:12 has parse_line, parseLine and E0308 at 127.0.0.1, order 48219."), 6);
-        assert_eq!(count("And/or words with - marks, e.g. these: 12 of 30, 80%, 250ms."), 0);
+        assert_eq!(count("And/or words with - marks, e.g. these: 12 of 30, 80%, 250ms, lines 336-340."), 0);
         assert_eq!(count("The flight goes from Houston to Denver. Then Mia flies home."), 3);
         assert_eq!(count("## Key Technical Concepts\n**Current Work**\n- Next Steps:"), 0);
         assert_eq!(count("Der Dienst läuft auf dem Rechner mit der Datenbank und der Regel."), 0, "nouns");

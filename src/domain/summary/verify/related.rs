@@ -20,7 +20,7 @@ const MANY_NAMES: u32 = 5;
 const CLEAR_NAMES: f64 = 0.70;
 /// Names of a span that a summary could have kept. The shares that are wanted where it keeps none of them.
 const ENOUGH_KEPT: u32 = 8;
-const LEAST_CONTENT_WITHOUT_NAMES: f64 = 0.75;
+const LEAST_CONTENT_WITHOUT_NAMES: f64 = 0.80;
 const LEAST_CONTENT_IF_NONE_KEPT: f64 = 0.45;
 const LEAST_NAMES_IF_NONE_KEPT: f64 = 0.65;
 /// Words of the user's that a summary could have taken up.

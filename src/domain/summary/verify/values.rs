@@ -79,7 +79,8 @@ pub(super) fn suspects(text: &str, spoken: &SpokenValues) -> Vec<Suspect> {
         }
         let Some(alike) = spoken.by_shape.get(&shape).filter(|alike| alike.len() <= MOST_ALIKE) else { continue };
         let is_kept = alike.iter().any(|one| one.bare == value.bare || stands_in(text, &one.bare));
-        if let Some(first) = alike.first().filter(|_| !is_kept) {
+        let is_meant = |one: &&Value| !is_amount(&value.bare) || is_slip(&value.bare, &one.bare);
+        if let Some(first) = alike.iter().find(is_meant).filter(|_| !is_kept) {
             suspects.push(Suspect { says: number(&value.bare), shown: value.shown, spoken: first.shown.clone() });
         }
     }
@@ -107,12 +108,31 @@ fn values(text: &str) -> Vec<(String, Value)> {
     whole.chain(named).chain(long).collect()
 }
 
-/// The number of an amount or a measure; tools print it without its unit. Anything else as it is.
+/// The number of an amount; tools print it without its unit. Anything else as it is.
 fn number(value: &str) -> String {
     let bare = value.trim_matches(|c: char| !c.is_ascii_digit());
-    let around = value.len() - bare.len();
-    let is_number = bare.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b','));
-    if is_number && around <= 8 { bare.replace(',', "") } else { value.to_owned() }
+    if is_amount(value) { bare.replace(',', "") } else { value.to_owned() }
+}
+
+/// Returns true for a sum of money or a number with its unit. It may have been worked out.
+fn is_amount(value: &str) -> bool {
+    let bare = value.trim_start_matches(['$', '€', '£', '¥']);
+    let unit = bare.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let is_marked = bare.len() < value.len() || !unit.is_empty();
+    is_marked && bare.starts_with(|c: char| c.is_ascii_digit()) && unit.chars().all(|c| c.is_alphabetic() || c == ' ')
+}
+
+/// Returns true if one number looks like the other written down wrongly: its digits in another order, or one of many
+/// another.
+fn is_slip(one: &str, other: &str) -> bool {
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
+    let (one, other) = (digits(one), digits(other));
+    let differ = one.iter().zip(&other).filter(|(a, b)| a != b).count();
+    let sorted = |mut digits: Vec<u8>| {
+        digits.sort_unstable();
+        digits
+    };
+    differ == 1 && one.len() > 3 || sorted(one) == sorted(other)
 }
 
 /// The text with every digit alike.
@@ -168,6 +188,7 @@ mod tests {
             ("12 files, 80% done", "13 files, 85% done"),
             ("Port 8080, not 8081.", "Ports 8080 and 8090 are used."),
             ("$64.50, $88.20 and $12.30", "$99.99 in all"),
+            ("It may cost $100.", "$171 in all"),
             ("Step 3 of 9", "Step 4 of 9"),
         ];
         for (said, answer) in fine {
