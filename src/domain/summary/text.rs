@@ -34,6 +34,55 @@ fn whole_words(text: &str, end: usize) -> &str {
     }
 }
 
+/// The text if it has at most `max` characters, else its longest beginning that ends with a sentence, or before the mark
+/// that ends a clause. `None`: none that is a quarter as long ends there. Brackets and quotes stay whole.
+pub fn whole(text: &str, max: usize) -> Option<String> {
+    let Some((reach, _)) = text.char_indices().nth(max) else { return Some(text.to_owned()) };
+    let head = text.get(..reach).unwrap_or(text);
+    let (mut sentence, mut clause) = (0, 0);
+    let mut open = OpenMarks::default();
+    for (at, c) in head.char_indices() {
+        open.take(c);
+        let end = at + c.len_utf8();
+        let spaced = text.get(end..).is_none_or(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if !open.is_none() {
+            continue;
+        }
+        let before = head.get(..at).unwrap_or_default();
+        if matches!(c, '。' | '！' | '？') || matches!(c, '.' | '!' | '?') && spaced && !is_abbreviation(before) {
+            sentence = end;
+        } else if matches!(c, '，' | '；') || matches!(c, ',' | ';' | ':' | '—' | '–') && spaced {
+            clause = at;
+        }
+    }
+    let end = if sentence * 4 >= reach { sentence } else { clause };
+    (end * 4 >= reach && end > 0).then(|| head.get(..end).unwrap_or_default().trim_end().to_owned())
+}
+
+/// Brackets and quotes that are open at a place in a text.
+#[derive(Default)]
+struct OpenMarks {
+    brackets: usize,
+    ticks: bool,
+    quotes: bool,
+}
+
+impl OpenMarks {
+    fn take(&mut self, c: char) {
+        match c {
+            '(' | '[' | '{' | '（' | '「' => self.brackets += 1,
+            ')' | ']' | '}' | '）' | '」' => self.brackets = self.brackets.saturating_sub(1),
+            '`' => self.ticks = !self.ticks,
+            '"' => self.quotes = !self.quotes,
+            _ => {}
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.brackets == 0 && !self.ticks && !self.quotes
+    }
+}
+
 /// [`one_line`] of at most `max` characters, reading no more of the text than that takes.
 pub fn brief(text: &str, max: usize) -> String {
     let reach = text.char_indices().nth(max.saturating_mul(4)).map_or(text.len(), |(at, _)| at);
@@ -131,6 +180,19 @@ mod tests {
         assert_eq!(clip("", 0), "");
         assert_eq!(brief("a\n\n b", 9), "a b");
         assert_eq!(brief(&"word ".repeat(99), 6), "word…");
+    }
+
+    #[test]
+    fn cuts_where_something_ends() {
+        let text = "Fix the login (e.g. tokens, roles). Then ship it, with care; tell Ann.";
+        assert_eq!(whole(text, 80).as_deref(), Some(text));
+        assert_eq!(whole(text, 50).as_deref(), Some("Fix the login (e.g. tokens, roles)."));
+        assert_eq!(
+            whole("Ship it with all the care you have, and tell Ann", 40).as_deref(),
+            Some("Ship it with all the care you have")
+        );
+        assert_eq!(whole("nothing ends in here at all", 10), None);
+        assert_eq!(whole("修复登录。然后更新文档和测试", 8).as_deref(), Some("修复登录。"));
     }
 
     #[test]
