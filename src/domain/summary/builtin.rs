@@ -26,6 +26,8 @@ use render::{SummaryRoom, render};
 const FOCUS_SHARE: u32 = 3;
 /// Part of the room that a list of identifiers may take: one in five.
 const NAMED_SHARE: usize = 5;
+/// Part of the room that is kept free for it: one in twelve.
+const NAMED_AT_LEAST: usize = 12;
 const MOST_NAMED: usize = 400;
 /// Most words of a summary in prose, the focus block aside.
 const PROSE_WORDS: usize = 1000;
@@ -42,7 +44,10 @@ pub fn summarise(task: &SummaryTask) -> String {
         quarters: budget.saturating_sub(quarters(&focus)),
         words: if task.template == Template::Prose { PROSE_WORDS } else { usize::MAX },
     };
-    let mut text = render(task, &Ranked::of(&facts), room);
+    let listed: usize = facts.named.iter().map(|one| quarters(one) + 2).sum();
+    let kept_free = listed.min(room.quarters / NAMED_AT_LEAST);
+    let beside = SummaryRoom { quarters: room.quarters - kept_free, ..room };
+    let mut text = render(task, &Ranked::of(&facts), beside);
     text.push_str(&also_named(&facts.named, &text, room));
     if !text.is_empty() && quarters(&text) <= room.quarters {
         return format!("{}{focus}", text.trim_start());

@@ -1,5 +1,7 @@
 //! Small text tools that the summariser, the ledger and the identifiers share. All are linear.
 
+use std::borrow::Cow;
+
 /// The text on one line: runs of whitespace and control characters become one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(512));
@@ -89,6 +91,29 @@ pub fn brief(text: &str, max: usize) -> String {
     let cut = reach < text.len();
     let line = one_line(&text[..reach]);
     if cut && line.chars().count() < max { format!("{line}…") } else { clip(&line, max) }
+}
+
+/// The text without the marks that colour a terminal, as they are or as JSON and shells write them: `[31m` is no length.
+pub fn without_colours(text: &str) -> Cow<'_, str> {
+    const OPENINGS: [&str; 5] = ["\u{1b}[", "\\u001b[", "\\x1b[", "\\033[", "\\e["];
+    if !OPENINGS.iter().any(|opening| text.contains(opening)) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, opening)) = next_of(rest, &OPENINGS) {
+        plain.push_str(&rest[..at]);
+        let code = &rest[at + opening.len()..];
+        let end = code.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(code.len());
+        rest = code[end..].strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(&code[end..]);
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+fn next_of<'o>(text: &str, openings: &[&'o str]) -> Option<(usize, &'o str)> {
+    let at = text.char_indices().find(|(at, _)| openings.iter().any(|opening| text[*at..].starts_with(opening)))?.0;
+    openings.iter().find(|opening| text[at..].starts_with(**opening)).map(|opening| (at, *opening))
 }
 
 /// The first line that says something.

@@ -6,7 +6,7 @@ use super::super::focus::MARK;
 use super::super::framing::without_split;
 use super::super::sections::{SectionTopic, slot_of_heading, slot_of_paragraph};
 use super::super::text::{sentences, whole, words};
-use super::facts::{Facts, FileWork, ITEM_CHARS, is_correction, is_settled_by, joined, signature};
+use super::facts::{Facts, FileWork, ITEM_CHARS, SAID, is_correction, is_settled_by, joined, signature};
 use super::labels::{GAP, Label, SAME, is_outdated};
 
 /// Open items of the earlier summary that are kept beside new ones.
@@ -243,7 +243,8 @@ fn distinct(mut facts: Facts) -> Facts {
     facts.decisions.retain(|item| !done.contains(&key(item)) && !open.contains(&key(item)));
     let told: HashSet<String> =
         [&facts.goal, &facts.rules, &facts.decisions, &facts.next].iter().flat_map(|list| keys(list)).collect();
-    facts.context.retain(|item| !told.contains(&key(item)) && !done.contains(&key(item)));
+    let said = |item: &String| key(item.strip_prefix(SAID).unwrap_or(item));
+    facts.context.retain(|item| !told.contains(&said(item)) && !done.contains(&key(item)));
     facts
 }
 

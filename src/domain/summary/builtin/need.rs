@@ -58,7 +58,7 @@ impl Ranked {
             decisions: rank(&facts.decisions, 450, 200, |text| named(text) + if is_settled(text) { 120 } else { 0 }),
             questions: rank(&facts.questions, 850, 20, |_| 0),
             next: rank(&facts.next, 780, 20, |_| 0),
-            context: rank(&facts.context, 250, 200, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
+            context: rank(&facts.context, 330, 200, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
             results: rank(&facts.results, 150, 250, named),
         }
     }

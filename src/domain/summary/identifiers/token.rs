@@ -1,9 +1,10 @@
 //! Cutting text into tokens and telling identifiers from words.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use crate::domain::summary::text::without_colours;
 
 const MAX_URL: usize = 500;
 const MAX_TOKEN: usize = 200;
@@ -106,29 +107,6 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
             previous.push_str(token.get(..32).unwrap_or(token));
         }
     }
-}
-
-/// The chunk without the marks that colour a terminal, as they are or as JSON and shells write them: `[31m` is no length.
-fn without_colours(chunk: &str) -> Cow<'_, str> {
-    const OPENINGS: [&str; 5] = ["\u{1b}[", "\\u001b[", "\\x1b[", "\\033[", "\\e["];
-    if !OPENINGS.iter().any(|opening| chunk.contains(opening)) {
-        return Cow::Borrowed(chunk);
-    }
-    let mut plain = String::with_capacity(chunk.len());
-    let mut rest = chunk;
-    while let Some((at, opening)) = next_of(rest, &OPENINGS) {
-        plain.push_str(&rest[..at]);
-        let code = &rest[at + opening.len()..];
-        let end = code.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(code.len());
-        rest = code[end..].strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(&code[end..]);
-    }
-    plain.push_str(rest);
-    Cow::Owned(plain)
-}
-
-fn next_of<'o>(text: &str, openings: &[&'o str]) -> Option<(usize, &'o str)> {
-    let at = text.char_indices().find(|(at, _)| openings.iter().any(|opening| text[*at..].starts_with(opening)))?.0;
-    openings.iter().find(|opening| text[at..].starts_with(**opening)).map(|opening| (at, *opening))
 }
 
 /// The token without the punctuation around it. The dot of `.env` or `../x` is its own.

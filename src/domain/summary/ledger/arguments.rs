@@ -34,7 +34,7 @@ const PLAIN: [&str; 15] = [
 ];
 
 /// Arguments that hold a text to be written.
-const CONTENT: [&str; 20] = [
+const CONTENT: [&str; 21] = [
     "content",
     "new_string",
     "old_string",
@@ -52,6 +52,7 @@ const CONTENT: [&str; 20] = [
     "new",
     "newText",
     "oldText",
+    "replacement_text",
     "diff",
     "thought",
     "prompt",

@@ -228,6 +228,10 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
     if arguments.get("command").and_then(Value::as_str) == Some("view") {
         return true;
     }
+    // SWE-agent's viewer of files.
+    if name == "open" {
+        return true;
+    }
     let words = name_words(name);
     // Names of MCP tools start with their server's: the verb is then not the first word.
     let reads = words.iter().any(|word| READING.contains(&word.as_str()));

@@ -132,7 +132,7 @@ impl Ledger {
 
 /// Returns true if a line shares one with others of its tool: its target is one word, and all that is told.
 fn in_group(line: &LedgerLine, detail: Detail) -> bool {
-    let rest = detail >= Detail::Call && !line.rest.is_empty();
+    let rest = detail >= Detail::Call && !line.rest.is_empty() && !line.read_only;
     let says = detail == Detail::Full && !line.says.is_empty();
     let words = !line.read_only && line.target.contains(' ');
     line.outcome != CallOutcome::NoResult && !rest && !says && !words
@@ -185,7 +185,8 @@ fn size(line: &LedgerLine, detail: Detail) -> usize {
 }
 
 fn show(line: &LedgerLine, detail: Detail) -> String {
-    let rest = if detail >= Detail::Call { line.rest.as_str() } else { "" };
+    // Of several looks at one thing each had arguments of its own.
+    let rest = if detail >= Detail::Call && !(line.read_only && line.calls > 1) { line.rest.as_str() } else { "" };
     let separator = if rest.is_empty() || line.target.is_empty() { "" } else { ", " };
     let said = format!("{}{separator}{rest}", line.target);
     let outcome = match line.outcome {

@@ -49,7 +49,7 @@ fn tells_repeated_calls_once_and_reads_by_file() {
     assert_eq!(
         first.render(90),
         "- bash ×2 (1 error): pytest -q → ok: 3 passed in 3s\n- bash(git push) → ok: main -> main\n\
-         - read ×2: src/a.rs, offset=10 → ok: fn a() {}\n\
+         - read ×2: src/a.rs → ok: fn a() {}\n\
          - read ×2 (2 errors): src/b.rs → error: no such file"
     );
     assert_eq!(

@@ -3,11 +3,16 @@
 use serde_json::Value;
 
 use super::{EDGE, MAX_JSON};
-use crate::domain::summary::text::{brief, clip, first_line, one_line};
+use crate::domain::summary::text::{brief, clip, first_line, one_line, without_colours};
 
 /// Openings of lines that a tool prints whatever it has done.
-const RECEIPTS: [&str; 27] = [
+const RECEIPTS: [&str; 32] = [
     "(Open file",
+    "bash-$",
+    "File updated.",
+    "=== RUN",
+    "=== PAUSE",
+    "=== CONT",
     "(Current directory",
     "[tool_result ",
     "[argument ",
@@ -39,6 +44,7 @@ const RECEIPTS: [&str; 27] = [
 /// The line of a result that tells most, at most `width` characters: an error, the verdict of a test run, else the first
 /// that is no mere receipt. Of JSON its first fields.
 pub fn telling(text: &str, width: usize) -> String {
+    let text = without_colours(text);
     let text = text.split("<system-reminder>").next().unwrap_or_default();
     let text = text.trim().trim_start_matches("<tool_use_error>");
     if text.starts_with(['{', '['])
@@ -79,7 +85,9 @@ fn is_receipt(line: &str) -> bool {
     // A line of a file, with its number.
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let code = numbered.len() < line.len() && numbered.starts_with([':', '→', '|', '\t']);
-    code || line.starts_with('(') && line.contains(" more lines ")
+    let echo = line.contains("] $ ") || line.starts_with("$ ");
+    code || echo
+        || line.starts_with('(') && line.contains(" more lines ")
         || RECEIPTS.iter().any(|opening| line.starts_with(opening))
         || line.contains("has been updated successfully")
 }
@@ -88,7 +96,9 @@ fn is_receipt(line: &str) -> bool {
 fn sums_up(line: &str) -> bool {
     let counted = line.len() < 200 && line.chars().any(|c| c.is_ascii_digit());
     counted
-        && (["test result:", "Tests:", "Finished ", "Ran "].iter().any(|opening| line.starts_with(opening))
+        && (["test result:", "Tests:", "Finished ", "Ran ", "ok  ", "ok\t"]
+            .iter()
+            .any(|opening| line.starts_with(opening))
             || is_commit(line)
             || [" passed", " failed", " issues", " warnings", " errors", "built in "]
                 .iter()

@@ -119,7 +119,14 @@ mod tests {
         ] {
             assert!(matches!(later(text), Asked::Goal(_)), "{text}");
         }
-        for text in ["which commit?", "thanks, great!", "commit and push", "yes please", "run it again"] {
+        for text in [
+            "which commit?",
+            "thanks, great!",
+            "commit and push",
+            "yes please",
+            "run it again",
+            "No, that's all for now.",
+        ] {
             assert_eq!(later(text), Asked::Nothing, "{text}");
         }
         assert_eq!(

@@ -303,7 +303,8 @@ const UNDONE: [&str; 38] = [
 ];
 
 pub fn is_decision(sentence: &str) -> bool {
-    has(sentence, &DECISIONS) && !sentence.ends_with(['?', '？', ':', '：']) && !is_intent(sentence)
+    let printed = ["ERROR", "Error", "WARNING", "Warning"].iter().any(|opening| sentence.starts_with(opening));
+    has(sentence, &DECISIONS) && !sentence.ends_with(['?', '？', ':', '：']) && !is_intent(sentence) && !printed
 }
 
 /// Returns true if a sentence of the system's says how the agent is to work, and not what a harness did.
@@ -354,36 +355,19 @@ pub fn is_done(sentence: &str) -> bool {
         undone || ["没有", "失败", "无法", "できません", "失敗", "nicht"].iter().any(|word| sentence.contains(word));
     let first = words.iter().find(|word| !["also", "now", "all", "successfully", "done"].contains(&word.as_str()));
     let opens = first.is_some_and(|word| DONE.contains(&word.as_str()));
-    !undone && (opens || has(sentence, &DONE_PHRASES) || says_who_did(&words))
+    let explains =
+        words.first().is_some_and(|word| ["why", "how", "because", "it", "that", "what"].contains(&word.as_str()));
+    !undone && !explains && (opens || has(sentence, &DONE_PHRASES) || says_who_did(&words))
 }
 
 /// `I added`, `we have now fixed`, `has been updated`.
 fn says_who_did(words: &[String]) -> bool {
-    const WHO: [&str; 8] = ["i", "we", "i've", "we've", "have", "has", "been", "was"];
-    const BETWEEN: [&str; 8] = ["also", "now", "just", "already", "successfully", "been", "then", "have"];
-    const LOOKED: [&str; 14] = [
-        "needed",
-        "wanted",
-        "noticed",
-        "looked",
-        "searched",
-        "retrieved",
-        "reviewed",
-        "analyzed",
-        "supposed",
-        "called",
-        "used",
-        "based",
-        "located",
-        "designed",
-    ];
+    const WHO: [&str; 5] = ["i", "we", "i've", "we've", "been"];
+    const BETWEEN: [&str; 7] = ["also", "now", "just", "already", "successfully", "then", "have"];
     words.iter().enumerate().any(|(at, word)| {
         let next = words.iter().skip(at + 1).find(|word| !BETWEEN.contains(&word.as_str()));
-        WHO.contains(&word.as_str())
-            && next.is_some_and(|next| {
-                let past = DONE.contains(&next.as_str()) || next.ends_with("ed") && next.len() > 4;
-                past && !LOOKED.contains(&next.as_str()) && next != "run" && next != "set"
-            })
+        let done = next.is_some_and(|next| DONE.contains(&next.as_str()) && next != "run" && next != "set");
+        WHO.contains(&word.as_str()) && done
     })
 }
 

@@ -27,8 +27,6 @@ const ALL_RESULTS: usize = 1_000_000;
 /// How well a clause tells, the better the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Telling {
-    /// A plan or a question.
-    Plan,
     Printed,
     Stated,
 }
@@ -98,8 +96,10 @@ impl<'w> Search<'w> {
 
     fn spoken(&mut self, at: usize, text: &str) {
         for sentence in blocks(text).iter().map(|one| plain(one)).chain(rows(text)) {
-            let plans = sentence.ends_with(['?', '？']) || cues::is_intent(&sentence);
-            self.piece(at, if plans { Telling::Plan } else { Telling::Stated }, "", &sentence);
+            // A plan or a question tells nothing.
+            if !sentence.ends_with(['?', '？', ':', '：']) && !cues::is_intent(&sentence) {
+                self.piece(at, Telling::Stated, "", &sentence);
+            }
         }
     }
 

@@ -172,5 +172,8 @@ pub fn is_routine(text: &str) -> bool {
 
 /// Returns true if a message asks for nothing new, as a mere yes or thanks.
 pub fn is_nod(text: &str) -> bool {
+    if text.len() < 60 && has(text, &["that's all", "that is all", "nothing else"]) {
+        return true;
+    }
     words(text).take(13).enumerate().all(|(at, word)| at < 12 && NODS.contains(&word.as_str()))
 }
