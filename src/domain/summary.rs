@@ -10,6 +10,7 @@ pub mod framing;
 pub mod identifiers;
 pub mod ledger;
 mod message;
+pub mod outcome;
 pub mod prefix;
 pub mod prompt;
 pub mod rounds;

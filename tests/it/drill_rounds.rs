@@ -38,11 +38,13 @@ pub fn ledger_calls(summary: &str) -> u64 {
         times.map_or(1, |times| times.split(' ').next().unwrap().parse().expect(part))
     };
     let line = |line: &str| -> u64 {
-        match line.split_once("calls: ") {
-            Some((_, totals)) if !line.starts_with("- ") => totals.split(", ").map(count).sum(),
-            _ if line.contains(" → ") => 1,
-            _ => count(line),
-        }
+        let Some(called) = line.strip_prefix("- ") else {
+            return line.split_once("calls: ").expect(line).1.split(", ").map(count).sum();
+        };
+        // `name(…) → …`, or `name ×3: …`.
+        let name = called.find(['(', '×']).expect(line);
+        let times = called[name..].strip_prefix('×').map(|times| times.split([' ', ':']).next().unwrap());
+        times.map_or(1, |times| times.parse().expect(line))
     };
     ledger.lines().map(line).sum()
 }

@@ -74,7 +74,8 @@ async fn ledger(stage: &Stage) -> u64 {
     let record: String = sqlx::query_scalar(query).fetch_one(&stage.pool).await.unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     let totals = record["ledger"]["totals"].as_array().unwrap().iter().map(|total| total["calls"].as_u64().unwrap());
-    totals.sum::<u64>() + record["ledger"]["lines"].as_array().unwrap().len() as u64
+    let lines = record["ledger"]["lines"].as_array().unwrap().iter().map(|line| line["calls"].as_u64().unwrap_or(1));
+    totals.sum::<u64>() + lines.sum::<u64>()
 }
 
 #[tokio::test]

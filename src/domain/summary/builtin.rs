@@ -4,34 +4,38 @@
 //! new, so that any number of updates keeps the task, the rules and the decisions, and forgets detail first.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::super::settings::Template;
-use super::SummaryTask;
 use super::text::{clip, quarters, within};
 use super::verify::orders;
+use super::{SummaryTask, identifiers};
+use crate::domain::model::identifier::TrackedIdentifier;
 
 mod facts;
 mod labels;
 mod merge;
+mod need;
 mod render;
 
 use facts::Facts;
-pub(crate) use facts::{decides, failed};
-
-/// How many items a section may have and how long each may be; the first that fits is taken.
-const SHRINK: [(usize, usize); 8] = [(16, 300), (14, 240), (12, 200), (9, 170), (7, 130), (5, 100), (3, 80), (2, 60)];
+pub(crate) use facts::decides;
+use labels::Label;
+use need::Ranked;
+use render::{SummaryRoom, render};
 
 /// Part of the output that passages about the focus topic may take: one in three.
 const FOCUS_SHARE: u32 = 3;
-/// Part of the output that is kept free for identifiers: one in three.
-const REFERENCE_SHARE: usize = 3;
-/// Characters that an identifier takes beside its own: separators, and its part of the line's label.
-const PER_REFERENCE: usize = 6;
+/// Part of the room that a list of identifiers may take: one in five.
+const NAMED_SHARE: usize = 5;
+/// Part of the room that is kept free for it: one in twelve.
+const NAMED_AT_LEAST: usize = 12;
+const MOST_NAMED: usize = 400;
 /// Most words of a summary in prose, the focus block aside.
 const PROSE_WORDS: usize = 1000;
 
 /// A summary of the task's span of at most `max_output_tokens`, four characters each. Never empty for a span or a
-/// previous summary that says something and a bound of a few tokens.
+/// previous summary that says something and a bound of some tokens.
 pub fn summarise(task: &SummaryTask) -> String {
     let text = written(task);
     match orders::without_quoted(&text, &[]) {
@@ -42,8 +46,8 @@ pub fn summarise(task: &SummaryTask) -> String {
 }
 
 fn written(task: &SummaryTask) -> String {
-    let mut facts = merge::with_previous(Facts::of(&task.messages), task.previous.as_deref());
-    facts.conclude();
+    let begins = task.previous.as_deref().is_none_or(|previous| previous.trim().is_empty());
+    let facts = merge::with_previous(Facts::of(&task.messages, begins), task.previous.as_deref());
     let budget = (task.max_output_tokens as usize).saturating_mul(4);
     let focus = super::focus::block(task, task.max_output_tokens / FOCUS_SHARE);
     let focus = focus.map(|block| format!("\n\n{block}")).unwrap_or_default();
@@ -51,77 +55,40 @@ fn written(task: &SummaryTask) -> String {
         quarters: budget.saturating_sub(quarters(&focus)),
         words: if task.template == Template::Prose { PROSE_WORDS } else { usize::MAX },
     };
-    let references = References::take_from(&mut facts);
-    let mut smallest = String::new();
-    for (items, width) in SHRINK {
-        smallest = render::render(task, &facts, items, width);
-        let Some(left) = room.beside(&smallest) else { continue };
-        let enough = references.size().min(room.quarters / REFERENCE_SHARE);
-        if left.quarters < enough && width > 100 {
-            continue;
-        }
-        let full = render::render(task, &references.put_into(&facts, &left), items, width);
-        let text = if room.beside(&full).is_some() { full } else { smallest };
-        return format!("{text}{focus}");
+    let listed: usize = facts.named.iter().map(|one| quarters(one) + 2).sum();
+    let kept_free = listed.min(room.quarters / NAMED_AT_LEAST);
+    let beside = SummaryRoom { quarters: room.quarters - kept_free, ..room };
+    let mut text = render(task, &Ranked::of(&facts), beside);
+    text.push_str(&also_named(&facts.named, &text, room));
+    if !text.is_empty() && quarters(&text) <= room.quarters {
+        return format!("{}{focus}", text.trim_start());
     }
-    // The headings alone are too much: the goal says most in least.
-    let goal = facts.goal.first().map(|goal| clip(goal, budget / 4)).unwrap_or(smallest);
-    within(&goal, budget).trim_end().to_owned()
+    // A heading alone is too much: the goal says most in least.
+    let said = facts.goal.first().or(facts.done.first()).or(facts.context.first()).cloned().unwrap_or_default();
+    within(&clip(&said, budget / 4), budget).trim_end().to_owned()
 }
 
-/// Room in quarter tokens and in words.
-struct SummaryRoom {
-    quarters: usize,
-    words: usize,
+/// A line with the weightiest identifiers that the text does not name, in a part of what it leaves free.
+fn also_named(named: &[String], text: &str, room: SummaryRoom) -> String {
+    let free = room.quarters.saturating_sub(quarters(text)).min(room.quarters / NAMED_SHARE);
+    let words = room.words.saturating_sub(text.split_whitespace().count() + 2);
+    let opening = format!("\n\n{}", Label::Named.as_str());
+    let Some(mut free) = free.checked_sub(opening.len()) else { return String::new() };
+    let wanted: Vec<TrackedIdentifier> =
+        named.iter().take(MOST_NAMED).map(|one| TrackedIdentifier::identifier(one.as_str(), 1)).collect();
+    let (missing, _) = identifiers::check(text, &wanted);
+    let mut seen = HashSet::new();
+    let fits = |one: &&str| {
+        let size = quarters(one) + 2;
+        let fits = size <= free && seen.insert(one.to_string());
+        free -= if fits { size } else { 0 };
+        fits
+    };
+    let listed: Vec<&str> = missing.into_iter().map(|one| one.text.as_str()).filter(fits).take(words).collect();
+    if listed.is_empty() { String::new() } else { format!("{opening}{}", listed.join(", ")) }
 }
 
-impl SummaryRoom {
-    /// Returns the room that a text leaves; `None` where it takes more than there is.
-    fn beside(&self, text: &str) -> Option<SummaryRoom> {
-        Some(SummaryRoom {
-            quarters: self.quarters.checked_sub(quarters(text))?,
-            words: self.words.checked_sub(text.split_whitespace().count())?,
-        })
-    }
-}
-
-/// Paths and other identifiers, each list the weightiest first: they fill what the sections leave free.
-struct References {
-    files: Vec<String>,
-    mentions: Vec<String>,
-}
-
-impl References {
-    fn take_from(facts: &mut Facts) -> References {
-        References { files: std::mem::take(&mut facts.files), mentions: std::mem::take(&mut facts.mentions) }
-    }
-
-    fn size(&self) -> usize {
-        self.files.iter().chain(&self.mentions).map(|one| quarters(one) + PER_REFERENCE).sum()
-    }
-
-    /// The facts with the first of both lists that have room.
-    fn put_into(&self, facts: &Facts, left: &SummaryRoom) -> Facts {
-        let mut facts = facts.clone();
-        // The lines' labels, the first of each sort.
-        let mut room = left.quarters.saturating_sub(40);
-        let mut words = left.words.saturating_sub(10) / 2;
-        let mut fits = |one: &String| {
-            let cost = quarters(one) + PER_REFERENCE;
-            let fits = cost <= room && words > 0;
-            if fits {
-                room -= cost;
-                words -= 1;
-            }
-            fits
-        };
-        for at in 0..self.files.len().max(self.mentions.len()) {
-            facts.files.extend(self.files.get(at).filter(|one| fits(one)).cloned());
-            facts.mentions.extend(self.mentions.get(at).filter(|one| fits(one)).cloned());
-        }
-        facts
-    }
-}
-
+#[cfg(test)]
+mod corpus_tests;
 #[cfg(test)]
 mod tests;

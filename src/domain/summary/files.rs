@@ -5,10 +5,10 @@ mod ops;
 mod patch;
 mod recognise;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::domain::model::compaction::FileLists;
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, ToolCall};
 use crate::domain::settings::{FileTool, default_file_tools};
 use crate::domain::summary::text::quarters;
 use arguments::arguments;
@@ -36,19 +36,39 @@ impl<'a> FileTable<'a> {
 impl FileOps {
     /// Adds what the calls of the next message did.
     pub fn note(&mut self, message: &Message, table: FileTable<'_>, open_file: &mut OpenFile) {
-        for call in message.tool_calls() {
-            let known = table.tools.get(&call.name).map(|tool| (tool.kind, arguments(call, &tool.path)));
-            if let Some((kind, paths)) = known.filter(|(_, paths)| !paths.is_empty()) {
-                paths.iter().for_each(|path| self.add(kind, path));
-                open_file.0 = paths.last().map(|path| (*path).to_owned());
-            } else if table.recognise {
-                recognise::recognise(call, open_file.0.as_deref(), self);
-            }
+        message.tool_calls().for_each(|call| self.note_call(call, table, open_file));
+    }
+
+    /// Adds what one call did.
+    pub fn note_call(&mut self, call: &ToolCall, table: FileTable<'_>, open_file: &mut OpenFile) {
+        let known = table.tools.get(&call.name).map(|tool| (tool.kind, arguments(call, &tool.path)));
+        if let Some((kind, paths)) = known.filter(|(_, paths)| !paths.is_empty()) {
+            paths.iter().for_each(|path| self.add(kind, path));
+            open_file.0 = paths.last().map(|path| (*path).to_owned());
+        } else if table.recognise {
+            recognise::recognise(call, open_file.0.as_deref(), self);
         }
     }
 }
 
+/// The files that a patch as Codex writes it names, if the text is one.
+pub fn patched(text: &str) -> Vec<String> {
+    let mut ops = FileOps::default();
+    if patch::holds_patch(text) {
+        patch::collect(text, &mut ops);
+    }
+    ops.written.into_iter().chain(ops.edited).collect()
+}
+
 impl FileLists {
+    /// The lists without the paths that a ledger names: what was done with these stands there.
+    pub fn beside(&self, ledger: &str) -> FileLists {
+        let marks = |c: char| c.is_whitespace() || "(),;".contains(c);
+        let named: HashSet<&str> = ledger.split(marks).map(|word| word.trim_end_matches(':')).collect();
+        let others = |paths: &[String]| paths.iter().filter(|path| !named.contains(path.as_str())).cloned().collect();
+        FileLists { read_files: others(&self.read_files), modified_files: others(&self.modified_files) }
+    }
+
     /// The lists as a summary shows them, in about `max_tokens` (four characters each): what was changed first. A
     /// list that is cut says so in its last line.
     pub fn within(&self, max_tokens: u32) -> FileLists {

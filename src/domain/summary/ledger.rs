@@ -5,14 +5,16 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
 use crate::domain::model::message::{Message, ToolCall, ToolResult};
-use crate::domain::summary::text::{brief, clip, first_line, one_line};
+use crate::domain::summary::outcome::{self, CallEnd};
+use crate::domain::summary::text::{clip, one_line};
 
+mod arguments;
 mod effect;
 mod render;
+
+pub use arguments::{describe, described};
 
 /// Calls kept one by one; older ones are counted by name.
 const MAX_LINES: usize = 300;
@@ -21,8 +23,6 @@ const MAX_NAMES: usize = 200;
 const OTHER: &str = "(other tools)";
 const NAME_CHARS: usize = 64;
 const TARGET_CHARS: usize = 160;
-const TARGET_CHARS_READ_ONLY: usize = 80;
-const REST_CHARS: usize = 80;
 const OUTCOME_CHARS: usize = 80;
 
 /// A call and its result, as a compaction finds them.
@@ -98,6 +98,7 @@ impl Ledger {
     /// Adds the calls of a newly replaced span, oldest first.
     pub fn extend(&mut self, span: Recorder) {
         self.lines.extend(span.0.made);
+        self.lines = joined(std::mem::take(&mut self.lines));
         let excess = self.lines.len().saturating_sub(MAX_LINES);
         self.fold(excess);
     }
@@ -123,6 +124,7 @@ impl Ledger {
     }
 
     fn count(&mut self, line: LedgerLine, places: &mut HashMap<String, usize>) {
+        let (calls, errors) = (line.calls, line.errors());
         let known = places.contains_key(&line.name) || self.totals.len() < MAX_NAMES;
         let name = if known { line.name } else { OTHER.to_owned() };
         let place = *places.entry(name.clone()).or_insert(self.totals.len());
@@ -130,74 +132,81 @@ impl Ledger {
             self.totals.push(Total { name, calls: 0, errors: 0 });
         }
         if let Some(total) = self.totals.get_mut(place) {
-            total.calls += 1;
-            total.errors += u64::from(line.outcome == CallOutcome::Error);
+            total.calls += calls;
+            total.errors += errors;
         }
     }
 }
 
+/// The lines with calls that say the same told once, where the last of them was made.
+fn joined(lines: Vec<LedgerLine>) -> Vec<LedgerLine> {
+    let mut places: HashMap<(String, String, String), usize> = HashMap::new();
+    let mut joined: Vec<Option<LedgerLine>> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let earlier = places.insert(line.key(), joined.len()).and_then(|at| joined.get_mut(at)?.take());
+        joined.push(Some(match earlier {
+            Some(earlier) => line.after(&earlier),
+            None => line,
+        }));
+    }
+    joined.into_iter().flatten().collect()
+}
+
 impl LedgerLine {
+    /// What calls share that say the same. How much of a file was read makes no difference.
+    fn key(&self) -> (String, String, String) {
+        let rest = if self.read_only && !self.target.is_empty() { String::new() } else { self.rest.clone() };
+        (self.name.clone(), self.target.clone(), rest)
+    }
+
+    fn after(self, earlier: &LedgerLine) -> LedgerLine {
+        let failed_before = self.failed_before + earlier.errors();
+        LedgerLine { calls: self.calls + earlier.calls, failed_before, ..self }
+    }
+
     fn answer(&mut self, result: &ToolResult) {
-        self.outcome = if result.is_error { CallOutcome::Error } else { CallOutcome::Ok };
-        self.says = brief(first_line(&result.plain_text()), OUTCOME_CHARS);
+        let text = result.plain_text();
+        self.outcome = match outcome::end(result.is_error, &text) {
+            CallEnd::Ok => CallOutcome::Ok,
+            CallEnd::Failed | CallEnd::Refused => CallOutcome::Error,
+        };
+        // The first line of a file says nothing of it.
+        let tells = !self.read_only || self.outcome == CallOutcome::Error || text.lines().take(4).count() < 4;
+        self.says = if tells { outcome::telling(&text, OUTCOME_CHARS) } else { String::new() };
+        self.size = text.len() as u64;
     }
 }
 
 /// The line of a call that has no result yet.
 fn line(call: &ToolCall) -> LedgerLine {
-    let read_only = effect::is_read_only(&call.name, &call.arguments);
-    let width = if read_only { TARGET_CHARS_READ_ONLY } else { TARGET_CHARS };
-    let (target, rest) = arguments(&call.arguments, width);
+    let (target, rest) = arguments::shown(call, TARGET_CHARS);
     LedgerLine {
         name: clip(&one_line(&call.name), NAME_CHARS),
         target,
         rest,
         outcome: CallOutcome::NoResult,
         says: String::new(),
-        read_only,
+        read_only: is_read_only(call),
+        calls: 1,
+        failed_before: 0,
+        size: 0,
     }
-}
-
-/// The target and the other arguments, `key=value` each. Arguments that are no object are the target as they are.
-fn arguments(arguments: &Value, width: usize) -> (String, String) {
-    let Value::Object(fields) = arguments else {
-        return match arguments {
-            Value::Null => Default::default(),
-            other => (value(other, width), String::new()),
-        };
-    };
-    let target = effect::target_key(fields);
-    let shown = |key: &str, width| fields.get(key).map(|field| format!("{}={}", clip(key, 40), value(field, width)));
-    let mut rest = String::new();
-    for key in fields.keys().filter(|key| Some(key.as_str()) != target) {
-        if rest.len() > REST_CHARS {
-            break;
-        }
-        let separator = if rest.is_empty() { "" } else { ", " };
-        rest.push_str(separator);
-        rest.push_str(&shown(key, 40).unwrap_or_default());
-    }
-    (target.and_then(|key| shown(key, width)).unwrap_or_default(), clip(&rest, REST_CHARS))
-}
-
-fn value(value: &Value, width: usize) -> String {
-    match value {
-        Value::String(text) => brief(text, width),
-        Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
-        other => brief(&other.to_string(), width),
-    }
-}
-
-/// `name path=src/a.rs`: a call in a few words, for summaries.
-pub fn describe(call: &ToolCall, width: usize) -> String {
-    let (target, _) = arguments(&call.arguments, width);
-    let target = target.split_once('=').map_or(target.as_str(), |(_, value)| value);
-    if target.is_empty() { clip(&call.name, NAME_CHARS) } else { format!("{}: {target}", clip(&call.name, NAME_CHARS)) }
 }
 
 /// Returns true if a call is recognised as one that changes nothing. Any other counts as a side effect.
 pub fn is_read_only(call: &ToolCall) -> bool {
     effect::is_read_only(&call.name, &call.arguments)
+}
+
+/// Returns true for the tools that run commands; `$` is a command typed without a tool.
+pub fn is_shell(name: &str) -> bool {
+    effect::is_shell(name)
+}
+
+/// Returns true if a line or a summary's item tells of what reaches beyond the work itself, or can't be undone: a push, a
+/// message sent, a booking.
+pub fn is_lasting(name: &str, target: &str) -> bool {
+    effect::is_lasting(name, target)
 }
 
 #[cfg(test)]

@@ -17,10 +17,11 @@ pub struct SummaryMessage<'a> {
 }
 
 impl SummaryMessage<'_> {
-    /// Body, the user's words and identifiers that nothing else in it names, file lists and tool ledger, framed.
+    /// Body, the user's words and identifiers that nothing else in it names, files that the ledger does not name, and the
+    /// ledger, framed.
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
         let ledger = self.ledger.render(allowance.appendix);
-        let files = self.files.within(allowance.appendix);
+        let files = self.files.beside(&ledger).within(allowance.appendix);
         let body = identifiers::disclaimed(self.body);
         let frame = |identifiers: Option<&str>| {
             framing::frame(settings, framing::DEFAULT_PREFIX, &body, identifiers, &files, &ledger)

@@ -1,5 +1,7 @@
 //! Small text tools that the summariser, the ledger and the identifiers share. All are linear.
 
+use std::borrow::Cow;
+
 /// The text on one line: runs of whitespace and control characters become one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(512));
@@ -34,12 +36,84 @@ fn whole_words(text: &str, end: usize) -> &str {
     }
 }
 
+/// The text if it has at most `max` characters, else its longest beginning that ends with a sentence, or before the mark
+/// that ends a clause. `None`: none that is a quarter as long ends there. Brackets and quotes stay whole.
+pub fn whole(text: &str, max: usize) -> Option<String> {
+    let Some((reach, _)) = text.char_indices().nth(max) else { return Some(text.to_owned()) };
+    let head = text.get(..reach).unwrap_or(text);
+    let (mut sentence, mut clause) = (0, 0);
+    let mut open = OpenMarks::default();
+    for (at, c) in head.char_indices() {
+        open.take(c);
+        let end = at + c.len_utf8();
+        let spaced = text.get(end..).is_none_or(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if !open.is_none() {
+            continue;
+        }
+        let before = head.get(..at).unwrap_or_default();
+        if matches!(c, '。' | '！' | '？') || matches!(c, '.' | '!' | '?') && spaced && !is_abbreviation(before) {
+            sentence = end;
+        } else if matches!(c, '，' | '；') || matches!(c, ',' | ';' | ':' | '—' | '–') && spaced {
+            clause = at;
+        }
+    }
+    let end = if sentence * 4 >= reach { sentence } else { clause };
+    (end * 4 >= reach && end > 0).then(|| head.get(..end).unwrap_or_default().trim_end().to_owned())
+}
+
+/// Brackets and quotes that are open at a place in a text.
+#[derive(Default)]
+struct OpenMarks {
+    brackets: usize,
+    ticks: bool,
+    quotes: bool,
+}
+
+impl OpenMarks {
+    fn take(&mut self, c: char) {
+        match c {
+            '(' | '[' | '{' | '（' | '「' => self.brackets += 1,
+            ')' | ']' | '}' | '）' | '」' => self.brackets = self.brackets.saturating_sub(1),
+            '`' => self.ticks = !self.ticks,
+            '"' => self.quotes = !self.quotes,
+            _ => {}
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.brackets == 0 && !self.ticks && !self.quotes
+    }
+}
+
 /// [`one_line`] of at most `max` characters, reading no more of the text than that takes.
 pub fn brief(text: &str, max: usize) -> String {
     let reach = text.char_indices().nth(max.saturating_mul(4)).map_or(text.len(), |(at, _)| at);
     let cut = reach < text.len();
     let line = one_line(&text[..reach]);
     if cut && line.chars().count() < max { format!("{line}…") } else { clip(&line, max) }
+}
+
+/// The text without the marks that colour a terminal, as they are or as JSON and shells write them: `[31m` is no length.
+pub fn without_colours(text: &str) -> Cow<'_, str> {
+    const OPENINGS: [&str; 5] = ["\u{1b}[", "\\u001b[", "\\x1b[", "\\033[", "\\e["];
+    if !OPENINGS.iter().any(|opening| text.contains(opening)) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, opening)) = next_of(rest, &OPENINGS) {
+        plain.push_str(&rest[..at]);
+        let code = &rest[at + opening.len()..];
+        let end = code.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(code.len());
+        rest = code[end..].strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(&code[end..]);
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+fn next_of<'o>(text: &str, openings: &[&'o str]) -> Option<(usize, &'o str)> {
+    let at = text.char_indices().find(|(at, _)| openings.iter().any(|opening| text[*at..].starts_with(opening)))?.0;
+    openings.iter().find(|opening| text[at..].starts_with(**opening)).map(|opening| (at, *opening))
 }
 
 /// The first line that says something.
@@ -131,6 +205,19 @@ mod tests {
         assert_eq!(clip("", 0), "");
         assert_eq!(brief("a\n\n b", 9), "a b");
         assert_eq!(brief(&"word ".repeat(99), 6), "word…");
+    }
+
+    #[test]
+    fn cuts_where_something_ends() {
+        let text = "Fix the login (e.g. tokens, roles). Then ship it, with care; tell Ann.";
+        assert_eq!(whole(text, 80).as_deref(), Some(text));
+        assert_eq!(whole(text, 50).as_deref(), Some("Fix the login (e.g. tokens, roles)."));
+        assert_eq!(
+            whole("Ship it with all the care you have, and tell Ann", 40).as_deref(),
+            Some("Ship it with all the care you have")
+        );
+        assert_eq!(whole("nothing ends in here at all", 10), None);
+        assert_eq!(whole("修复登录。然后更新文档和测试", 8).as_deref(), Some("修复登录。"));
     }
 
     #[test]

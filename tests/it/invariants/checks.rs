@@ -257,7 +257,7 @@ fn leading_system(format: Format, path: &[EntryView]) -> bool {
     format == Format::Anthropic && path.first().is_some_and(|entry| entry.role == Some("system"))
 }
 
-/// Calls by name in the ledger of a summary message: `- name(…) → …`, `- name ×3` and `calls: name ×3, name`.
+/// Calls by name in the ledger of a summary message: `- name(…) → …`, `- name ×3: …` and `calls: name ×3, name`.
 fn ledger(summary: &str) -> BTreeMap<String, u64> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut count = |total: &str| {
@@ -271,8 +271,11 @@ fn ledger(summary: &str) -> BTreeMap<String, u64> {
             totals.split(", ").for_each(&mut count);
         } else {
             let line = line.strip_prefix("- ").unwrap_or_else(|| panic!("no line of a ledger: {line}"));
-            let called = line.split_once('(').filter(|(name, _)| !name.contains(' '));
-            count(called.map_or(line, |(name, _)| name));
+            match line.split_once('(').filter(|(name, _)| !name.contains(' ')) {
+                Some((name, _)) => count(name),
+                // `name ×3 (1 error): …`, `name ×3: …`, `name ×3 → …`.
+                None => count(line.split([':', '→', '(']).next().unwrap_or(line).trim_end()),
+            }
         }
     }
     counts

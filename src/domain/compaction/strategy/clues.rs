@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::user_text::{UserText, UserTextClassifier};
-use crate::domain::summary::{builtin, identifiers};
+use crate::domain::summary::{builtin, identifiers, outcome};
 
 /// Identifiers that are looked at in one message.
 const MAX_IDENTIFIERS: usize = 40;
@@ -45,7 +45,7 @@ impl Clues {
                 Block::Text { text, .. } => text.clone(),
                 Block::ToolCall(call) => format!("{} {}", call.name, call.arguments),
                 Block::ToolResult(result) => {
-                    clues.error |= builtin::failed(result);
+                    clues.error |= outcome::failed(result);
                     result.plain_text()
                 }
                 _ => continue,

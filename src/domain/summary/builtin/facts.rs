@@ -1,23 +1,37 @@
 //! Facts about the work in a transcript, found by rules.
 
-use super::super::text::{brief, clip, sentences, words};
-use super::super::user_text::{self, UserText};
-use crate::domain::model::message::{Message, Role};
-use crate::domain::summary::{identifiers, ledger};
+use std::collections::HashSet;
 
+use super::super::text::{sentences, whole};
+use super::super::user_text::{self, UserText};
+use super::super::{identifiers, ledger};
+use crate::domain::model::identifier::TrackedIdentifier;
+use crate::domain::model::message::{Message, Role};
+
+mod asked;
+mod closing;
 mod continued;
 mod cues;
+mod homes;
 mod items;
 mod steps;
 mod todos;
+mod work;
 
+pub use asked::{SAID, is_correction};
+pub use cues::is_settled;
 pub use items::{Facts, ITEM_CHARS};
-pub use steps::{NO_RESULT, failed, signature};
+pub use steps::signature;
+pub use work::{FileWork, joined};
+
+use asked::Asked;
+use steps::CallStep;
 use todos::TodoState;
 
-const REQUEST_CHARS: usize = 600;
 /// Newest items kept of what grows with the span.
 const MAX_FOUND: usize = 60;
+/// Newest requests that are told though they were met.
+const NEWEST_GOALS: usize = 3;
 /// Instructions of the system that one span tells, and how much of each.
 const MAX_INSTRUCTIONS: usize = 8;
 const INSTRUCTION_CHARS: usize = 240;
@@ -26,61 +40,95 @@ const INSTRUCTED: &str = "System instruction: ";
 /// Decisions taken from one message.
 const MAX_DECISIONS: usize = 3;
 
-/// Begins an item of `in_progress` that only says how the span ended.
-pub const UNANSWERED: &str = "Not yet answered: ";
-
-/// Begin what [`Facts::conclude`] says; a later summary says its own.
-pub const ANSWER: &str = "Do what the user asked last: ";
-pub const AWAIT: &str = "Get the user's answer: ";
-pub const RESOLVE: &str = "Resolve: ";
-
 impl Facts {
-    pub fn of(messages: &[Message]) -> Facts {
+    /// The facts of a span. `begins`: nothing is known of what came before it, so that the first request is the task.
+    pub fn of(messages: &[Message], begins: bool) -> Facts {
         let mut facts = Facts::default();
         let told = user_text::of(messages);
-        facts.texts(messages, &told);
-        facts.actions(messages, &told);
+        facts.texts(messages, &told, begins);
+        let calls = ledger::calls(messages);
+        facts.steps(&steps::of(messages, &told, &calls));
+        facts.todos(todos::of(&calls));
         facts.ending(messages, &told);
-        facts.references(messages);
+        let worked = std::mem::take(&mut facts.worked);
+        facts.next.retain(|step| !is_settled_by(&worked, step));
+        facts.worked = worked;
+        facts.homes(messages, &told);
         facts
     }
 
-    fn texts(&mut self, messages: &[Message], told: &[UserText]) {
+    fn texts(&mut self, messages: &[Message], told: &[UserText], begins: bool) {
+        let (mut answers, mut silent, mut first) = (false, true, None);
+        let mut met: HashSet<String> = HashSet::new();
         for (at, (message, text)) in messages.iter().zip(told).enumerate() {
             match text {
                 UserText::Said(text) => {
-                    self.goal.extend(request(text));
-                    self.rules.extend(identifiers::rules(text));
+                    self.heard(text, begins && silent && self.goal.is_empty(), answers);
+                    first = first.or(Some(text));
+                    answers = false;
                 }
                 UserText::Continued(text) => continued::take(self, text),
-                UserText::Output(_) => {}
                 UserText::Other if message.role == Role::Assistant => {
+                    // The task may stand elsewhere, word for word: what comes after an answer is not it.
+                    silent = false;
+                    let text = message.plain_text();
                     // What is said without a call before the user speaks again tells how a stretch of work came out.
                     let calls = message.tool_calls().next().is_some();
                     let last = messages.get(at + 1).is_none();
                     let concludes = !calls && (last || matches!(told.get(at + 1), Some(UserText::Said(_))));
-                    self.statements(&message.plain_text(), concludes);
+                    if concludes {
+                        let done = closing::done(&text);
+                        if !done.is_empty() {
+                            met.extend(self.goal.last().cloned());
+                        }
+                        self.done.extend(done);
+                    }
+                    self.decisions.extend(closing::decisions(&text, MAX_DECISIONS));
+                    answers = text.trim_end().ends_with(['?', '？']) || concludes && text.contains(['?', '？']);
                 }
                 UserText::Other if matches!(message.role, Role::System | Role::Developer) => {
                     self.instructed(&message.plain_text());
                 }
-                UserText::Other => {}
+                UserText::Output(_) | UserText::Other => {}
             }
-            for list in [&mut self.goal, &mut self.done, &mut self.decisions] {
+            for list in [&mut self.goal, &mut self.done, &mut self.decisions, &mut self.context] {
                 // Not each time: what is let go is moved over.
                 if list.len() > 2 * MAX_FOUND || at + 1 == messages.len() {
                     *list = newest_of(std::mem::take(list));
                 }
             }
         }
+        self.without_met(&met);
+        if let Some(text) = first.filter(|_| begins && self.goal.is_empty()) {
+            self.heard(text, true, false);
+        }
+    }
+
+    /// Leaves out requests that an answer said were met, but for the task, its corrections and the newest.
+    fn without_met(&mut self, met: &HashSet<String>) {
+        let newest = self.goal.len().saturating_sub(NEWEST_GOALS);
+        let goals = std::mem::take(&mut self.goal).into_iter().enumerate();
+        let stays = |at: usize, goal: &String| at == 0 || at >= newest || is_correction(goal) || !met.contains(goal);
+        self.goal = goals.filter(|(at, goal)| stays(*at, goal)).map(|(_, goal)| goal).collect();
+    }
+
+    /// Takes in the user's words.
+    fn heard(&mut self, text: &str, is_task: bool, answers: bool) {
+        self.heard = true;
+        self.rules.extend(identifiers::rules(text));
+        match asked::sort(text, is_task, answers) {
+            Asked::Goal(goal) => self.goal.push(goal),
+            Asked::Told(told) => self.context.push(told),
+            Asked::Nothing => {}
+        }
     }
 
     /// Adds the words of the system in mid-conversation to the rules, as an instruction.
     fn instructed(&mut self, text: &str) {
-        let text = brief(&text.split_whitespace().collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
-        if text.chars().any(char::is_alphanumeric) {
-            self.rules.push(format!("{INSTRUCTED}{text}"));
-        }
+        let said = sentences(text).into_iter().filter(|sentence| cues::is_instruction(sentence)).take(6);
+        let said = whole(&said.collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
+        let said = said.filter(|text| text.chars().any(char::is_alphanumeric));
+        self.rules.extend(said.map(|text| format!("{INSTRUCTED}{text}")));
         let told = self.rules.iter().filter(|rule| rule.starts_with(INSTRUCTED)).count();
         if told > MAX_INSTRUCTIONS
             && let Some(oldest) = self.rules.iter().position(|rule| rule.starts_with(INSTRUCTED))
@@ -89,31 +137,25 @@ impl Facts {
         }
     }
 
-    fn statements(&mut self, text: &str, concludes: bool) {
-        if concludes {
-            self.done.extend(conclusion(text));
-        }
-        let decisions = sentences(text).into_iter().filter(|one| cues::is_decision(one));
-        self.decisions.extend(decisions.take(MAX_DECISIONS).map(|one| clip(&plain(&one), ITEM_CHARS)));
-    }
-
-    /// Adds what calls changed, what they failed at and nothing later put right, and the agent's own list of work.
-    fn actions(&mut self, messages: &[Message], told: &[UserText]) {
-        let calls = ledger::calls(messages);
-        let steps = steps::of(messages, told, &calls);
-        let progress = steps::progress(&steps);
-        let ok = steps.iter().filter(|step| step.outcome == steps::StepOutcome::Ok);
+    /// Adds what calls changed, and what they failed at and nothing later put right.
+    fn steps(&mut self, steps: &[CallStep]) {
+        let progress = steps::progress(steps);
+        let ok = steps.iter().filter(|step| step.worked());
         self.worked = ok.map(|step| step.attempt.clone()).collect();
-        self.lookups = progress.lookups;
         // Conclusions first: they are few and say more than single calls.
-        let unseen = progress.done.len().saturating_sub(MAX_FOUND);
+        let unseen = progress.done.len().saturating_sub(2 * MAX_FOUND);
         self.done.extend(progress.done.into_iter().skip(unseen));
+        let unseen = progress.files.len().saturating_sub(4 * MAX_FOUND);
+        self.files = progress.files.into_iter().skip(unseen).collect();
         self.blocked = newest_of(progress.blocked);
         self.results = newest_of(progress.results);
-        self.in_progress.extend(progress.pending);
         self.decisions.extend(progress.refused.into_iter().map(|key| format!("The user did not allow {key}")));
-        for todo in todos::of(&calls) {
-            self.planned = true;
+    }
+
+    /// Adds the agent's own list of work.
+    fn todos(&mut self, todos: Vec<todos::Todo>) {
+        self.planned = !todos.is_empty();
+        for todo in todos {
             match todo.state {
                 TodoState::Done => self.done.push(todo.text),
                 TodoState::Open => self.in_progress.push(todo.text),
@@ -122,90 +164,55 @@ impl Facts {
         }
     }
 
-    /// Adds what the end of the span leaves open.
+    /// Adds what the last answer leaves open. Of what stands behind the span nothing is known, so nothing is claimed
+    /// of a request or a call at its very end.
     fn ending(&mut self, messages: &[Message], told: &[UserText]) {
-        let asked = told.iter().enumerate().rev().find_map(|(at, text)| match text {
-            UserText::Said(text) => Some((at, text)),
-            _ => None,
-        });
-        let spoke = |message: &&Message| message.role == Role::Assistant && !message.plain_text().trim().is_empty();
-        let answer = messages.iter().rposition(|message| spoke(&message));
-        if let Some((at, text)) = asked
-            && answer.is_none_or(|answered| answered < at)
-        {
-            self.in_progress.extend(request(text).map(|text| format!("{UNANSWERED}{text}")));
-        }
-        let Some((at, message)) = answer.and_then(|at| Some((at, messages.get(at)?))) else { return };
-        let open = asked.is_none_or(|(asked, _)| asked < at);
-        for sentence in sentences(&message.plain_text()).iter().map(|one| clip(&plain(one), ITEM_CHARS)) {
-            if sentence.ends_with(['?', '？']) {
-                if open {
-                    self.questions.push(sentence);
-                }
-            } else if cues::is_next(&sentence) {
-                self.next.push(sentence);
-            } else if open && cues::is_intent(&sentence) {
-                self.in_progress.push(sentence);
-            }
-        }
-    }
-
-    /// Says what comes next where nobody said it.
-    pub fn conclude(&mut self) {
-        if !self.next.is_empty() {
+        let spoke = |message: &Message| message.role == Role::Assistant && !message.plain_text().trim().is_empty();
+        let Some(at) = messages.iter().rposition(spoke) else { return };
+        let Some(message) = messages.get(at) else { return };
+        let went_on = told.iter().skip(at + 1).any(|text| matches!(text, UserText::Said(_)));
+        let acted = messages.iter().skip(at).any(|message| message.tool_calls().next().is_some());
+        if acted {
             return;
         }
-        let unanswered = self.in_progress.iter().rev().find_map(|item| item.strip_prefix(UNANSWERED));
-        self.next.extend(match (unanswered, self.questions.last(), self.blocked.last()) {
-            (Some(request), _, _) => Some(format!("{ANSWER}{request}")),
-            (None, Some(question), _) => Some(format!("{AWAIT}{question}")),
-            (None, None, Some(obstacle)) => Some(format!("{RESOLVE}{obstacle}")),
-            (None, None, None) => None,
-        });
+        let text = message.plain_text();
+        if !went_on {
+            self.questions = closing::questions(&text);
+        }
+        self.next.extend(closing::next(&text));
     }
 
-    fn references(&mut self, messages: &[Message]) {
-        let wanted = identifiers::extract_span(messages).into_iter().filter(|one| !one.is_rule());
-        (self.files, self.mentions) = wanted.map(|one| one.text).partition(|text| text.contains(['/', '\\']));
+    /// Adds where the identifiers stand that nothing else tells of.
+    fn homes(&mut self, messages: &[Message], told: &[UserText]) {
+        let wanted: Vec<TrackedIdentifier> =
+            identifiers::extract_span(messages).into_iter().filter(|one| !one.is_rule()).collect();
+        let so_far = self.told().join("\n");
+        let (missing, _) = identifiers::check(&so_far, &wanted);
+        self.context.extend(homes::of(messages, told, &missing));
+        self.named = wanted.iter().filter(|one| !homes::is_opaque(&one.text)).map(|one| one.text.clone()).collect();
+        self.weights = wanted.into_iter().map(|one| (one.text, one.weight)).collect();
+    }
+
+    fn told(&self) -> Vec<String> {
+        let lists = [
+            &self.goal,
+            &self.rules,
+            &self.done,
+            &self.in_progress,
+            &self.blocked,
+            &self.decisions,
+            &self.next,
+            &self.context,
+        ];
+        lists.into_iter().flatten().cloned().chain(self.files.iter().map(FileWork::told)).collect()
     }
 }
 
-/// Returns the user's request, from the first lines of a message that say something. `None` for a mere yes or thanks.
-fn request(text: &str) -> Option<String> {
-    let mut fenced = false;
-    let lines = text.lines().map(str::trim).filter(|line| {
-        let fence = line.starts_with("```");
-        fenced ^= fence;
-        !fence && !fenced && line.chars().any(char::is_alphanumeric) && !line.starts_with('<')
-    });
-    let said: Vec<&str> = lines.take(12).collect();
-    let text = brief(&said.join(" "), REQUEST_CHARS);
-    (!text.is_empty() && !cues::is_nod(&text)).then_some(text)
-}
-
-/// The sentence that opens a closing answer, politeness and plans aside, with the one that follows where it is short.
-fn conclusion(text: &str) -> Option<String> {
-    let says = |one: &String| {
-        let enough = !one.is_ascii() || words(one).take(4).count() > 3;
-        enough && !one.ends_with(['?', '？', ':', '：']) && !cues::is_filler(one) && !cues::is_intent(one)
-    };
-    let said: Vec<String> = sentences(text).iter().map(|one| plain(one)).filter(says).take(2).collect();
-    let (first, rest) = said.split_first()?;
-    let text = if first.len() < 80 { [std::slice::from_ref(first), rest].concat().join(" ") } else { first.clone() };
-    Some(clip(&text, ITEM_CHARS))
-}
-
-/// A sentence without marks of emphasis and the sounds of thinking.
-fn plain(sentence: &str) -> String {
-    let text = sentence.replace("**", "");
-    let mut text = text.trim();
-    while let Some(rest) = ["Wait, ", "Hmm, ", "Actually, ", "So, ", "OK, ", "Okay, ", "Now "]
-        .iter()
-        .find_map(|sound| text.strip_prefix(sound))
-    {
-        text = rest;
-    }
-    text.to_owned()
+/// Returns true if a command that worked is what a next step names: a commit, a push.
+pub fn is_settled_by(worked: &[String], step: &str) -> bool {
+    let lower = step.to_lowercase();
+    let settles = |attempt: &String, verb: &str| attempt.strip_prefix("$ git ") == Some(verb) && lower.contains(verb);
+    worked.iter().any(|attempt| ["commit", "push", "merge"].iter().any(|verb| settles(attempt, verb)))
 }
 
 /// Returns true if a text says what was decided or found out.

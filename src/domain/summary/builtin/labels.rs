@@ -6,9 +6,6 @@ pub const GAP: &str = "(… ";
 /// Stands for a goal that the topic has said already.
 pub const SAME: &str = "What the topic says.";
 
-/// Opens the line that counts the calls that changed nothing.
-pub const LOOKUPS: &str = "Read-only calls: ";
-
 /// Label of an item in a section that is not its own; it names the item's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
@@ -17,20 +14,12 @@ pub enum Label {
     Rule,
     UnderWay,
     Question,
-    Files,
-    Mentioned,
+    Named,
 }
 
 impl Label {
-    const ALL: [Label; 7] = [
-        Label::Decided,
-        Label::Obstacle,
-        Label::Rule,
-        Label::UnderWay,
-        Label::Question,
-        Label::Files,
-        Label::Mentioned,
-    ];
+    const ALL: [Label; 6] =
+        [Label::Decided, Label::Obstacle, Label::Rule, Label::UnderWay, Label::Question, Label::Named];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,9 +27,8 @@ impl Label {
             Label::Obstacle => "Obstacle: ",
             Label::Rule => "Rule: ",
             Label::UnderWay => "Under way: ",
-            Label::Question => "Open question: ",
-            Label::Files => "Files: ",
-            Label::Mentioned => "Mentioned: ",
+            Label::Question => "Asked the user last: ",
+            Label::Named => "Also named: ",
         }
     }
 
@@ -48,4 +36,19 @@ impl Label {
     pub fn read(item: &str) -> Option<(Label, &str)> {
         Label::ALL.iter().find_map(|label| Some((*label, item.strip_prefix(label.as_str())?)))
     }
+}
+
+/// Returns true for lines of earlier versions that say nothing any more: word lists, counts, and guesses at what comes next.
+pub fn is_outdated(item: &str) -> bool {
+    const OUTDATED: [&str; 8] = [
+        "Open question: ",
+        "Mentioned: ",
+        "Files: ",
+        "Read-only calls: ",
+        "Not yet answered: ",
+        "Do what the user asked last: ",
+        "Get the user's answer: ",
+        "Resolve: ",
+    ];
+    OUTDATED.iter().any(|opening| item.starts_with(opening)) || item.ends_with(": no result yet")
 }

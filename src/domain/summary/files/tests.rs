@@ -163,6 +163,17 @@ proptest! {
 }
 
 #[test]
+fn a_path_that_the_ledger_names_is_not_listed_again() {
+    let lists = FileLists { read_files: owned(&["a.rs", "src/b.rs"]), modified_files: owned(&["c.rs", "d e.rs"]) };
+    let ledger = "- edit ×2: c.rs → ok\n- bash(cat d e.rs) → ok\n- read ×3: src/b.rs ×2, other/a.rs";
+    let shown = lists.beside(ledger);
+    assert_eq!((shown.read_files, shown.modified_files), (owned(&["a.rs"]), owned(&["d e.rs"])));
+    let patch = "*** Begin Patch\n*** Update File: x.rs\n@@\n*** Add File: y.rs\n*** End Patch";
+    assert_eq!(patched(patch), ["y.rs", "x.rs"]);
+    assert!(patched("no patch").is_empty());
+}
+
+#[test]
 fn shows_as_much_as_there_is_room_for() {
     let paths = |n: usize| (0..n).map(|at| format!("src/file_{at}.rs")).collect::<Vec<_>>();
     let lists = FileLists { read_files: paths(100), modified_files: paths(2) };

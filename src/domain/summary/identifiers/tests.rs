@@ -37,6 +37,16 @@ fn finds_each_sort() {
 }
 
 #[test]
+fn fragments_of_prose_and_terminals_are_none() {
+    let text = "\u{1b}[31merror\u{1b}[0m \\u001b[1m5 of n-1 and x_2; /the and/or/xor, pros/cons/effort/risk, P1/P2/P3 but \u{1b}[1m12ms\u{1b}[0m";
+    assert_eq!(extract(text), ["12ms"]);
+    assert_eq!(
+        extract("src/domain/lib /tmp utf-8 entire/checkpoints/v1"),
+        ["src/domain/lib", "/tmp", "utf-8", "entire/checkpoints/v1"]
+    );
+}
+
+#[test]
 fn hears_the_users_rules() {
     let text = "Please fix the bug. Never touch the public API. You must run the tests! Do we need docs?";
     assert_eq!(rules(text), ["Never touch the public API.", "You must run the tests!"]);

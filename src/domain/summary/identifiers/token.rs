@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::domain::summary::text::without_colours;
+
 const MAX_URL: usize = 500;
 const MAX_TOKEN: usize = 200;
 
@@ -85,6 +87,7 @@ const EXTENSIONS: [&str; 44] = [
 pub fn each(text: &str, found: &mut dyn FnMut(String)) {
     let mut previous = String::new();
     for chunk in text.split_whitespace() {
+        let chunk = &*without_colours(chunk);
         if let Some(url) = url(chunk) {
             found(url.to_owned());
             previous.clear();
@@ -141,8 +144,16 @@ fn classify(token: &str, previous: &str) -> Option<String> {
     let known = ERRNO.contains(&token)
         || is_hash(token)
         || is_measure(token)
-        || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token));
+        || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token)) && !is_formula(token);
     known.then(|| token.to_owned())
+}
+
+/// `n-1`, `x_2`: a letter and a number are no name.
+fn is_formula(token: &str) -> bool {
+    token.len() < 5
+        && token.split(['-', '_']).next().is_some_and(|name| name.len() == 1 && name != "v")
+        && token.contains(['-', '_'])
+        && token.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// Identifiers of two words: `HTTP 404`, `exit code 1`'s code with its word, `30 seconds`.
@@ -169,18 +180,41 @@ fn path(token: &str) -> Option<&str> {
         last.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && EXTENSIONS.contains(&extension));
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| path.starts_with(root)) && path.len() > 3;
     let drive = path.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
-    (file || rooted || drive || path.matches('/').count() > 1).then_some(path)
+    let found = file || drive || (rooted || path.matches('/').count() > 1) && !is_prose(path);
+    found.then_some(path)
+}
+
+/// `/the`, `pros/cons/effort`: words with slashes between them.
+fn is_prose(path: &str) -> bool {
+    const FOLDERS: [&str; 24] = [
+        "src", "lib", "cmd", "app", "apps", "test", "tests", "docs", "bin", "pkg", "internal", "packages", "usr",
+        "etc", "var", "tmp", "home", "opt", "dev", "api", "root", "crates", "examples", "scripts",
+    ];
+    const WORDS: [&str; 20] = [
+        "the", "and", "for", "with", "not", "this", "that", "from", "are", "was", "you", "your", "its", "but", "has",
+        "have", "all", "any", "can", "will",
+    ];
+    let parts = || path.split(['/', '\\']).filter(|part| !part.is_empty());
+    if path.starts_with(['/', '.', '~']) {
+        return parts().count() == 1 && parts().any(|part| WORDS.contains(&part));
+    }
+    let short = parts().all(|part| part.chars().count() < 5);
+    let named = parts().any(|part| FOLDERS.contains(&part));
+    let plain = |part: &str| part.chars().all(char::is_alphabetic);
+    !named && (short || parts().all(plain))
 }
 
 fn strip_position(token: &str) -> &str {
     let mut path = token;
     while let Some((rest, number)) = path.rsplit_once(':') {
-        if rest.len() < 3 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        if rest.len() < 3 || !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
             break;
         }
         path = rest;
     }
-    path.trim_end_matches('/')
+    // The sides of a diff are one file.
+    let side = ["a/", "b/"].iter().find_map(|side| path.strip_prefix(side)).filter(|rest| rest.contains('/'));
+    side.unwrap_or(path).trim_end_matches('/')
 }
 
 fn is_hash(token: &str) -> bool {

@@ -47,12 +47,87 @@ const CHANGING: [&str; 27] = [
 const SHELL_TOOLS: [&str; 9] =
     ["bash", "shell", "sh", "exec_command", "local_shell", "run_shell_command", "terminal", "execute_bash", "command"];
 
-const INSPECTING: [&str; 26] = [
-    "ls", "cat", "grep", "rg", "find", "head", "tail", "pwd", "wc", "which", "file", "stat", "tree", "du", "df", "ps",
-    "whoami", "date", "cd", "echo", "sort", "uniq", "cut", "tr", "jq", "diff",
+const INSPECTING: [&str; 41] = [
+    "md5",
+    "md5sum",
+    "sha256sum",
+    "xxd",
+    "hexdump",
+    "uname",
+    "printenv",
+    "id",
+    "hostname",
+    "type",
+    "basename",
+    "dirname",
+    "realpath",
+    "readlink",
+    "cmp",
+    "ls",
+    "cat",
+    "grep",
+    "rg",
+    "find",
+    "head",
+    "tail",
+    "pwd",
+    "wc",
+    "which",
+    "file",
+    "stat",
+    "tree",
+    "du",
+    "df",
+    "ps",
+    "whoami",
+    "date",
+    "cd",
+    "echo",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "jq",
+    "diff",
 ];
 
-const GIT_INSPECTING: [&str; 5] = ["status", "log", "diff", "show", "blame"];
+const GIT_INSPECTING: [&str; 15] = [
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "rev-parse",
+    "ls-files",
+    "ls-remote",
+    "reflog",
+    "describe",
+    "shortlog",
+    "merge-base",
+    "cat-file",
+    "rev-list",
+    "check-ignore",
+];
+
+/// Commands of two or three words that only look.
+const INSPECTING_PHRASES: [&str; 16] = [
+    "git branch --show-current",
+    "git branch -a",
+    "git branch -v",
+    "git remote -v",
+    "git stash list",
+    "git worktree list",
+    "git config --get",
+    "gh pr view",
+    "gh pr list",
+    "gh pr diff",
+    "gh pr checks",
+    "gh issue view",
+    "gh issue list",
+    "gh run view",
+    "gh run list",
+    "npm ls",
+];
 
 const TARGETS: [&str; 22] = [
     "file_path",
@@ -73,19 +148,88 @@ const TARGETS: [&str; 22] = [
     "id",
     "name",
     "title",
-    "prompt",
     "description",
+    "prompt",
     "to",
     "message",
 ];
 
+/// Words in the names of tools whose effect lasts.
+const LASTING: [&str; 18] = [
+    "send", "book", "cancel", "delete", "push", "merge", "publish", "deploy", "pay", "buy", "submit", "post", "issue",
+    "release", "transfer", "commit", "refund", "reply",
+];
+
+/// Parts of commands whose effect lasts.
+const LASTING_COMMANDS: [&str; 24] = [
+    "git push",
+    "git commit",
+    "git merge",
+    "git rebase",
+    "git reset",
+    "git tag",
+    "git revert",
+    "git worktree",
+    "gh pr ",
+    "gh issue",
+    "gh release",
+    "publish",
+    "deploy",
+    "kubectl",
+    "terraform",
+    "rm -",
+    "rm ",
+    "drop table",
+    "-X POST",
+    "-X DELETE",
+    "-X PUT",
+    "migrate",
+    "docker push",
+    "systemctl",
+];
+
+/// Returns true if a call reaches beyond the work itself or can't be undone, told by its name and what it acts on.
+pub fn is_lasting(name: &str, target: &str) -> bool {
+    if is_shell(name) {
+        let starts = |part: &&str| {
+            target.match_indices(*part).any(|(at, _)| at == 0 || target[..at].ends_with([' ', '(', ';', '&', '|']))
+        };
+        return LASTING_COMMANDS.iter().any(starts);
+    }
+    name_words(name).iter().any(|word| LASTING.contains(&word.as_str()))
+}
+
+/// Returns true for the tools that run commands; `$` is a command typed without a tool.
+pub fn is_shell(name: &str) -> bool {
+    name == "$" || SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// The command of a shell's call, where it is one string or a list of words.
+pub fn command_of(arguments: &Value) -> Option<String> {
+    let command = arguments.get("command").or_else(|| arguments.get("cmd"))?;
+    match command {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            match words.as_slice() {
+                [_, flag, script] if flag.starts_with('-') && flag.ends_with('c') => Some((*script).to_owned()),
+                words => Some(words.join(" ")),
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Returns true if name and arguments are those of a call that changes nothing; false if they are not recognised.
 pub fn is_read_only(name: &str, arguments: &Value) -> bool {
-    let field = |key: &str| arguments.get(key).and_then(Value::as_str);
-    if SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str()) {
-        return field("command").or_else(|| field("cmd")).is_some_and(inspects);
+    if is_shell(name) {
+        return command_of(arguments).is_some_and(|command| inspects(&command));
     }
-    if field("command") == Some("view") {
+    if arguments.get("command").and_then(Value::as_str) == Some("view") {
+        return true;
+    }
+    // SWE-agent's viewer of files.
+    if name == "open" {
         return true;
     }
     let words = name_words(name);
@@ -96,6 +240,7 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
 
 /// Shell commands, chained or piped, without redirection or substitution, each of which only looks.
 fn inspects(command: &str) -> bool {
+    let command = unquoted(command);
     let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("&&", ";");
     let suspicious = [">", "`", "$(", "<(", "\n", "-delete", "-exec", "-ok", "-fprint", "--output", "-o "];
     if command.trim().is_empty() || suspicious.iter().any(|part| command.contains(part)) {
@@ -104,8 +249,33 @@ fn inspects(command: &str) -> bool {
     command.split([';', '|', '&']).all(|one| one.trim().is_empty() || looks(one))
 }
 
+/// The command with what stands in quotes taken out, unless the shell would run some of it.
+fn unquoted(command: &str) -> String {
+    let mut plain = String::with_capacity(command.len());
+    let mut rest = command;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let quote = if rest[at..].starts_with('"') { '"' } else { '\'' };
+        let (before, quoted) = (&rest[..at], &rest[at + 1..]);
+        plain.push_str(before);
+        let Some(end) = quoted.find(quote).filter(|_| !before.ends_with('\\')) else {
+            plain.push(quote);
+            rest = quoted;
+            continue;
+        };
+        let inside = &quoted[..end];
+        let runs = quote == '"' && (inside.contains("$(") || inside.contains('`') || inside.ends_with('\\'));
+        plain.push_str(if runs { inside } else { "_" });
+        rest = &quoted[end + 1..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
 /// Returns true if one shell command only looks.
 fn looks(command: &str) -> bool {
+    if INSPECTING_PHRASES.iter().any(|phrase| command.trim().starts_with(phrase)) {
+        return true;
+    }
     let mut words = command.split_whitespace();
     match words.next() {
         Some("git") => {
@@ -160,6 +330,13 @@ mod tests {
         assert!(bash("ls -la src") && bash("git diff HEAD"));
         assert!(bash("cd src && git -C /x log --oneline 2>&1 | head -20; echo done"));
         assert!(bash("cat a.log | grep -c Error || sed -n 1,5p b"));
+        assert!(bash(r#"grep -E "a|b; c" x | sort"#) && bash("grep 'a > b' x") && bash("git branch --show-current"));
+        assert!(
+            !bash(r#"grep "$(rm x)" y"#)
+                && !bash("git branch -D x")
+                && !bash(r#"echo "a" > b"#)
+                && !bash("echo 'a' | sh")
+        );
         assert!(
             !bash("echo a | xargs rm") && !bash("git -C /x push") && !bash("sed -i s/a/b/ f") && !bash("ls & rm x")
         );
@@ -172,5 +349,22 @@ mod tests {
             assert!(!is_read_only(name, &json!({})), "{name}");
         }
         assert!(is_read_only("str_replace_editor", &json!({"command": "view", "path": "a"})));
+        assert!(is_read_only("shell", &json!({"command": ["bash", "-lc", "ls -la"]})));
+        assert!(!is_read_only("shell", &json!({"command": ["rm", "a"]})));
+    }
+
+    #[test]
+    fn tells_what_lasts() {
+        for (name, target) in [
+            ("Bash", "cd /x && git push origin main"),
+            ("send_email", ""),
+            ("mcp__linear__create_issue", ""),
+            ("shell", "rm -rf build"),
+        ] {
+            assert!(is_lasting(name, target), "{name} {target}");
+        }
+        for (name, target) in [("Bash", "cargo test"), ("edit", "src/a.rs"), ("bash", "npm run perform x")] {
+            assert!(!is_lasting(name, target), "{name} {target}");
+        }
     }
 }

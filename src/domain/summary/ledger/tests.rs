@@ -30,9 +30,52 @@ fn says_what_was_called_and_what_came_back() {
     ];
     assert_eq!(
         ledger(&messages).render(1000),
-        "- edit(path=src/lib.rs, old=x) → ok: Replaced 1 block.\n\
-         - bash(command=cargo test) → error: error[E0308]: mismatched types\n\
-         - read(path=a.md) → no result"
+        "- edit(src/lib.rs, old=x) → ok: Replaced 1 block.\n\
+         - bash(cargo test) → error: error[E0308]: mismatched types\n\
+         - read(a.md) → no result"
+    );
+}
+
+#[test]
+fn tells_repeated_calls_once_and_reads_by_file() {
+    let mut messages = Vec::new();
+    for (at, outcome) in ["1 failed, 2 passed in 3s", "3 passed in 3s"].iter().enumerate() {
+        messages.extend([call("r", "read", json!({"path": "src/a.rs", "offset": at * 10})), result("r", "fn a() {}")]);
+        messages.extend([call("s", "read", json!({"path": "src/b.rs"})), failed("s", "no such file")]);
+        messages.extend([call("t", "bash", json!({"command": "pytest -q"})), result("t", outcome)]);
+    }
+    messages.extend([call("p", "bash", json!({"command": "git push"})), result("p", "main -> main")]);
+    let first = ledger(&messages);
+    assert_eq!(
+        first.render(90),
+        "- bash ×2 (1 error): pytest -q → ok: 3 passed in 3s\n- bash(git push) → ok: main -> main\n\
+         - read ×2: src/a.rs → ok: fn a() {}\n\
+         - read ×2 (2 errors): src/b.rs → error: no such file"
+    );
+    assert_eq!(
+        first.render(60),
+        "- bash ×2 (1 error): pytest -q → ok\n- bash(git push) → ok: main -> main\n- read ×4 (2 errors): src/a.rs ×2, src/b.rs ×2 (error)"
+    );
+    assert_eq!(first.render(26), "other calls: read ×4 (2 errors), bash ×2 (1 error)\n- bash(git push) → ok");
+    let mut second = first.clone();
+    second.extend(recorded(&messages));
+    assert_eq!(second.lines.iter().map(|line| line.calls).collect::<Vec<_>>(), [4, 4, 4, 2]);
+}
+
+#[test]
+fn what_reads_as_a_failure_failed() {
+    let messages = [
+        call("a", "update_reservation", json!({"reservation_id": "GV1N64", "cabin": "economy"})),
+        result("a", "Error: not enough seats on flight HAT290"),
+        call("b", "edit", json!({"path": "a.rs", "old_string": "x".repeat(50), "new_string": "y".repeat(50)})),
+        result("b", "The file a.rs has been updated successfully."),
+        call("c", "apply_patch", json!({"input": "*** Begin Patch\n*** Update File: src/x.rs\n*** End Patch"})),
+        result("c", "Success"),
+    ];
+    assert_eq!(
+        ledger(&messages).render(1000),
+        "- update_reservation(reservation_id=GV1N64, cabin=economy) → error: Error: not enough seats on flight HAT290\n\
+         - apply_patch(src/x.rs) → ok: Success\n- edit(a.rs) → ok"
     );
 }
 
@@ -54,7 +97,7 @@ fn side_effects_keep_their_target_longest() {
     messages.push(call("w", "send_email", json!({"to": "ann@example.org", "body": "hello there"})));
     messages.push(result("w", "sent"));
     let text = ledger(&messages).render(40);
-    assert!(text.starts_with("- read ×") && text.contains("- send_email(to=ann@example.org)"), "{text}");
+    assert!(text.starts_with("other calls: read ×") && text.contains("- send_email(to=ann@example.org"), "{text}");
 }
 
 /// Adds up the names and counts that a rendered ledger states.
@@ -62,14 +105,14 @@ fn stated(text: &str) -> BTreeMap<String, (u64, u64)> {
     let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for line in text.lines() {
         let groups: Vec<&str> = match line.strip_prefix("- ") {
-            Some(line) => vec![line],
+            Some(line) => vec![line.split(": ").next().unwrap_or(line)],
             None => line.split_once(": ").expect("totals").1.split(", ").collect(),
         };
         for group in groups {
             let (calls, errors) = match group.split_once('×') {
                 Some((_, rest)) => {
                     let number = |text: &str| text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-                    (number(rest), rest.split_once('(').map_or(0, |(_, errors)| number(errors)))
+                    (number(rest), rest.split_once(" (").map_or(0, |(_, errors)| number(errors)))
                 }
                 None => (1, u64::from(group.contains("→ error") || group.contains("(1 error)"))),
             };
@@ -108,7 +151,8 @@ proptest! {
         }
         let text = ledger.render(max_tokens);
         prop_assert_eq!(&stated(&text), &expected);
-        let known = ledger.totals.iter().map(|total| total.calls).sum::<u64>() + ledger.lines.len() as u64;
+        let listed: u64 = ledger.lines.iter().map(|line| line.calls).sum();
+        let known = ledger.totals.iter().map(|total| total.calls).sum::<u64>() + listed;
         prop_assert_eq!(known, expected.values().map(|(calls, _)| calls).sum::<u64>());
         prop_assert!(quarters(&text) <= (max_tokens as usize * 4).max(names.len() * 40));
     }

@@ -47,7 +47,7 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
     let body = match (history, &outcome.turn_prefix) {
         (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
         (Some(history), None) => history,
-        (None, Some(prefix)) => framing::merge_split("No earlier history.", prefix),
+        (None, Some(prefix)) => prefix.clone(),
         (None, None) => String::new(),
     };
     let body = match &outline.notice {

@@ -1,6 +1,6 @@
 //! The summary that a harness left of what it forgot, in its own sections.
 
-use super::super::super::text::{clip, without_bullet};
+use super::super::super::text::{whole, without_bullet};
 use super::items::{Facts, ITEM_CHARS};
 
 /// Items taken from one section.
@@ -34,8 +34,10 @@ pub fn take(facts: &mut Facts, text: &str) {
         } else {
             continue;
         };
-        list.push(clip(&item, ITEM_CHARS));
-        taken += 1;
+        if let Some(item) = whole(&item, ITEM_CHARS) {
+            list.push(item);
+            taken += 1;
+        }
     }
 }
 

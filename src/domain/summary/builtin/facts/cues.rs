@@ -32,25 +32,40 @@ const DECISIONS: [&str; 27] = [
     "решил",
 ];
 
-const NEXT: [&str; 27] = [
-    "next,",
+/// Words of decisions that say what was found or settled, and not merely why.
+const SETTLED: [&str; 16] = [
+    "root cause",
+    "decided",
+    "decision",
+    "chose",
+    "going with",
+    "turns out",
+    "the fix is",
+    "the problem is",
+    "the problem was",
+    "the issue was",
+    "confirmed",
+    "原因",
+    "決定",
+    "决定",
+    "entschieden",
+    "decidido",
+];
+
+const NEXT: [&str; 22] = [
     "next step",
-    "next i",
-    "next we",
+    "next steps",
     "next up",
     "next:",
     "what's next",
     "remaining",
     "still need",
+    "still to do",
     "todo",
     "to do:",
     "left to do",
     "follow-up",
-    "need to",
-    "needs to",
-    "will then",
-    "once that",
-    "afterwards",
+    "not yet",
     "次に",
     "残り",
     "接下来",
@@ -62,12 +77,15 @@ const NEXT: [&str; 27] = [
     "다음으로",
 ];
 
-const INTENTS: [&str; 22] = [
+const INTENTS: [&str; 25] = [
+    "let's",
+    "we should",
+    "i should",
+    "i want to",
     "i'll",
     "i will",
     "let me",
     "now i",
-    "let's",
     "i'm going to",
     "i need to",
     "working on",
@@ -124,15 +142,197 @@ const FILLERS: [&str; 33] = [
     "かしこまりました",
 ];
 
-/// Words of messages that only agree, thank or say hello.
-const NODS: [&str; 35] = [
-    "yes", "yep", "yeah", "ok", "okay", "sure", "thanks", "thank", "you", "please", "go", "ahead", "continue", "do",
-    "it", "great", "good", "perfect", "that's", "looks", "fine", "so", "much", "for", "your", "help", "the", "all",
-    "hello", "hi", "stop", "no", "nope", "right", "cool",
+/// First words of sentences that say what was done, and words that follow "I" or "has been".
+const DONE: [&str; 78] = [
+    "added",
+    "fixed",
+    "created",
+    "updated",
+    "implemented",
+    "removed",
+    "renamed",
+    "changed",
+    "moved",
+    "refactored",
+    "committed",
+    "pushed",
+    "merged",
+    "deployed",
+    "installed",
+    "configured",
+    "verified",
+    "wrote",
+    "written",
+    "replaced",
+    "extracted",
+    "converted",
+    "cleaned",
+    "rebased",
+    "bumped",
+    "restored",
+    "booked",
+    "cancelled",
+    "canceled",
+    "closed",
+    "resolved",
+    "tested",
+    "ran",
+    "run",
+    "built",
+    "generated",
+    "documented",
+    "enabled",
+    "disabled",
+    "improved",
+    "migrated",
+    "split",
+    "made",
+    "switched",
+    "reverted",
+    "published",
+    "released",
+    "completed",
+    "finished",
+    "done",
+    "dropped",
+    "deleted",
+    "opened",
+    "sent",
+    "set",
+    "saved",
+    "simplified",
+    "corrected",
+    "adjusted",
+    "modified",
+    "rewrote",
+    "rewritten",
+    "upgraded",
+    "downgraded",
+    "introduced",
+    "wired",
+    "registered",
+    "exported",
+    "formatted",
+    "squashed",
+    "tagged",
+    "uploaded",
+    "downloaded",
+    "applied",
+    "addressed",
+    "put",
+    "reworked",
+    "processed",
+];
+
+/// Words that say the same anywhere.
+const DONE_PHRASES: [&str; 32] = [
+    "is fixed",
+    "is done",
+    "is finished",
+    "is complete",
+    "is now",
+    "are now",
+    "now works",
+    "works now",
+    "tests pass",
+    "test passes",
+    "all pass",
+    "passes now",
+    "successfully",
+    "is in place",
+    "is ready",
+    "is green",
+    "is gone",
+    "are done",
+    "are fixed",
+    "are in place",
+    "all green",
+    "已经",
+    "已完成",
+    "已修复",
+    "完成了",
+    "成功",
+    "しました",
+    "完了",
+    "wurde ",
+    "erledigt",
+    "terminé",
+    "готово",
+];
+
+/// Words of sentences that tell of plans, doubts and failures.
+const UNDONE: [&str; 38] = [
+    "if",
+    "would",
+    "should",
+    "could",
+    "can",
+    "can't",
+    "cannot",
+    "unable",
+    "failed",
+    "fails",
+    "fail",
+    "not",
+    "unfortunately",
+    "will",
+    "you'll",
+    "we'll",
+    "let",
+    "please",
+    "need",
+    "needs",
+    "want",
+    "once",
+    "until",
+    "todo",
+    "remaining",
+    "broken",
+    "may",
+    "might",
+    "must",
+    "perhaps",
+    "maybe",
+    "tried",
+    "attempted",
+    "however",
+    "except",
+    "when",
+    "next",
+    "unless",
 ];
 
 pub fn is_decision(sentence: &str) -> bool {
-    has(sentence, &DECISIONS) && !sentence.ends_with(['?', '？', ':', '：'])
+    let printed = ["ERROR", "Error", "WARNING", "Warning"].iter().any(|opening| sentence.starts_with(opening));
+    has(sentence, &DECISIONS) && !sentence.ends_with(['?', '？', ':', '：']) && !is_intent(sentence) && !printed
+}
+
+/// Returns true if a sentence of the system's says how the agent is to work, and not what a harness did.
+pub fn is_instruction(sentence: &str) -> bool {
+    const TELLS: [&str; 16] = [
+        "you are",
+        "you must",
+        "you should",
+        "you may",
+        "your task",
+        "your role",
+        "as a",
+        "always",
+        "never",
+        "must",
+        "do not",
+        "don't",
+        "only ",
+        "please",
+        "make sure",
+        "use ",
+    ];
+    !sentence.is_ascii() || has(sentence, &TELLS)
+}
+
+/// Returns true if a decision says what is settled, and not merely a reason.
+pub fn is_settled(sentence: &str) -> bool {
+    has(sentence, &SETTLED)
 }
 
 pub fn is_next(sentence: &str) -> bool {
@@ -140,7 +340,35 @@ pub fn is_next(sentence: &str) -> bool {
 }
 
 pub fn is_intent(sentence: &str) -> bool {
-    has(sentence, &INTENTS) && !has(sentence, &["let me know", "i'll need your", "i will need your"])
+    has(sentence, &INTENTS)
+}
+
+/// Returns true if a sentence says that something was done: no plan, no doubt, no failure, no question.
+pub fn is_done(sentence: &str) -> bool {
+    if sentence.ends_with(['?', '？', ':', '：']) || is_intent(sentence) || is_filler(sentence) {
+        return false;
+    }
+    let counted = sentence.replace("0 failed", "").replace("0 failures", "");
+    let words: Vec<String> = words(&counted).take(80).collect();
+    let undone = words.iter().any(|word| UNDONE.contains(&word.as_str()) || word.ends_with("n't"));
+    let undone =
+        undone || ["没有", "失败", "无法", "できません", "失敗", "nicht"].iter().any(|word| sentence.contains(word));
+    let first = words.iter().find(|word| !["also", "now", "all", "successfully", "done"].contains(&word.as_str()));
+    let opens = first.is_some_and(|word| DONE.contains(&word.as_str()));
+    let explains =
+        words.first().is_some_and(|word| ["why", "how", "because", "it", "that", "what"].contains(&word.as_str()));
+    !undone && !explains && (opens || has(sentence, &DONE_PHRASES) || says_who_did(&words))
+}
+
+/// `I added`, `we have now fixed`, `has been updated`.
+fn says_who_did(words: &[String]) -> bool {
+    const WHO: [&str; 5] = ["i", "we", "i've", "we've", "been"];
+    const BETWEEN: [&str; 7] = ["also", "now", "just", "already", "successfully", "then", "have"];
+    words.iter().enumerate().any(|(at, word)| {
+        let next = words.iter().skip(at + 1).find(|word| !BETWEEN.contains(&word.as_str()));
+        let done = next.is_some_and(|next| DONE.contains(&next.as_str()) && next != "run" && next != "set");
+        WHO.contains(&word.as_str()) && done
+    })
 }
 
 pub fn is_filler(sentence: &str) -> bool {
@@ -148,12 +376,8 @@ pub fn is_filler(sentence: &str) -> bool {
     FILLERS.iter().any(|opening| lower.starts_with(opening))
 }
 
-/// Returns true if a message asks for nothing new, as a mere yes or thanks.
-pub fn is_nod(text: &str) -> bool {
-    words(text).take(13).enumerate().all(|(at, word)| at < 12 && NODS.contains(&word.as_str()))
-}
-
-fn has(sentence: &str, cues: &[&str]) -> bool {
+/// Returns true if a sentence has one of these words or phrases.
+pub(super) fn has(sentence: &str, cues: &[&str]) -> bool {
     let lower = sentence.to_lowercase().replace('’', "'");
     cues.iter().any(|cue| lower.contains(cue))
 }

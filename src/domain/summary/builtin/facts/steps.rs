@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::super::super::files::{FileTable, OpenFile};
+use super::super::super::outcome::{self, CallEnd};
 use super::super::super::text::{brief, clip, first_line};
 use super::super::super::user_text::UserText;
 use super::todos;
-use crate::domain::model::message::{Message, Role, ToolResult};
+use super::work::{self, FileWork};
+use crate::domain::model::message::{Message, Role};
+use crate::domain::settings::default_file_tools;
 use crate::domain::summary::ledger::{self, LedgerCall};
 
 /// A call, or a command in a transcript that writes calls as text.
@@ -15,54 +19,47 @@ pub struct CallStep {
     pub key: String,
     /// Key of the attempt, the same for every attempt at the same; see [`signature`].
     pub attempt: String,
-    pub outcome: StepOutcome,
+    /// `None`: no result came.
+    pub end: Option<CallEnd>,
     /// Result of the call, in one short line.
     pub says: String,
     pub read_only: bool,
+    /// What it does to files, where it works.
+    pub files: Vec<FileWork>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepOutcome {
-    Ok,
-    Failed,
-    /// The user did not let it run.
-    Refused,
-    None,
+impl CallStep {
+    pub fn worked(&self) -> bool {
+        self.end == Some(CallEnd::Ok)
+    }
 }
 
 const KEY_CHARS: usize = 120;
-const SAYS_CHARS: usize = 120;
-const SHELLS: [&str; 10] = [
-    "bash",
-    "shell",
-    "sh",
-    "exec_command",
-    "local_shell",
-    "run_shell_command",
-    "terminal",
-    "execute_bash",
-    "command",
-    "$",
-];
+const SAYS_CHARS: usize = 90;
 
 /// The steps in order; keeping a todo list is none.
 pub fn of(messages: &[Message], told: &[UserText], calls: &[LedgerCall<'_>]) -> Vec<CallStep> {
     if calls.is_empty() {
         return typed(messages, told);
     }
-    calls.iter().filter(|call| !todos::is_todo(call)).map(step).collect()
+    let tools = default_file_tools();
+    let (table, mut open) = (FileTable::new(&tools), OpenFile::default());
+    calls.iter().filter(|call| !todos::is_todo(call)).map(|call| step(call, table, &mut open)).collect()
 }
 
-fn step(call: &LedgerCall<'_>) -> CallStep {
-    let key = ledger::describe(call.call, KEY_CHARS);
-    let (outcome, says) = match call.result {
-        None => (StepOutcome::None, String::new()),
-        Some(result) => {
-            let text = result.plain_text();
-            (outcome(result, &text), telling(&text))
-        }
-    };
-    CallStep { attempt: signature(&key), read_only: ledger::is_read_only(call.call), key, outcome, says }
+fn step(call: &LedgerCall<'_>, table: FileTable<'_>, open: &mut OpenFile) -> CallStep {
+    let text = call.result.map(|result| (result.is_error, result.plain_text()));
+    let end = text.as_ref().map(|(is_error, text)| outcome::end(*is_error, text));
+    let read_only = ledger::is_read_only(call.call);
+    let files = work::of(call.call, table, open);
+    CallStep {
+        attempt: signature(&ledger::describe(call.call, KEY_CHARS)),
+        key: ledger::described(call.call, KEY_CHARS),
+        says: text.map(|(_, text)| outcome::telling(&text, SAYS_CHARS)).unwrap_or_default(),
+        end,
+        read_only,
+        files,
+    }
 }
 
 /// Commands in code fences, each answered by output in the user's name.
@@ -73,8 +70,9 @@ fn typed(messages: &[Message], told: &[UserText]) -> Vec<CallStep> {
             let UserText::Output(output) = answer else { return None };
             let command = (message.role == Role::Assistant).then(|| fenced(&message.plain_text())).flatten()?;
             let key = format!("$: {}", brief(&command, KEY_CHARS));
-            let outcome = if reads_as_error(output) { StepOutcome::Failed } else { StepOutcome::Ok };
-            Some(CallStep { attempt: signature(&key), read_only: false, key, outcome, says: telling(output) })
+            let says = outcome::telling(output, SAYS_CHARS);
+            let end = Some(outcome::end(false, output));
+            Some(CallStep { attempt: signature(&key), read_only: false, key, end, says, files: Vec::new() })
         })
         .collect()
 }
@@ -88,68 +86,13 @@ fn fenced(text: &str) -> Option<String> {
     Some(first_line(code).to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Returns true if a result tells of a failure or a refusal, marked as one or not.
-pub fn failed(result: &ToolResult) -> bool {
-    outcome(result, &result.plain_text()) != StepOutcome::Ok
-}
-
-fn outcome(result: &ToolResult, text: &str) -> StepOutcome {
-    let refused = ["doesn't want to proceed", "user rejected", "rejected by user", "user denied"];
-    if refused.iter().any(|words| text.get(..200.min(text.len())).unwrap_or(text).contains(words)) {
-        return StepOutcome::Refused;
-    }
-    if result.is_error || reads_as_error(text) { StepOutcome::Failed } else { StepOutcome::Ok }
-}
-
-fn reads_as_error(text: &str) -> bool {
-    let start: String = first_line(text).chars().take(60).collect::<String>().to_lowercase();
-    ["error", "traceback", "fatal:", "exception", "command failed", "permission denied", "your proposed edit has"]
-        .iter()
-        .any(|cue| start.starts_with(cue))
-        || start.contains("command not found")
-}
-
-/// The line of a result that tells most: the first that names an error, else the first that is no mere receipt.
-fn telling(text: &str) -> String {
-    let text = text.trim_start_matches("<tool_use_error>");
-    let lines = || text.lines().take(400).map(str::trim);
-    let error = lines().find(|line| {
-        ["error", "Error", "fatal", "E   ", "panicked", "--- FAIL"].iter().any(|cue| line.starts_with(cue))
-            || line.contains("Error: ")
-    });
-    let traceback = || text.lines().rev().map(str::trim).find(|line| line.contains("Error")).unwrap_or_default();
-    let line = match error {
-        Some(line) => line.to_owned(),
-        None if text.starts_with("Traceback") => traceback().to_owned(),
-        None => {
-            // Package managers print the command first.
-            let says = |line: &&str| line.chars().any(char::is_alphanumeric) && !line.starts_with("> ");
-            let mut said = lines().filter(says);
-            let first = said.next().unwrap_or_default();
-            // A bare exit code says less than what follows it.
-            let more = if first.starts_with("Exit code") { said.next() } else { None };
-            more.map_or_else(|| first.to_owned(), |more| format!("{first}: {more}"))
-        }
-    };
-    let line = line.trim_end_matches("</tool_use_error>");
-    let receipt = line.starts_with("The file ") && line.contains("updated")
-        || ["File created", "Successfully replaced text", "(no output)"]
-            .iter()
-            .any(|opening| line.starts_with(opening));
-    if receipt { String::new() } else { shown(line) }
-}
-
-/// JSON says little in its first hundred characters.
-fn shown(line: &str) -> String {
-    let width = if line.starts_with(['{', '[']) { SAYS_CHARS / 2 } else { SAYS_CHARS };
-    clip(&brief(line, SAYS_CHARS), width)
-}
-
 /// Returns the key that attempts at the same share: the same target, or for a shell the same program and subcommand.
 pub fn signature(key: &str) -> String {
     let Some((tool, target)) = key.split_once(": ") else { return key.to_owned() };
-    if !SHELLS.contains(&tool.to_ascii_lowercase().as_str()) {
-        return clip(key, KEY_CHARS);
+    if !ledger::is_shell(tool) {
+        let target =
+            target.split_once(", ").filter(|(_, rest)| rest.contains('=')).map_or(target, |(target, _)| target);
+        return clip(&format!("{tool}: {target}"), KEY_CHARS);
     }
     let commands = target.split(['&', ';', '|', '\n']).map(str::trim);
     let Some(command) = commands.filter(|one| !one.is_empty()).find(|one| !one.starts_with("cd ")) else {
@@ -166,72 +109,106 @@ pub fn signature(key: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Progress {
     pub done: Vec<String>,
+    pub files: Vec<FileWork>,
     pub blocked: Vec<String>,
     pub refused: Vec<String>,
-    pub pending: Vec<String>,
-    /// Last results of read-only calls, and the newest actions.
+    /// Last results of calls that changed nothing.
     pub results: Vec<String>,
-    pub lookups: usize,
 }
 
-/// Ends a step without a result.
-pub const NO_RESULT: &str = ": no result yet";
+/// Ends a step that was broken off.
+pub const NO_RESULT: &str = ": no result came, it may have run";
 /// Unanswered failures count as obstacles among this many of the newest steps, or a quarter of all.
 const RECENT: usize = 20;
 /// Failed lookups are obstacles only at the very end.
 const LAST: usize = 3;
 
+/// How often something was tried.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tries {
+    all: u32,
+    failed: u32,
+    last: usize,
+}
+
 /// Sorts the steps: of attempts at the same thing the last one counts, and says how many failed before it.
 pub fn progress(steps: &[CallStep]) -> Progress {
-    let mut last: HashMap<&str, usize> = HashMap::new();
     let mut worked: HashMap<&str, usize> = HashMap::new();
-    let mut tries: HashMap<&str, (u32, u32)> = HashMap::new();
+    let mut tries: HashMap<&str, Tries> = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
-        last.insert(&step.key, at);
         let tries = tries.entry(&step.key).or_default();
-        tries.0 += 1;
-        tries.1 += u32::from(step.outcome == StepOutcome::Failed);
-        if step.outcome == StepOutcome::Ok {
+        tries.all += 1;
+        tries.failed += u32::from(step.end == Some(CallEnd::Failed));
+        tries.last = at;
+        if step.worked() {
             worked.insert(&step.attempt, at);
+            worked.extend(step.files.iter().map(|file| (file.path.as_str(), at)));
         }
     }
+    let answered = steps.iter().rposition(|step| step.end.is_some()).unwrap_or_default();
     let recent = steps.len() - RECENT.max(steps.len() / 4).min(steps.len());
     let mut progress = Progress::default();
-    let mut actions = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        progress.lookups += usize::from(step.read_only);
-        if last.get(step.key.as_str()) != Some(&at) {
+        if step.worked() {
+            progress.files.extend(step.files.iter().cloned());
+        }
+        let tries = tries.get(step.key.as_str()).copied().unwrap_or_default();
+        if tries.last != at {
             continue;
         }
-        let (times, failures) = tries.get(step.key.as_str()).copied().unwrap_or_default();
-        let told = told(step, times, failures);
-        let mended = worked.get(step.attempt.as_str()).is_some_and(|&later| later > at);
-        match step.outcome {
-            StepOutcome::None => progress.pending.push(format!("{}{NO_RESULT}", step.key)),
-            StepOutcome::Refused => progress.refused.push(step.key.clone()),
-            StepOutcome::Ok if step.read_only => progress.results.push(told),
-            StepOutcome::Ok => actions.push(told),
-            StepOutcome::Failed if mended || at < recent || step.read_only && at + LAST < steps.len() => {}
-            StepOutcome::Failed => progress.blocked.push(told),
+        let told = told(step, tries);
+        let later = |what: &str| worked.get(what).is_some_and(|&later| later > at);
+        let mended = later(&step.attempt) || step.files.iter().any(|file| later(&file.path));
+        match step.end {
+            // The result of the last calls may stand behind the span.
+            None if at < answered && !step.read_only => progress.blocked.push(told),
+            None => {}
+            Some(CallEnd::Refused) => progress.refused.push(step.key.clone()),
+            Some(CallEnd::Ok) if step.read_only => progress.results.extend((!step.says.is_empty()).then_some(told)),
+            Some(CallEnd::Ok) if !step.files.is_empty() || is_trivial(&step.key) => {}
+            Some(CallEnd::Ok) => progress.done.push(told),
+            Some(CallEnd::Failed) if mended || at < recent || step.read_only && at + LAST < steps.len() => {}
+            Some(CallEnd::Failed) => progress.blocked.push(told),
         }
     }
-    progress.results.extend(actions.iter().rev().take(3).rev().cloned());
-    progress.done = actions;
+    progress.files = work::joined(progress.files);
     progress
 }
 
-fn told(step: &CallStep, times: u32, failures: u32) -> String {
-    let repeats = match (times, failures) {
+/// Steps that nobody needs to know of.
+fn is_trivial(key: &str) -> bool {
+    const TRIVIAL: [&str; 12] = [
+        "mkdir",
+        "sleep",
+        "echo",
+        "cd",
+        "export",
+        "source",
+        "touch",
+        "chmod",
+        "git add",
+        "git stash list",
+        "pwd",
+        "kill",
+    ];
+    let Some((tool, command)) = key.split_once(": ") else { return false };
+    let starts = |word: &&str| command.strip_prefix(*word).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    ledger::is_shell(tool) && TRIVIAL.iter().any(starts) && !command.contains(['&', ';', '|', '>'])
+}
+
+fn told(step: &CallStep, tries: Tries) -> String {
+    let (key, says) = (&step.key, &step.says);
+    let repeats = match (tries.all, tries.failed) {
         (1, _) => String::new(),
-        (n, 0) => format!(" (×{n})"),
-        (n, failed) if step.outcome == StepOutcome::Ok => format!(" (×{n}, {failed} failed before)"),
+        (n, failed) if failed > 0 && step.end == Some(CallEnd::Ok) => format!(" (×{n}, {failed} failed before)"),
         (n, _) => format!(" (×{n})"),
     };
-    let key = &step.key;
-    match step.outcome {
-        StepOutcome::Failed => format!("{key}{repeats} failed: {}", step.says),
-        _ if step.read_only => format!("{key}: {}", step.says),
-        _ if step.says.is_empty() => format!("{key}{repeats} → ok"),
-        _ => format!("{key}{repeats} → {}", step.says),
+    match step.end {
+        None => format!("{key}{NO_RESULT}"),
+        Some(CallEnd::Ok) if step.read_only => format!("{key}: {says}"),
+        Some(CallEnd::Ok) if says.is_empty() => format!("{key}{repeats} → ok"),
+        Some(CallEnd::Ok) => format!("{key}{repeats} → {says}"),
+        Some(CallEnd::Failed | CallEnd::Refused) if says.is_empty() => format!("{key}{repeats} failed"),
+        Some(CallEnd::Failed | CallEnd::Refused) => format!("{key}{repeats} failed: {says}"),
     }
 }

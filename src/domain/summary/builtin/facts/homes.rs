@@ -1,0 +1,331 @@
+//! Places of identifiers: the clause that says what a number measures, the line that says of what an id is.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::super::super::text::{one_line, sentences, without_bullet, words};
+use super::super::super::user_text::UserText;
+use super::closing::{is_item, item_text, plain};
+use super::cues;
+use crate::domain::model::identifier::TrackedIdentifier;
+use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::summary::identifiers;
+
+/// Clauses that one span tells.
+const MAX_CLAUSES: usize = 120;
+const CLAUSE_CHARS: usize = 200;
+/// Items of a list up to this length belong together, and as many of them.
+const SHORT_ITEM: usize = 80;
+const MOST_ITEMS: usize = 12;
+/// What is only printed now and then needs no clause.
+const LEAST_WEIGHT: u32 = 6;
+/// More of one result than this is not searched, nor of all results together.
+const RESULT_CHARS: usize = 20_000;
+const ALL_RESULTS: usize = 1_000_000;
+
+/// How well a clause tells, the better the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Telling {
+    Printed,
+    Stated,
+}
+
+#[derive(Debug)]
+struct Home {
+    telling: Telling,
+    at: usize,
+    clause: String,
+}
+
+/// The clauses that tell of the wanted identifiers, in the order in which they were said. Paths speak for themselves, and
+/// opaque ids of calls and messages for nobody.
+pub fn of(messages: &[Message], told: &[UserText], wanted: &[&TrackedIdentifier]) -> Vec<String> {
+    let wanted: Vec<&str> = wanted.iter().filter(|one| is_told(one)).map(|one| one.text.as_str()).collect();
+    let mut search = Search::new(&wanted);
+    for (at, (message, kind)) in messages.iter().zip(told).enumerate() {
+        search.read(at, message, kind);
+    }
+    search.clauses(&wanted)
+}
+
+fn is_told(one: &TrackedIdentifier) -> bool {
+    one.weight >= LEAST_WEIGHT && !one.text.contains(['/', '\\']) && !is_opaque(&one.text)
+}
+
+/// Returns true for the ids of calls and messages, which tell nobody anything.
+pub fn is_opaque(text: &str) -> bool {
+    const OPAQUE: [&str; 8] = ["toolu_", "call_", "msg_", "req_", "resp_", "fc_", "rs_", "chatcmpl-"];
+    OPAQUE.iter().any(|opening| text.starts_with(opening))
+}
+
+/// What was found so far for each wanted identifier.
+struct Search<'w> {
+    places: HashMap<&'w str, usize>,
+    homes: Vec<Option<Home>>,
+    names: HashMap<String, String>,
+    printed: usize,
+}
+
+impl<'w> Search<'w> {
+    fn new(wanted: &[&'w str]) -> Search<'w> {
+        let places = wanted.iter().enumerate().map(|(at, text)| (*text, at)).collect();
+        Search { places, homes: wanted.iter().map(|_| None).collect(), names: HashMap::new(), printed: 0 }
+    }
+
+    fn read(&mut self, at: usize, message: &Message, kind: &UserText) {
+        for block in &message.content {
+            match block {
+                Block::Text { text, .. } => match kind {
+                    UserText::Output(text) => self.printed(at, "", text),
+                    UserText::Said(_) | UserText::Continued(_) => self.spoken(at, text),
+                    UserText::Other if message.role == Role::Assistant => self.spoken(at, text),
+                    UserText::Other => {}
+                },
+                Block::ToolCall(call) => {
+                    self.names.insert(call.id.clone(), call.name.clone());
+                }
+                Block::ToolResult(result) => {
+                    let name = self.names.get(&result.tool_call_id).cloned().unwrap_or_default();
+                    self.printed(at, &name, &result.plain_text());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn spoken(&mut self, at: usize, text: &str) {
+        for sentence in blocks(text).iter().map(|one| plain(one)).chain(rows(text)) {
+            // A plan or a question tells nothing.
+            if !sentence.ends_with(['?', '？', ':', '：']) && !cues::is_intent(&sentence) {
+                self.piece(at, Telling::Stated, "", &sentence);
+            }
+        }
+    }
+
+    fn printed(&mut self, at: usize, name: &str, text: &str) {
+        if self.printed > ALL_RESULTS {
+            return;
+        }
+        self.printed += text.len().min(RESULT_CHARS);
+        let end = text.char_indices().nth(RESULT_CHARS).map_or(text.len(), |(end, _)| end);
+        let text = text.get(..end).unwrap_or(text).trim();
+        let value = text.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+        match value {
+            Some(value) => objects(&value).iter().for_each(|object| self.piece(at, Telling::Printed, name, object)),
+            None => text.lines().for_each(|line| self.piece(at, Telling::Printed, "", &printed_line(line))),
+        }
+    }
+
+    fn piece(&mut self, at: usize, telling: Telling, name: &str, piece: &str) {
+        let piece = piece.trim();
+        let clauses =
+            if piece.chars().take(CLAUSE_CHARS + 1).count() <= CLAUSE_CHARS { vec![piece] } else { clauses(piece) };
+        for (place, clause) in clauses.iter().enumerate().filter(|(_, clause)| clause.len() <= 4 * CLAUSE_CHARS) {
+            for identifier in identifiers::extract(clause) {
+                let Some(home) = self.places.get(identifier.as_str()).and_then(|place| self.homes.get_mut(*place))
+                else {
+                    continue;
+                };
+                if home.as_ref().is_some_and(|home| home.telling > telling) {
+                    continue;
+                }
+                if let Some(clause) = around(&clauses, place).filter(|clause| tells(clause, &identifier)) {
+                    let clause = if name.is_empty() { clause } else { format!("{name}: {clause}") };
+                    *home = Some(Home { telling, at, clause });
+                }
+            }
+        }
+    }
+
+    /// The clauses for those wanted most, each once: one clause is often home to several.
+    fn clauses(mut self, wanted: &[&str]) -> Vec<String> {
+        let mut covered: HashSet<String> = HashSet::new();
+        let mut chosen: Vec<(usize, String)> = Vec::new();
+        for (place, text) in wanted.iter().enumerate() {
+            if covered.contains(*text) || chosen.len() >= MAX_CLAUSES {
+                continue;
+            }
+            let Some(home) = self.homes.get_mut(place).and_then(Option::take) else { continue };
+            covered.extend(identifiers::extract(&home.clause));
+            chosen.push((home.at, home.clause));
+        }
+        chosen.sort_by_key(|(at, _)| *at);
+        let mut seen = HashSet::new();
+        chosen.into_iter().map(|(_, clause)| clause).filter(|clause| seen.insert(clause.clone())).collect()
+    }
+}
+
+/// A clause says more than the identifier.
+fn tells(clause: &str, identifier: &str) -> bool {
+    let others = clause.replace(identifier, " ");
+    let letters = others.chars().filter(|c| c.is_alphabetic()).count();
+    letters > 3 && words(&others).next().is_some() && is_prose(clause)
+}
+
+/// Code and dumps of data have identifiers too, but tell nothing of them.
+fn is_prose(clause: &str) -> bool {
+    const CODE: [&str; 12] = ["': ", "\": ", "();", "=>", "->", "==", "+=", " = ", "//", "/*", "│", "→"];
+    let count = clause.chars().count();
+    let plain = clause.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).count();
+    let opens = clause.starts_with(|c: char| c.is_alphanumeric() || "`\"'($€".contains(c));
+    opens
+        && plain * 4 >= count * 3
+        && !clause.ends_with(['{', ';', '('])
+        && !CODE.iter().any(|mark| clause.contains(mark) && !clause.contains("://"))
+}
+
+/// A printed line without the number before it and the marks of a list.
+fn printed_line(line: &str) -> String {
+    plain(&one_line(without_bullet(line.trim_start().trim_start_matches(['#', '>', ' ']))))
+}
+
+/// The sentences of a text. Short items of one list stand together, behind the line that opens it: what one of them says
+/// is of what the others name.
+fn blocks(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut block: Vec<String> = Vec::new();
+    let mut fenced = false;
+    for line in text.lines().map(str::trim) {
+        fenced ^= line.starts_with("```");
+        if fenced {
+            continue;
+        }
+        let short = !line.is_empty() && line.chars().take(SHORT_ITEM + 1).count() <= SHORT_ITEM;
+        let opens = short && line.ends_with([':', '：']);
+        if !(short && is_item(line)) || opens || block.len() >= MOST_ITEMS {
+            found.extend((!block.is_empty()).then(|| std::mem::take(&mut block).join("; ")));
+        }
+        match (opens, short && is_item(line)) {
+            (false, false) => found.extend(sentences(line)),
+            _ => block.push(one_line(item_text(line))),
+        }
+    }
+    found.extend((!block.is_empty()).then(|| block.join("; ")));
+    found.iter().map(|one| one.replace(":; ", ": ")).collect()
+}
+
+/// The rows of tables, cell by cell.
+fn rows(text: &str) -> impl Iterator<Item = String> + '_ {
+    let rows =
+        text.lines().map(str::trim).filter(|line| line.starts_with('|') && line.chars().any(char::is_alphanumeric));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        plain(&cells.join(", "))
+    })
+}
+
+/// The single values of each object in a JSON value, `key value` each.
+fn objects(value: &Value) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                let single = fields.iter().filter_map(|(key, value)| Some(format!("{key} {}", scalar(value)?)));
+                told.push(single.collect::<Vec<_>>().join(", "));
+                open.extend(fields.values().rev());
+            }
+            Value::Array(items) => open.extend(items.iter().rev()),
+            _ => {}
+        }
+    }
+    told.retain(|object| !object.is_empty());
+    told
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() && text.len() <= CLAUSE_CHARS => Some(one_line(text)),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+/// The clause at this place with as many of its neighbours as there is room for, those before it first.
+fn around(clauses: &[&str], place: usize) -> Option<String> {
+    let size = |at: usize| clauses.get(at).map(|clause| clause.chars().count());
+    let (mut from, mut to) = (place, place + 1);
+    let mut room = CLAUSE_CHARS.checked_sub(size(place)?)?;
+    loop {
+        let before = from.checked_sub(1).and_then(size).filter(|size| *size <= room);
+        let after = size(to).filter(|size| *size <= room);
+        match (before, after) {
+            (Some(size), _) => (from, room) = (from - 1, room - size),
+            (None, Some(size)) => (to, room) = (to + 1, room - size),
+            (None, None) => break,
+        }
+    }
+    let text = clauses.get(from..to).unwrap_or_default().concat();
+    Some(text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']).to_owned())
+}
+
+/// A text cut behind each mark that ends a clause.
+fn clauses(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        let spaced = text.get(end..).is_some_and(|rest| rest.starts_with(' '));
+        if matches!(c, '，' | '；' | '。') || matches!(c, ',' | ';' | '.' | '—' | '–' | ':' | ')') && spaced {
+            found.push(text.get(start..end).unwrap_or_default());
+            start = end;
+        }
+    }
+    found.push(text.get(start..).unwrap_or_default());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::super::testing::{assistant, call, result, user};
+    use super::super::super::super::user_text;
+    use super::*;
+
+    fn found(messages: &[Message]) -> Vec<String> {
+        let wanted = identifiers::extract_span(messages);
+        of(messages, &user_text::of(messages), &wanted.iter().filter(|one| !one.is_rule()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_number_comes_with_what_it_measures() {
+        let messages = [
+            user("The budget is 30 seconds."),
+            assistant(
+                "Let me look at ABC-12. The import took 41 seconds before.\n\n| part | share |\n|---|---|\n| parsing | 73% |",
+            ),
+            call("c", "get_ticket", json!({"id": "ABC-12"})),
+            result("c", r#"{"id": "ABC-12", "title": "Slow import", "tags": ["x"]}"#),
+            assistant("I looked."),
+        ];
+        assert_eq!(
+            found(&messages),
+            [
+                "The budget is 30 seconds.",
+                "The import took 41 seconds before.",
+                "parsing, 73%",
+                "get_ticket: id ABC-12, title Slow import",
+            ]
+        );
+    }
+
+    #[test]
+    fn items_of_one_list_stand_together() {
+        let said = "Two flights:\n1. **Flight HAT136**:\n   - Departure: 07:00 PM\n   - Economy: $103\n2. **Flight HAT039**:\n   - Economy: $152";
+        let found = found(&[assistant(said), assistant("x = {'HAT136': 1, 'price': \"$103\"};")]);
+        assert_eq!(found, ["Flight HAT136: Departure: 07:00 PM; Economy: $103", "Flight HAT039: Economy: $152"]);
+    }
+
+    #[test]
+    fn of_a_long_line_the_clause_is_told() {
+        let long = format!(
+            "The port is 8080 here; the timeout of the pool was raised to 250ms, {}",
+            "and so on and on, ".repeat(20)
+        );
+        let clause = &found(&[assistant(&long)])[0];
+        assert!(clause.contains("250ms") && clause.len() <= CLAUSE_CHARS && !clause.ends_with(','), "{clause}");
+    }
+}

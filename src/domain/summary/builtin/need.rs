@@ -1,0 +1,131 @@
+//! How likely an item is to be needed: by what it is, how new it is, and which identifiers it tells of.
+
+use std::collections::HashMap;
+
+use super::super::identifiers;
+use super::super::ledger;
+use super::facts::{Facts, FileWork, SAID, is_correction, is_settled};
+
+/// A line of a summary and how likely it is to be needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub need: u32,
+}
+
+/// The most that identifiers add.
+const MOST_NAMED: u32 = 150;
+/// What a measured number adds.
+const MEASURED: u32 = 120;
+
+/// The facts as lines, list by list.
+pub struct Ranked {
+    pub goal: Vec<Line>,
+    pub rules: Vec<Line>,
+    pub done: Vec<Line>,
+    pub files: Vec<Line>,
+    pub in_progress: Vec<Line>,
+    pub blocked: Vec<Line>,
+    pub decisions: Vec<Line>,
+    pub questions: Vec<Line>,
+    pub next: Vec<Line>,
+    pub context: Vec<Line>,
+    pub results: Vec<Line>,
+}
+
+impl Ranked {
+    pub fn of(facts: &Facts) -> Ranked {
+        let named = |text: &str| named(text, &facts.weights);
+        let files: Vec<String> = facts.files.iter().map(FileWork::told).collect();
+        let last = facts.goal.len().saturating_sub(1);
+        let mut goal = rank(&facts.goal, 500, 200, |text| if is_correction(text) { 150 } else { 0 });
+        for (at, line) in goal.iter_mut().enumerate() {
+            line.need = if at == 0 {
+                2000
+            } else if at == last {
+                950
+            } else {
+                line.need
+            };
+        }
+        Ranked {
+            goal,
+            rules: rank(&facts.rules, 900, 40, |_| 0),
+            done: deeds(&facts.done, named),
+            files: rank(&files, 400, 250, |_| 0),
+            in_progress: rank(&facts.in_progress, 800, 20, |_| 0),
+            blocked: rank(&facts.blocked, 700, 80, |_| 0),
+            decisions: rank(&facts.decisions, 450, 200, |text| named(text) + if is_settled(text) { 120 } else { 0 }),
+            questions: rank(&facts.questions, 850, 20, |_| 0),
+            next: rank(&facts.next, 780, 20, |_| 0),
+            context: rank(&facts.context, 330, 200, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
+            results: rank(&facts.results, 150, 250, named),
+        }
+    }
+}
+
+/// Lines from `base` for the oldest to `base + newer` for the newest, and `more` by what they say.
+fn rank(list: &[String], base: u32, newer: u32, more: impl Fn(&str) -> u32) -> Vec<Line> {
+    let count = list.len().max(1);
+    let age = |at: usize| u32::try_from((at + 1) * newer as usize / count).unwrap_or(newer);
+    list.iter().enumerate().map(|(at, text)| Line { text: text.clone(), need: base + age(at) + more(text) }).collect()
+}
+
+/// What was done: statements and calls, each newest first among their own.
+fn deeds(done: &[String], named: impl Fn(&str) -> u32 + Copy) -> Vec<Line> {
+    let is_call = |text: &String| text.contains(" → ");
+    let of = |call: bool| done.iter().filter(|text| is_call(text) == call).cloned().collect::<Vec<_>>();
+    let rank_all = |list: &[String]| rank(list, 200, 250, |text| named(text) + deed(text));
+    let (mut calls, mut said) = (rank_all(&of(true)).into_iter(), rank_all(&of(false)).into_iter());
+    done.iter().filter_map(|text| if is_call(text) { calls.next() } else { said.next() }).collect()
+}
+
+/// Worth of the identifiers that an item tells of, the most used ones most.
+fn named(text: &str, weights: &HashMap<String, u32>) -> u32 {
+    let weigh = |one: &String| weights.get(one).copied().unwrap_or_default();
+    let found = identifiers::extract(text);
+    let sum: u32 = found.iter().map(weigh).fold(0, u32::saturating_add);
+    (sum / 2).min(MOST_NAMED) + if found.iter().any(|one| is_measured(one)) { MEASURED } else { 0 }
+}
+
+/// Returns true for an amount or a number with its unit: what was measured can't be looked up.
+fn is_measured(identifier: &str) -> bool {
+    let number = identifier.trim_start_matches(['$', '€', '£', '¥']);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | ' '));
+    let word = unit == "%" || !unit.is_empty() && unit.len() < 9 && unit.chars().all(char::is_alphabetic);
+    number.starts_with(|c: char| c.is_ascii_digit()) && (word || number.len() < identifier.len())
+}
+
+/// Worth of something done: a statement tells more than a call, a lasting effect more than a build.
+fn deed(text: &str) -> u32 {
+    let Some((call, _)) = text.split_once(" → ") else { return 220 };
+    let (tool, target) = call.split_once(": ").unwrap_or((call, ""));
+    match () {
+        () if ledger::is_lasting(tool, target) => 300,
+        () if ledger::is_shell(tool) => 20,
+        () => 150,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lasts_and_what_is_named_comes_first() {
+        let done = ["bash: ls build → a", "bash: git push → main", "bash: cargo test → ok", "Fixed the parser."];
+        let weights = HashMap::from([("src/a.rs".to_owned(), 90)]);
+        let context =
+            ["see src/a.rs for it".to_owned(), "The user said: by bus".to_owned(), "nothing of note".to_owned()];
+        let facts =
+            Facts { done: done.map(str::to_owned).to_vec(), weights, context: context.to_vec(), ..Facts::default() };
+        let ranked = Ranked::of(&facts);
+        let order = |lines: &[Line]| {
+            let mut places: Vec<usize> = (0..lines.len()).collect();
+            places.sort_by_key(|at| std::cmp::Reverse(lines[*at].need));
+            places
+        };
+        assert_eq!(order(&ranked.done), [3, 1, 2, 0]);
+        assert_eq!(order(&ranked.context), [1, 2, 0]);
+    }
+}
