@@ -39,7 +39,11 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
         return SummaryDraft { record, identifiers };
     }
     let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
-    let history = work.given_summary.clone().or_else(|| outcome.history.clone()).or(carried.map(|text| orders::without(&text, &[]).into_owned()));
+    let history = work
+        .given_summary
+        .clone()
+        .or_else(|| outcome.history.clone())
+        .or(carried.map(|text| orders::without(&text, &[]).into_owned()));
     let body = match (history, &outcome.turn_prefix) {
         (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
         (Some(history), None) => history,
