@@ -67,8 +67,11 @@ fn check_stop(stop: Option<Stop>) -> Result<(), RejectReason> {
     }
 }
 
+/// What a text must not be, and why.
+type Fault = (fn(&str) -> bool, RejectReason);
+
 fn check_form(text: &str) -> Result<(), RejectReason> {
-    let faults: [(fn(&str) -> bool, RejectReason); 6] = [
+    let faults: [Fault; 6] = [
         (is_blank, RejectReason::Empty),
         (form::reads_as_refusal, RejectReason::Refusal),
         (form::reads_as_tool_call, RejectReason::ToolCall),
