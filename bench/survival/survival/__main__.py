@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from . import board, labels, made_up, memory_sets, peers, report, transcripts
+from . import board, labels, made_up, memory_sets, peers, questions, report, transcripts
 from .participants import Contextd, Everything, Nothing
 from .played import MODEL, Played
 from .server import ROOT, Server, find_binary
@@ -47,6 +48,7 @@ def arguments():
     parser.add_argument("--model", default=MODEL, help="its model")
     parser.add_argument("--locomo", help="a folder with locomo10.json")
     parser.add_argument("--beam", help="a folder with BEAM's conversations (chat.json, probing_questions/probing_questions.json)")
+    parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="processes that share the transcripts")
     parser.add_argument("--json", help="where the result is written (default: survival.json in the folder of the environments)")
     parser.add_argument("--document", help="a document whose tables are to be written anew, as docs/SURVIVAL.md")
     return parser.parse_args()
@@ -83,7 +85,7 @@ def matches_name(name, wanted):
     return name.startswith(wanted) or name.split("/", 1)[1].startswith(wanted)
 
 
-def takers(options, played, server, say):
+def takers(options, played, server, tell):
     """Everybody who takes part, and why somebody does not."""
     wanted = options.participants.split(",") if options.participants else None
 
@@ -106,11 +108,11 @@ def takers(options, played, server, say):
         if not asked(known.name):
             continue
         try:
-            say(f"preparing {known.name}")
+            tell(f"preparing {known.name}")
             found.append(peers.start(known, model_url(known.name)))
         except peers.NotRun as why:
             not_run[known.name] = str(why)
-            say(f"not run: {known.name}: {why}")
+            tell(f"not run: {known.name}: {why}")
     found += [taker for taker in (Everything(), Nothing()) if asked(taker.name)]
     return found, not_run
 
@@ -125,12 +127,12 @@ def version_of():
     return done.stdout.strip() or "unknown"
 
 
-def main():
-    options = arguments()
+def say(line):
+    print(line, file=sys.stderr, flush=True)
 
-    def say(line):
-        print(line, file=sys.stderr, flush=True)
 
+def played_here(options):
+    """The run in this process: its results, who did not take part, and what failed."""
     played = Played()
     binary = find_binary(options.binary)
     contextd_model = options.model_url or played.url("contextd-llm-summarize")
@@ -138,10 +140,15 @@ def main():
     found, not_run = [], {}
     try:
         found, not_run = takers(options, played, server, say)
-        told = chosen(options)
-        numbers = [5] if options.quick else [int(number) for number in options.rounds.split(",")]
         model = (options.model_url, options.model) if options.model_url else None
-        results, failures = board.run(found, told, numbers, labels.read() | made_up.labels(), lambda name: played.bill(slug(name)), say, None, model)
+        marked = labels.read() | made_up.labels()
+        versions = {taker.name: taker.version for taker in found if getattr(taker, "version", None)}
+
+        def keep(results, failures):
+            write(options, {"peers": versions, "results": results, "not_run": not_run, "failures": failures})
+
+        bills = lambda name: played.bill(slug(name))  # noqa: E731
+        results, failures = board.run(found, chosen(options), numbers(options), marked, bills, say, None, model, keep)
     finally:
         for taker in found:
             if hasattr(taker, "stop"):
@@ -149,23 +156,88 @@ def main():
         if server:
             server.stop()
         played.stop()
+    return {"peers": versions, "results": results, "not_run": not_run, "failures": failures}
+
+
+def numbers(options):
+    return [5] if options.quick else [int(number) for number in options.rounds.split(",")]
+
+
+def shared_out(options):
+    """The same by several processes, each with a service and peers of its own."""
+    for known in peers.KNOWN:
+        try:
+            peers.installed(known)
+        except peers.NotRun as why:
+            say(f"not run: {known.name}: {why}")
+    groups = dealt(chosen(options), options.workers)
+    with tempfile.TemporaryDirectory() as folder:
+        running = [(place, start_worker(options, names, Path(folder) / f"{place}.json", place)) for place, names in enumerate(groups)]
+        codes = [process.wait() for _, process in running]
+        if any(codes):
+            raise SystemExit(f"a worker ended with {max(codes)}")
+        parts = [json.loads((Path(folder) / f"{place}.json").read_text()) for place, _ in running]
+    return merged(parts)
+
+
+def dealt(told, workers):
+    """Names of transcripts for each worker: the longest first, each to whom has least. Sets of memory questions are the first one's."""
+    groups = [[0, []] for _ in range(max(1, min(workers, len(told))))]
+    for transcript in sorted(told, key=lambda t: -sum(len(questions.text_of(m)) for m in t.messages)):
+        if not transcript.questions:
+            group = min(groups, key=lambda g: g[0])
+            group[0] += sum(len(questions.text_of(m)) for m in transcript.messages)
+            group[1].append(f"{transcript.source}/{transcript.name}")
+    return [names for _, names in groups]
+
+
+def start_worker(options, names, result, place):
+    command = [sys.executable, "-m", "survival", "--workers", "1", "--json", str(result), "--rounds", ",".join(map(str, numbers(options)))]
+    for name in ("transcripts", "participants", "binary", "model_url", "model"):
+        if value := getattr(options, name):
+            command += [f"--{name.replace('_', '-')}", value]
+    for name in ("locomo", "beam") if place == 0 else ():
+        if value := getattr(options, name):
+            command += [f"--{name}", value]
+    for name in names:
+        command += ["--only", name]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def merged(parts):
+    """Results of several processes as those of one: in the order of the rounds, and of the participants within a transcript."""
+    results = [result for part in parts for result in part["results"]]
+    return {
+        "peers": {name: version for part in parts for name, version in part["about"]["peers"].items()},
+        "results": results,
+        "not_run": {name: why for part in parts for name, why in part["not_run"].items()},
+        "failures": [failure for part in parts for failure in part["failures"]],
+    }
+
+
+def write(options, outcome):
+    """Writes a result, or what there is of one, and gives it back."""
     value = {
         "about": {
             "date": datetime.date.today().isoformat(),
             "contextd": version_of(),
-            "transcripts": len({r["transcript"] for r in results}),
-            "peers": {taker.name: taker.version for taker in found if getattr(taker, "version", None)},
+            "transcripts": len({r["transcript"] for r in outcome["results"]}),
+            "peers": outcome["peers"],
             "model": options.model if options.model_url else "played",
             "prices_usd_per_mtok": board.PRICES,
         },
-        "results": results,
-        "not_run": not_run,
-        "failures": failures,
+        **{name: outcome[name] for name in ("results", "not_run", "failures")},
     }
     target = Path(options.json) if options.json else peers.room() / "survival.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(value, indent=1))
-    tables = report.markdown(value)
+    return value
+
+
+def main():
+    options = arguments()
+    outcome = shared_out(options) if options.workers > 1 and len(chosen(options)) > 1 else played_here(options)
+    tables = report.markdown(write(options, outcome))
     if options.document:
         document = Path(options.document)
         document.write_text(report.placed(document.read_text() if document.exists() else "# What survives compaction\n", tables))

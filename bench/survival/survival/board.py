@@ -30,9 +30,14 @@ class Case:
             self.messages, planted_ones = planted.plant(transcript.messages, f"{transcript.source}/{transcript.name}")
             self.ends = rounds.cuts(self.messages, number)
             fixed, self.unknown_labels = labels.constraints(transcript, self.messages[: self.ends[-1]], marked)
-            self.questions = questions.probes(self.messages, self.ends, transcript.system) + fixed + planted_ones
+            self.questions = self.answerable(questions.probes(self.messages, self.ends, transcript.system) + fixed + planted_ones)
         if most:
             self.questions = questions.chosen(self.questions, most, lambda q: q.id)
+
+    def answerable(self, asked):
+        """Questions that the whole session, told up to where they are asked, answers: who keeps all must have all."""
+        pages = {end: Page(rendered([m.chat for m in self.messages[:end]])) for end in self.ends}
+        return [question for question in asked if holds(pages[question.at or self.ends[-1]], question)]
 
 
 def tally():
@@ -105,11 +110,12 @@ def cost(bill):
     return (bill["input_tokens"] * PRICES[0] + bill["output_tokens"] * PRICES[1]) / 1e6
 
 
-def run(participants, transcripts, numbers, marked, bills, say, most=None, model=None):
-    """All of them. A participant that fails over a transcript is told of as failed there, and goes on with the next."""
+def run(participants, transcripts, numbers, marked, bills, say, most=None, model=None, keep=lambda results, failures: None):
+    """All of them; `keep` is given what there is after each case. A participant that fails over a transcript is told of as
+    failed there, and goes on with the next."""
     results, failures = [], []
-    for transcript in transcripts:
-        for number in numbers:
+    for number in numbers:
+        for transcript in transcripts:
             case = Case(transcript, number, marked, most)
             say(f"{transcript.source}/{transcript.name}: {case.tokens} tokens, window {case.window}, {number} rounds, {len(case.questions)} questions")
             for participant in participants:
@@ -122,4 +128,5 @@ def run(participants, transcripts, numbers, marked, bills, say, most=None, model
                     say(f"  {participant.name}: FAILED {error}")
                     if not isinstance(error, RuntimeError):
                         say(traceback.format_exc())
+            keep(results, failures)
     return results, failures

@@ -13,6 +13,8 @@ from .score import Page, holds
 from .text import context_tokens
 
 WAIT = 120
+# Some libraries take long to import, on a busy machine very long.
+IMPORTING = 300
 
 
 class Participant:
@@ -181,7 +183,11 @@ class Peer(Participant):
         threading.Thread(target=self.read, args=(self.process.stdout, self.lines.put), daemon=True).start()
         threading.Thread(target=self.read, args=(self.process.stderr, self.log.append), daemon=True).start()
         self.model_url = model_url
-        self.version = self.ask("hello", model_url=model_url, **self.options).get("version")
+        try:
+            self.version = self.ask("hello", IMPORTING, model_url=model_url, **self.options).get("version")
+        except RuntimeError:
+            self.process.kill()
+            raise
 
     @staticmethod
     def read(stream, keep):
@@ -189,11 +195,11 @@ class Peer(Participant):
             keep(line)
         keep("")
 
-    def ask(self, operation, **values):
+    def ask(self, operation, patience=WAIT, **values):
         self.process.stdin.write(json.dumps({"do": operation, **values}) + "\n")
         self.process.stdin.flush()
         try:
-            line = self.lines.get(timeout=WAIT)
+            line = self.lines.get(timeout=patience)
         except queue.Empty:
             raise RuntimeError(f"{self.name}: no answer to {operation}") from None
         if not line:

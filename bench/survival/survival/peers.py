@@ -103,10 +103,15 @@ def install_node(known, folder):
     return ["node", str(HERE / "peers" / known.folder / known.driver), str(folder)]
 
 
-def start(known, model_url):
+def installed(known):
+    """The command that starts a peer's driver; the peer is installed first where it is not."""
     folder = room() / known.folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    command = (install_node if known.driver.endswith(".mjs") else install_python)(known, folder)
+    return (install_node if known.driver.endswith(".mjs") else install_python)(known, folder)
+
+
+def start(known, model_url):
+    command = installed(known)
     for attempt in range(TRIES):
         try:
             return Peer(known.name, command, model_url, known.options, known.recall)

@@ -4,6 +4,7 @@ Each is made by a rule that is stated here, apart from the user's rules and corr
 (`labels.py`). None of the rules knows how a participant writes.
 """
 
+import bisect
 import hashlib
 import json
 import re
@@ -11,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from .identifiers import UNIT, identifiers_in
+from .identifiers import UNIT, contains, identifiers_in
 from .text import arguments_text, collapse, content_words
 
-MOST = {"reuse": 40, "command": 40, "number": 30, "task": 12}
+MOST = {"reuse": 24, "command": 40, "number": 30, "task": 12}
 LONGEST_REQUEST = 1_500
 
 
@@ -88,13 +89,13 @@ class Occurrences:
 
     def of(self, value):
         """Indices of the messages that hold a value whole, in order."""
-        edge = r"(?<!\w)" if value[0].isalnum() else "", r"(?!\w)" if value[-1].isalnum() else ""
-        found, index = [], 0
-        for match in re.finditer(edge[0] + re.escape(value) + edge[1], self.whole):
-            while index + 1 < len(self.starts) and self.starts[index + 1] <= match.start():
-                index += 1
-            if not found or found[-1] != index:
+        found, at = [], self.whole.find(value)
+        while at >= 0:
+            index = bisect.bisect_right(self.starts, at) - 1
+            if (not found or found[-1] != index) and contains(self.texts[index], value):
                 found.append(index)
+            # On to the next message, whether this one holds it whole or not.
+            at = self.whole.find(value, self.starts[index] + len(self.texts[index]))
         return found
 
 

@@ -5,6 +5,7 @@ import pytest
 from survival import board, labels, made_up, transcripts
 from survival.participants import Everything, Nothing, Participant
 from survival.played import Bill
+from survival.questions import Question
 
 
 class Reworded(Participant):
@@ -48,6 +49,11 @@ def test_every_kind_is_asked(case):
 
 def test_who_keeps_everything_has_everything(case):
     assert set(scores(Everything(), case).values()) == {1.0}
+
+
+def test_what_the_whole_session_does_not_answer_is_not_asked(case):
+    lost = Question("reuse", "src/nowhere/to_be_found.rs", "nowhere", 0)
+    assert case.answerable([*case.questions, lost]) == case.questions
 
 
 def test_who_keeps_nothing_has_nothing(case):
