@@ -14,6 +14,7 @@ mod arguments;
 mod effect;
 mod render;
 
+use arguments::NAME_CHARS;
 pub use arguments::{describe, described};
 
 /// Calls kept one by one; older ones are counted by name.
@@ -21,7 +22,6 @@ const MAX_LINES: usize = 300;
 /// Names that are counted one by one; the rest of a hostile or generated set shares [`OTHER`].
 const MAX_NAMES: usize = 200;
 const OTHER: &str = "(other tools)";
-const NAME_CHARS: usize = 64;
 const TARGET_CHARS: usize = 160;
 const OUTCOME_CHARS: usize = 80;
 

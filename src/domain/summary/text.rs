@@ -96,7 +96,7 @@ pub fn brief(text: &str, max: usize) -> String {
 /// The text without the marks that colour a terminal, as they are or as JSON and shells write them: `[31m` is no length.
 pub fn without_colours(text: &str) -> Cow<'_, str> {
     const OPENINGS: [&str; 5] = ["\u{1b}[", "\\u001b[", "\\x1b[", "\\033[", "\\e["];
-    if !OPENINGS.iter().any(|opening| text.contains(opening)) {
+    if !text.contains('[') || !OPENINGS.iter().any(|opening| text.contains(opening)) {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());

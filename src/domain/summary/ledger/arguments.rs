@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::NAME_CHARS;
 use super::effect::{self, command_of, target_key};
 use crate::domain::model::message::ToolCall;
 use crate::domain::summary::files;
 use crate::domain::summary::text::{brief, clip, one_line};
 
+/// Characters of a tool's name.
+pub(super) const NAME_CHARS: usize = 64;
 const REST_CHARS: usize = 80;
 /// Longer arguments that hold a text to be written are not shown: the file has it.
 const LONGEST_CONTENT: usize = 24;
