@@ -225,7 +225,7 @@ mod form_tests {
         let prompt = prompt::render(&task);
         for echo in [prompt.system, prompt.user] {
             assert_eq!(
-                check_summary(&echo, None, 100_000, Estimator::Pi, &SpanEvidence::of(&[task.clone()])),
+                check_summary(&echo, None, 100_000, Estimator::Pi, &SpanEvidence::of(std::slice::from_ref(&task))),
                 Err(RejectReason::PromptEcho)
             );
         }
