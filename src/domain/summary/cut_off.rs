@@ -28,7 +28,7 @@ fn unwrapped(text: &str) -> &str {
     let text = WRAPPERS.iter().find_map(|wrapper| text.strip_prefix(wrapper)).unwrap_or(text).trim_start();
     // A fence around the whole, which a summary does not begin with otherwise.
     match text.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
-        Some((_, inside)) if fences(&inside.lines().collect::<Vec<_>>()) % 2 == 0 => inside,
+        Some((_, inside)) if fences(&inside.lines().collect::<Vec<_>>()).is_multiple_of(2) => inside,
         _ => text,
     }
 }

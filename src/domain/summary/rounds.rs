@@ -80,6 +80,8 @@ fn all_parts(task: &SummaryTask, parts: Vec<SummaryTask>, folds: &Folds, calls: 
     Ok(fits.then(|| Round { task: task.clone(), told: None, parts }))
 }
 
+/// A text that is shown in place of the messages may be so for what it leaves out: code, which reads the messages, tells
+/// the model nothing of them.
 fn newest_parts(
     task: SummaryTask,
     mut parts: Vec<SummaryTask>,
@@ -87,6 +89,9 @@ fn newest_parts(
     limits: ChunkLimits,
     calls: u32,
 ) -> Result<Round, NoRound> {
+    if task.shown.is_some() {
+        return Err(NoRound::TooManyCalls);
+    }
     let most = parts.len().min(calls as usize);
     let newest = (1..most).rev().find(|newest| folds.calls(*newest, 1) <= calls).ok_or(NoRound::TooManyCalls)?;
     let newest = parts.split_off(parts.len() - newest);
@@ -95,13 +100,9 @@ fn newest_parts(
     Ok(Round { task, told: Some(told), parts: newest })
 }
 
-/// Notes by code on parts that no model is asked about. A text that is shown in place of the messages can't be told
-/// from them, so they are told all.
+/// Notes by code on parts that no model is asked about.
 fn by_code(task: &SummaryTask, parts: &[SummaryTask], max_output_tokens: u32) -> String {
-    let messages = match &task.shown {
-        Some(_) => task.messages.to_vec(),
-        None => parts.iter().flat_map(|part| part.messages.iter().cloned()).collect::<Vec<Message>>(),
-    };
+    let messages: Vec<Message> = parts.iter().flat_map(|part| part.messages.iter().cloned()).collect();
     let (previous, messages) = chunk::spoken(&messages);
     builtin::summarise(&SummaryTask { previous, messages: messages.into(), max_output_tokens, ..task.clone() })
 }
@@ -220,16 +221,16 @@ mod tests {
     #[test]
     fn code_tells_what_the_calls_do_not_reach() {
         for calls in [2, 3, 6, 12] {
-            let round = next(said(400), limits(1_200), calls, PI).expect("a round");
+            let round = next(said(200), limits(1_200), calls, PI).expect("a round");
             let told = round.told.clone().expect("notes by code");
             assert!(told.contains("Step 0"), "{told}");
             let asked = steps(&round);
-            assert_eq!(asked.last(), Some(&399), "the newest are asked about");
+            assert_eq!(asked.last(), Some(&199), "the newest are asked about");
             assert!(asked.windows(2).all(|pair| pair[0] + 1 == pair[1]) && asked[0] > 0);
-            let taken = carried_out(said(400), limits(1_200), calls);
+            let taken = carried_out(said(200), limits(1_200), calls);
             assert!(taken <= calls && taken * 2 >= calls, "{taken} of {calls}");
         }
-        assert_eq!(next(said(400), limits(1_200), 1, PI).unwrap_err(), NoRound::TooManyCalls);
+        assert_eq!(next(said(200), limits(1_200), 1, PI).unwrap_err(), NoRound::TooManyCalls);
     }
 
     #[test]
@@ -238,7 +239,7 @@ mod tests {
             "## Goal\n- Port the old parser to Rust.\n\n## Key Decisions\n{}",
             "- **No macros**: they hide errors\n".repeat(120)
         );
-        let whole = SummaryTask { previous: Some(previous), ..said(400) };
+        let whole = SummaryTask { previous: Some(previous), ..said(200) };
         let round = next(whole, limits(1_200), 4, PI).expect("a round");
         assert!(round.task.previous.is_none(), "it takes too much of a prompt");
         let told = round.told.expect("notes by code");
@@ -247,9 +248,13 @@ mod tests {
 
     #[test]
     fn a_window_without_room_for_two_notes_is_refused_before_a_call() {
-        assert_eq!(next(said(400), limits(100), 100, PI).unwrap_err(), NoRound::NoRoom);
-        let shown = SummaryTask { shown: Some("word ".repeat(40_000).into()), ..said(3) };
-        let round = next(shown, limits(1_200), 6, PI).expect("a round");
-        assert!(round.told.is_some_and(|told| told.contains("Step 0")), "what is shown is told from the messages");
+        assert_eq!(next(said(200), limits(100), 100, PI).unwrap_err(), NoRound::NoRoom);
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_told_either() {
+        let shown = SummaryTask { shown: Some("word ".repeat(20_000).into()), ..said(3) };
+        assert_eq!(next(shown.clone(), limits(1_200), 6, PI).unwrap_err(), NoRound::TooManyCalls);
+        assert!(next(shown, limits(1_200), 100, PI).is_ok_and(|round| round.told.is_none()));
     }
 }

@@ -26,10 +26,11 @@ pub fn pays(tasks: &[SummaryTask], replaced_tokens: u64) -> bool {
     tasks.iter().any(is_branch) || replaced_tokens >= LEAST_SPAN && !tasks.iter().all(is_for_code)
 }
 
-/// Returns true if a task is so short that code tells it: it takes nothing over, and has no more than a few lines.
+/// Returns true if a task is so short that code tells it: it takes nothing over, and has no more than a few lines. What
+/// a hook has written for a model to be shown is for a model.
 pub fn is_for_code(task: &SummaryTask) -> bool {
     let is_plain = task.part == SummaryPart::TurnPrefix || task.prompt.is_none() && task.part == SummaryPart::History;
-    is_plain && task.previous.is_none() && sizes(task).try_fold(0, below).is_some()
+    is_plain && task.previous.is_none() && task.shown.is_none() && sizes(task).try_fold(0, below).is_some()
 }
 
 /// The sum, while it is below [`LEAST_PART`].
@@ -83,7 +84,7 @@ mod tests {
         );
         let previous = Some("## Goal\n- old".to_owned());
         assert!(!is_for_code(&SummaryTask { previous, ..of(SummaryPart::History, 20) }));
-        let shown = Some("word ".repeat(500).into());
+        let shown = Some("In short.".into());
         assert!(!is_for_code(&SummaryTask { shown, ..of(SummaryPart::History, 20) }));
     }
 }

@@ -139,8 +139,11 @@ async fn a_tiny_window_is_planned_for_and_nothing_is_left_out() {
     let told = Fallback { used: true, from: Some("played".into()), reason: Some("call_limit".into()) };
     assert_eq!(outcome.fallback, told, "code has told a part");
     let requests = server.requests();
-    println!("{} calls", requests.len());
-    assert!((6..=12).contains(&requests.len()), "{} calls", requests.len());
+    let without = PlayedUpstream::start(Behaviour::good()).await;
+    let unbound = |config: &mut UpstreamConfig| (config.context_window, config.max_calls) = (2_048, 1_000);
+    of(&without, &long(), 60_000, unbound).await.unwrap();
+    println!("{} calls, {} without a bound", requests.len(), without.calls());
+    assert!((6..=12).contains(&requests.len()) && without.calls() > 36, "{} calls", requests.len());
     assert!(requests.iter().any(|request| request.user().contains("Step 559:")), "the newest are read");
     let folds = requests.iter().filter(|request| request.user().contains("Notes on part 1 of"));
     assert!(folds.last().is_some_and(|fold| fold.user().contains("Step 0:")), "and code tells of the oldest");
