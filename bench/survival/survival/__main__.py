@@ -4,6 +4,7 @@ import argparse
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -173,7 +174,11 @@ def shared_out(options):
     groups = dealt(chosen(options), options.workers)
     with tempfile.TemporaryDirectory() as folder:
         running = [(place, start_worker(options, names, Path(folder) / f"{place}.json", place)) for place, names in enumerate(groups)]
-        codes = [process.wait() for _, process in running]
+        try:
+            codes = [process.wait() for _, process in running]
+        finally:
+            for _, process in running:
+                process.terminate()
         if any(codes):
             raise SystemExit(f"a worker ended with {max(codes)}")
         parts = [json.loads((Path(folder) / f"{place}.json").read_text()) for place, _ in running]
@@ -236,6 +241,8 @@ def write(options, outcome):
 
 def main():
     options = arguments()
+    # Ended from outside, it stops what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     outcome = shared_out(options) if options.workers > 1 and len(chosen(options)) > 1 else played_here(options)
     tables = report.markdown(write(options, outcome))
     if options.document:
