@@ -75,8 +75,9 @@ fn rank(list: &[String], base: u32, newer: u32, more: impl Fn(&str) -> u32) -> V
 fn deeds(done: &[String], named: impl Fn(&str) -> u32 + Copy) -> Vec<Line> {
     let is_call = |text: &String| text.contains(" → ");
     let of = |call: bool| done.iter().filter(|text| is_call(text) == call).cloned().collect::<Vec<_>>();
-    let rank_all = |list: &[String]| rank(list, 200, 250, |text| named(text) + deed(text));
-    let (mut calls, mut said) = (rank_all(&of(true)).into_iter(), rank_all(&of(false)).into_iter());
+    // A path that every call names makes none of them worth more.
+    let mut calls = rank(&of(true), 200, 250, deed).into_iter();
+    let mut said = rank(&of(false), 200, 250, |text| named(text) + deed(text)).into_iter();
     done.iter().filter_map(|text| if is_call(text) { calls.next() } else { said.next() }).collect()
 }
 
