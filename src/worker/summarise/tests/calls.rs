@@ -145,8 +145,8 @@ async fn a_tiny_window_is_planned_for_and_nothing_is_left_out() {
     println!("{} calls, {} without a bound", requests.len(), without.calls());
     assert!((6..=12).contains(&requests.len()) && without.calls() > 36, "{} calls", requests.len());
     assert!(requests.iter().any(|request| request.user().contains("Step 559:")), "the newest are read");
-    let folds = requests.iter().filter(|request| request.user().contains("Notes on part 1 of"));
-    assert!(folds.last().is_some_and(|fold| fold.user().contains("Step 0:")), "and code tells of the oldest");
+    let mut folds = requests.iter().filter(|request| request.user().contains("Notes on part 1 of"));
+    assert!(folds.next_back().is_some_and(|fold| fold.user().contains("Step 0:")), "and code tells of the oldest");
 }
 
 #[tokio::test]
