@@ -312,10 +312,11 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, b
     }
 }
 
-/// Words of a prompt in a heap, under a heading.
+/// Words of a prompt in a heap, under a heading; the marks by which a test knows its messages are not among them.
 fn notes(prompt: &str, count: usize) -> String {
     let told = prompt.split("</conversation>").next().unwrap_or(prompt);
-    let words: Vec<&str> = told.split_whitespace().filter(|word| !word.starts_with(['[', '<'])).collect();
+    let words: Vec<&str> =
+        told.split_whitespace().filter(|word| !word.starts_with(['[', '<']) && !word.contains("MARK")).collect();
     let mut text = "## Notes".to_owned();
     let mut at = 0_usize;
     for number in 0..count {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::text::{sentences, whole};
+use super::super::text::{brief, sentences, whole};
 use super::super::user_text::{self, UserText};
 use super::super::{identifiers, ledger};
 use crate::domain::model::identifier::TrackedIdentifier;
@@ -127,7 +127,9 @@ impl Facts {
     fn instructed(&mut self, text: &str) {
         let said = sentences(text).into_iter().filter(|sentence| cues::is_instruction(sentence)).take(6);
         let said = whole(&said.collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
-        let said = said.filter(|text| text.chars().any(char::is_alphanumeric));
+        let says = |text: &String| text.chars().any(char::is_alphanumeric);
+        // One that is no order by its form is told by how it begins: it must not go unsaid.
+        let said = said.filter(says).or_else(|| Some(brief(text, INSTRUCTION_CHARS)).filter(says));
         self.rules.extend(said.map(|text| format!("{INSTRUCTED}{text}")));
         let told = self.rules.iter().filter(|rule| rule.starts_with(INSTRUCTED)).count();
         if told > MAX_INSTRUCTIONS
