@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::effect::{self, command_of, target_key};
+use super::effect::{self, PLAIN_TARGETS, command_of, target_key};
 use crate::domain::model::message::ToolCall;
 use crate::domain::summary::files;
 use crate::domain::summary::text::{brief, clip, one_line};
@@ -14,25 +14,6 @@ const REST_CHARS: usize = 80;
 const LONGEST_CONTENT: usize = 24;
 /// As much of one is shown where it is all that a call is given.
 const CONTENT_SHOWN: usize = 60;
-
-/// Arguments whose names need not be said.
-const PLAIN: [&str; 15] = [
-    "file_path",
-    "path",
-    "filePath",
-    "absolute_path",
-    "filename",
-    "file",
-    "notebook_path",
-    "command",
-    "cmd",
-    "url",
-    "uri",
-    "query",
-    "pattern",
-    "patch",
-    "input",
-];
 
 /// Arguments that hold a text to be written.
 const CONTENT: [&str; 21] = [
@@ -91,13 +72,13 @@ fn acted_on(call: &ToolCall, key: &str, width: usize) -> String {
         Some(command) if effect::is_shell(&call.name) && ["command", "cmd"].contains(&key) => {
             clip(&plain_command(&command), width)
         }
-        _ if !PLAIN.contains(&key) && is_content(key, field) => match field {
+        _ if !PLAIN_TARGETS.contains(&key) && is_content(key, field) => match field {
             Value::String(text) => brief(text, CONTENT_SHOWN),
             _ => return String::new(),
         },
         _ => value(field, width),
     };
-    if PLAIN.contains(&key) { text } else { format!("{}={text}", clip(key, 40)) }
+    if PLAIN_TARGETS.contains(&key) { text } else { format!("{}={text}", clip(key, 40)) }
 }
 
 fn says_nothing(key: &str, field: &Value) -> bool {
@@ -175,7 +156,7 @@ pub fn described(call: &ToolCall, width: usize) -> String {
     }
     let short = describe(call, width);
     let (_, rest) = shown(call, width);
-    let names_file = call.arguments.as_object().and_then(target_key).is_some_and(|key| PLAIN.contains(&key));
+    let names_file = call.arguments.as_object().and_then(target_key).is_some_and(|key| PLAIN_TARGETS.contains(&key));
     if rest.is_empty() || names_file { short } else { format!("{short}, {rest}") }
 }
 

@@ -129,7 +129,8 @@ const INSPECTING_PHRASES: [&str; 16] = [
     "npm ls",
 ];
 
-const TARGETS: [&str; 22] = [
+/// Arguments that say what a call acts on, and whose names need not be said.
+pub(super) const PLAIN_TARGETS: [&str; 15] = [
     "file_path",
     "path",
     "filePath",
@@ -145,14 +146,10 @@ const TARGETS: [&str; 22] = [
     "pattern",
     "input",
     "patch",
-    "id",
-    "name",
-    "title",
-    "description",
-    "prompt",
-    "to",
-    "message",
 ];
+
+/// More of them, looked for after these.
+const OTHER_TARGETS: [&str; 7] = ["id", "name", "title", "description", "prompt", "to", "message"];
 
 /// Words in the names of tools whose effect lasts.
 const LASTING: [&str; 18] = [
@@ -310,7 +307,7 @@ fn name_words(name: &str) -> Vec<String> {
 
 /// The key of the argument that says what the call acts on: a known one, else the first string, else the first.
 pub fn target_key(fields: &Map<String, Value>) -> Option<&str> {
-    let known = TARGETS.iter().find_map(|key| fields.get_key_value(*key));
+    let known = PLAIN_TARGETS.iter().chain(&OTHER_TARGETS).find_map(|key| fields.get_key_value(*key));
     known
         .or_else(|| fields.iter().find(|(key, _)| key.ends_with("_id")))
         .or_else(|| fields.iter().find(|(_, value)| value.is_string()))
