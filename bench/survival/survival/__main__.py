@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--beam", help="a folder with BEAM's conversations (chat.json, probing_questions/probing_questions.json)")
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="processes that share the transcripts")
     parser.add_argument("--json", help="where the result is written (default: survival.json in the folder of the environments)")
+    parser.add_argument("--lost", help="a folder for a page on each session and participant: what was lost, and the contexts, to be read")
     parser.add_argument("--document", help="a document whose tables are to be written anew, as docs/SURVIVAL.md")
     return parser.parse_args()
 
@@ -149,7 +150,7 @@ def played_here(options):
             write(options, {"peers": versions, "results": results, "not_run": not_run, "failures": failures})
 
         bills = lambda name: played.bill(slug(name))  # noqa: E731
-        results, failures = board.run(found, chosen(options), numbers(options), marked, bills, say, None, model, keep)
+        results, failures = board.run(found, chosen(options), numbers(options), marked, bills, say, None, model, keep, Path(options.lost) if options.lost else None)
     finally:
         for taker in found:
             if hasattr(taker, "stop"):
@@ -198,7 +199,7 @@ def dealt(told, workers):
 
 def start_worker(options, names, result, place):
     command = [sys.executable, "-m", "survival", "--workers", "1", "--json", str(result), "--rounds", ",".join(map(str, numbers(options)))]
-    for name in ("transcripts", "participants", "binary", "model_url", "model"):
+    for name in ("transcripts", "participants", "binary", "model_url", "model", "lost"):
         if value := getattr(options, name):
             command += [f"--{name.replace('_', '-')}", value]
     for name in ("locomo", "beam") if place == 0 else ():

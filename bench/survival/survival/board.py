@@ -57,10 +57,9 @@ def ask_model(model_url, model, context, question):
     return holds(Page(said), question)
 
 
-def marks(participant, case, fed, model=None):
+def marks(participant, case, fed, pages, model=None):
     """Counts of what was asked and found, by kind of question and column."""
     counts = defaultdict(tally)
-    pages = {end: Page(rendered(context)) for end, context in zip(case.ends, fed.contexts)}
     contexts = dict(zip(case.ends, fed.contexts))
     for number, question in enumerate(case.questions):
         end = question.at or case.ends[-1]
@@ -73,12 +72,24 @@ def marks(participant, case, fed, model=None):
     return counts
 
 
+def write_lost(folder, participant, case, pages):
+    """A page to be read: what does not stand in the context any more, then the contexts themselves."""
+    lost = [q for q in case.questions if not holds(pages[q.at or case.ends[-1]], q)]
+    lines = [f"{len(lost)} of {len(case.questions)} lost"]
+    lines += [f"- {q.kind}, before message {q.at or case.ends[-1]}: {q.answer!r} {q.about or ''}" for q in lost]
+    for end, page in pages.items():
+        lines += ["", "=" * 100, f"Context after message {end} of {len(case.messages)}", "=" * 100, page.text]
+    name = "-".join((case.transcript.name, str(case.rounds), participant.name)).replace(" ", "-").replace("/", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.txt").write_text("\n".join(lines))
+
+
 def add(count, found):
     count[0] += bool(found)
     count[1] += 1
 
 
-def play(participant, case, bill, model=None):
+def play(participant, case, bill, model=None, lost=None):
     """One participant over one case."""
     started = time.monotonic()
     bill.take()
@@ -86,7 +97,10 @@ def play(participant, case, bill, model=None):
     try:
         fed = rounds.feed(participant, case.messages, case.ends, case.window, context_tokens)
         paid = bill.take()
-        counts = marks(participant, case, fed, model)
+        pages = {end: Page(rendered(context)) for end, context in zip(case.ends, fed.contexts)}
+        counts = marks(participant, case, fed, pages, model)
+        if lost:
+            write_lost(lost, participant, case, pages)
     finally:
         participant.end()
     return {
@@ -110,8 +124,8 @@ def cost(bill):
     return (bill["input_tokens"] * PRICES[0] + bill["output_tokens"] * PRICES[1]) / 1e6
 
 
-def run(participants, transcripts, numbers, marked, bills, say, most=None, model=None, keep=lambda results, failures: None):
-    """All of them; `keep` is given what there is after each case. A participant that fails over a transcript is told of as
+def run(participants, transcripts, numbers, marked, bills, say, most=None, model=None, keep=lambda results, failures: None, lost=None):
+    """All of them; `keep` is given what there is after each case, `lost` is a folder for pages of what was lost. A participant that fails over a transcript is told of as
     failed there, and goes on with the next."""
     results, failures = [], []
     for number in numbers:
@@ -120,7 +134,7 @@ def run(participants, transcripts, numbers, marked, bills, say, most=None, model
             say(f"{transcript.source}/{transcript.name}: {case.tokens} tokens, window {case.window}, {number} rounds, {len(case.questions)} questions")
             for participant in participants:
                 try:
-                    result = play(participant, case, bills(participant.name), model)
+                    result = play(participant, case, bills(participant.name), model, lost)
                     results.append(result)
                     say(f"  {participant.name}: {result['context_tokens'][-1]} tokens, {result['seconds']} s")
                 except Exception as error:  # noqa: BLE001 whatever a participant raises is its own failure

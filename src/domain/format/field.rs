@@ -23,6 +23,14 @@ pub fn required_string<'v>(fields: &'v Map<String, Value>, key: &str, at: &str) 
     string(fields, key, at)?.ok_or_else(|| ItemError::new(format!("{at}/{key}"), "is missing"))
 }
 
+/// The type of a part, which must be named: no provider takes one without.
+pub fn required_type<'v>(fields: &'v Map<String, Value>, at: &str) -> Result<&'v str, ItemError> {
+    match required_string(fields, "type", at)? {
+        "" => Err(ItemError::new(format!("{at}/type"), "is empty")),
+        kind => Ok(kind),
+    }
+}
+
 /// A boolean field; `false` where it is absent or `null`.
 pub fn flag(fields: &Map<String, Value>, key: &str, at: &str) -> Result<bool, ItemError> {
     match fields.get(key) {

@@ -83,7 +83,7 @@ fn blocks(content: Option<&Value>, at: &str) -> Result<Vec<Block>, ItemError> {
 
 fn block(value: &Value, at: &str) -> Result<Block, ItemError> {
     let fields = field::object(value, at)?;
-    Ok(match field::required_string(fields, "type", at)? {
+    Ok(match field::required_type(fields, at)? {
         "text" => Block::Text { text: field::required_string(fields, "text", at)?.to_owned(), opaque: None },
         "thinking" => Block::Thinking {
             text: field::string(fields, "text", at)?.unwrap_or_default().to_owned(),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::media::{self, opaque};
 use super::{MAX_ID, MAX_NAME};
-use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::field::{object, required_string, required_type, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::model::item::ItemError;
@@ -13,7 +13,7 @@ use crate::domain::model::message::{Block, CallKind, Opaque, Role, ToolCall, Too
 /// Reads one block of a message of `role`; sets `needs_repair` where the API would refuse the block as it is.
 pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     let block = object(value, pointer)?;
-    let kind = required_string(block, "type", pointer)?;
+    let kind = required_type(block, pointer)?;
     match kind {
         "tool_use" if role != Role::Assistant => fail(pointer, "tool_use belongs into an assistant message"),
         "tool_result" if role != Role::User => fail(pointer, "tool_result belongs into a user message"),
@@ -108,7 +108,7 @@ fn read_result_content(block: &Object, pointer: &str, needs_repair: &mut bool) -
     for (index, value) in list.iter().enumerate() {
         let at = format!("{pointer}/content/{index}");
         let inner = object(value, &at)?;
-        read.push(read_simple(inner, required_string(inner, "type", &at)?, &at, needs_repair)?);
+        read.push(read_simple(inner, required_type(inner, &at)?, &at, needs_repair)?);
     }
     Ok(read)
 }

@@ -174,7 +174,7 @@ impl MessageReader {
 
     fn part(&mut self, value: &Value, at: &str) -> Result<Option<Block>, ItemError> {
         let fields = field::object(value, at)?;
-        let text = match field::required_string(fields, "type", at)? {
+        let text = match field::required_type(fields, at)? {
             "text" => field::required_string(fields, "text", at)?,
             "refusal" => {
                 self.stop = Some(Stop::Refusal);

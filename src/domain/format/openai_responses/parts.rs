@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::opaque;
-use crate::domain::format::field::{object, required_string, string};
+use crate::domain::format::field::{object, required_string, required_type, string};
 use crate::domain::format::keys::{Object, data_url, only, without};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, is_out_of_reach, own};
@@ -21,7 +21,7 @@ pub fn text_type(role: Role) -> &'static str {
 /// Reads one part; sets `needs_repair` for the part types of other APIs that can be said in this one.
 pub fn read(value: &Value, role: Role, pointer: &str, needs_repair: &mut bool) -> Result<Block, ItemError> {
     let part = object(value, pointer)?;
-    Ok(match required_string(part, "type", pointer)? {
+    Ok(match required_type(part, pointer)? {
         "text" => {
             *needs_repair = true;
             Block::text(required_string(part, "text", pointer)?)

@@ -18,6 +18,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     let mut needs_repair = false;
     let message = match string(item, "type", "")?.map(str::to_owned).as_deref() {
         Some("message") | None => read_message(item, &mut needs_repair)?,
+        Some("") => return fail("/type", "is empty"),
         Some(kind) => read_typed(item, kind, &mut needs_repair)?,
     };
     Ok(Item {

@@ -133,6 +133,7 @@ fn wrong_shapes_are_refused_with_their_place() {
         (user(json!(1)), "/content"),
         (user(json!(["bare"])), "/content/0"),
         (user(json!([{"text": "a"}])), "/content/0/type"),
+        (user(json!([{"type": "", "text": "a"}])), "/content/0/type"),
         (user(json!([{"type": "text", "text": 1}])), "/content/0/text"),
         (user(json!([{"type": "image"}])), "/content/0/source"),
         (user(json!([{"type": "tool_use", "id": "a", "name": "n", "input": {}}])), "/content/0"),
