@@ -121,6 +121,19 @@ async fn nor_a_caller() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_summary_is_not_taken_from_a_caller_either() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": by_hand()})).await;
+    app.append(&session, "openai_chat", json!(round(0))).await;
+    let page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>".to_owned();
+    let empty = "## Goal\n(none)\n\n## Next Steps\n(none)".to_owned();
+    for summary in [page, r#"{"error": {"message": "overloaded"}}"#.to_owned(), empty, "It goes on. ".repeat(40)] {
+        let answer = app.post(&format!("{session}/compact"), json!({"force": true, "summary": summary})).await;
+        assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/summary")), "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nor_do_strategies_that_leave_messages_out() {
     for strategy in ["truncate", "sliding", "smart"] {
         let app = App::shared();

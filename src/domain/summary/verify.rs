@@ -52,6 +52,14 @@ pub fn check_summary(
     check_against(text, span)
 }
 
+/// Checks a summary that its caller wrote: what no summary can be, whatever it replaces. What it leaves out is the
+/// caller's to decide.
+pub fn check_given(text: &str) -> Result<(), RejectReason> {
+    check_form(text)?;
+    repetition::check(text)?;
+    headings::check(text, false)
+}
+
 /// Refuses a compaction after which the context would be larger.
 pub fn check_growth(before: u64, after: u64) -> Result<(), RejectReason> {
     if after > before { Err(RejectReason::Growth { before, after }) } else { Ok(()) }

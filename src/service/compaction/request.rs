@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::domain::context::pairs::pairs;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::verify;
 use crate::service::compaction::ahead::{Settled, save};
 use crate::service::compaction::job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 use crate::service::compaction::status::show;
@@ -17,6 +18,7 @@ use crate::service::core::clock;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Ahead, Head};
 use crate::service::core::idempotency::{Outcome, seal};
+use crate::service::core::offload::offload;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{ReadMode, ViewOrigin, load_view};
@@ -31,6 +33,13 @@ const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long nothing starts by itself after a compaction whose attempts were all spent.
 const REST_AFTER_DEATH: Duration = Duration::from_secs(60);
 
+/// Refuses a caller's summary that is none.
+async fn check_summary(summary: &str) -> Result<()> {
+    let text = summary.to_owned();
+    let checked = offload(text.len(), move || verify::check_given(&text)).await?;
+    checked.map_err(|reason| ServiceError::invalid("/summary", reason.to_string()))
+}
+
 impl Service {
     /// Queues a compaction, or returns the one that is live. With `wait`, returns when it has ended or the time is up.
     ///
@@ -43,6 +52,9 @@ impl Service {
         request: CompactRequest,
         wait: Option<Duration>,
     ) -> Result<Compaction> {
+        if let Some(summary) = &request.summary {
+            check_summary(summary).await?;
+        }
         let mut transaction = transaction::begin(self.pool()).await?;
         let head = self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         if request.expected_leaf_id.is_some_and(|expected| Some(expected) != head.row.leaf_id) {
