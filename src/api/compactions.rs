@@ -82,7 +82,7 @@ struct CompactSession {
     /// 409 `leaf_moved` unless this is the leaf: binds the call to a prepared plan.
     expected_leaf_id: Option<Uuid>,
     /// The caller's own summary: no model is asked. 422 for a text that is none: an error page, a refusal, a tool call,
-    /// headings with nothing under them, or one sentence over and over.
+    /// headings with nothing under them.
     #[schema(max_length = 1_000_000)]
     summary: Option<String>,
     /// The first entry that stays, in place of the planned cut.

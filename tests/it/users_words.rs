@@ -127,7 +127,7 @@ async fn what_is_no_summary_is_not_taken_from_a_caller_either() {
     app.append(&session, "openai_chat", json!(round(0))).await;
     let page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>".to_owned();
     let empty = "## Goal\n(none)\n\n## Next Steps\n(none)".to_owned();
-    for summary in [page, r#"{"error": {"message": "overloaded"}}"#.to_owned(), empty, "It goes on. ".repeat(40)] {
+    for summary in [page, r#"{"error": {"message": "overloaded"}}"#.to_owned(), empty] {
         let answer = app.post(&format!("{session}/compact"), json!({"force": true, "summary": summary})).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/summary")), "{}", answer.text);
     }

@@ -52,12 +52,12 @@ pub fn check_summary(
     check_against(text, span)
 }
 
-/// Checks a summary that its caller wrote: what no summary can be, whatever it replaces. What it leaves out is the
-/// caller's to decide.
+/// Checks a summary that its caller wrote: whether it is one at all. What it tells is the caller's to decide.
 pub fn check_given(text: &str) -> Result<(), RejectReason> {
-    check_form(text)?;
-    repetition::check(text)?;
-    headings::check(text, false)
+    match check_form(text) {
+        Err(RejectReason::Incomplete) | Ok(()) => headings::check(text, false),
+        refused => refused,
+    }
 }
 
 /// Refuses a compaction after which the context would be larger.

@@ -16,6 +16,7 @@ mod homes;
 mod items;
 mod steps;
 mod todos;
+mod turns;
 mod work;
 
 pub use asked::{SAID, is_correction};
@@ -27,11 +28,12 @@ pub use work::{FileWork, joined};
 use asked::Asked;
 use steps::CallStep;
 use todos::TodoState;
+use turns::Turn;
 
 /// Newest items kept of what grows with the span.
 const MAX_FOUND: usize = 60;
-/// Newest requests that are told though they were met.
-const NEWEST_GOALS: usize = 3;
+/// Newest requests that are told though they were met; what came of the others is.
+const NEWEST_GOALS: usize = 1;
 /// Instructions of the system that one span tells, and how much of each.
 const MAX_INSTRUCTIONS: usize = 8;
 const INSTRUCTION_CHARS: usize = 240;
@@ -60,10 +62,12 @@ impl Facts {
     fn texts(&mut self, messages: &[Message], told: &[UserText], begins: bool) {
         let (mut answers, mut silent, mut first) = (false, true, None);
         let mut met: HashSet<String> = HashSet::new();
+        let mut turn = Turn::default();
         for (at, (message, text)) in messages.iter().zip(told).enumerate() {
             match text {
                 UserText::Said(text) => {
-                    self.heard(text, begins && silent && self.goal.is_empty(), answers);
+                    let goal = self.heard(text, begins && silent && self.goal.is_empty(), answers);
+                    turn = Turn::of(text, goal);
                     first = first.or(Some(text));
                     answers = false;
                 }
@@ -76,14 +80,16 @@ impl Facts {
                     let calls = message.tool_calls().next().is_some();
                     let last = messages.get(at + 1).is_none();
                     let concludes = !calls && (last || matches!(told.get(at + 1), Some(UserText::Said(_))));
+                    let decisions = closing::decisions(&text, MAX_DECISIONS);
                     if concludes {
                         let done = closing::done(&text);
-                        if !done.is_empty() {
-                            met.extend(self.goal.last().cloned());
+                        met.extend(turn.met(&text));
+                        if done.is_empty() && !decisions.iter().any(|one| is_settled(one)) {
+                            self.context.extend(turn.told(&text));
                         }
                         self.done.extend(done);
                     }
-                    self.decisions.extend(closing::decisions(&text, MAX_DECISIONS));
+                    self.decisions.extend(decisions);
                     answers = text.trim_end().ends_with(['?', '？']) || concludes && text.contains(['?', '？']);
                 }
                 UserText::Other if matches!(message.role, Role::System | Role::Developer) => {
@@ -112,15 +118,19 @@ impl Facts {
         self.goal = goals.filter(|(at, goal)| stays(*at, goal)).map(|(_, goal)| goal).collect();
     }
 
-    /// Takes in the user's words.
-    fn heard(&mut self, text: &str, is_task: bool, answers: bool) {
+    /// Takes in the user's words; returns the goal that they set.
+    fn heard(&mut self, text: &str, is_task: bool, answers: bool) -> Option<String> {
         self.heard = true;
         self.rules.extend(identifiers::rules(text));
         match asked::sort(text, is_task, answers) {
-            Asked::Goal(goal) => self.goal.push(goal),
+            Asked::Goal(goal) => {
+                self.goal.push(goal.clone());
+                return Some(goal);
+            }
             Asked::Told(told) => self.context.push(told),
             Asked::Nothing => {}
         }
+        None
     }
 
     /// Adds the words of the system in mid-conversation to the rules, as an instruction.

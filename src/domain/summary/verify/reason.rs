@@ -9,13 +9,13 @@ pub enum RejectReason {
     Empty,
     #[error("the summary was cut off by the output limit")]
     Length,
-    #[error("the answer is a tool call, not a summary")]
+    #[error("the model called a tool instead of writing a summary")]
     ToolCall,
-    #[error("the answer is a refusal, not a summary")]
+    #[error("the model refused to write a summary")]
     Refusal,
-    #[error("the summary ends before it is complete")]
+    #[error("the model stopped before the summary was complete")]
     Incomplete,
-    #[error("the answer repeats its instructions or the transcript")]
+    #[error("the model repeated its instructions or the transcript")]
     PromptEcho,
     #[error("the summary has {tokens} tokens and replaces {replaced}")]
     TooLarge { tokens: u64, replaced: u64 },

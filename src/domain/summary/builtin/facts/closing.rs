@@ -65,6 +65,19 @@ pub fn questions(text: &str) -> Vec<String> {
     asked.into_iter().skip(skip).filter_map(|one| whole(&one, ITEM_CHARS)).collect()
 }
 
+/// The first sentence of an answer that tells something: no politeness, no plan, no question.
+pub fn answer(text: &str) -> Option<String> {
+    let tells = |one: &String| {
+        enough(one) && !one.ends_with(['?', '？', ':', '：']) && !cues::is_intent(one) && !cues::is_filler(one)
+    };
+    said(text).find(tells)
+}
+
+/// Returns true for an answer that ends with a question to the user.
+pub fn asks_back(text: &str) -> bool {
+    text.trim_end().ends_with(['?', '？'])
+}
+
 /// The sentences that say what was decided or found out, those that settle something first.
 pub fn decisions(text: &str, most: usize) -> Vec<String> {
     let mut found: Vec<String> = said(text).filter(|one| cues::is_decision(one) && enough(one)).collect();
