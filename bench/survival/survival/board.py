@@ -6,7 +6,7 @@ import traceback
 import urllib.request
 from collections import defaultdict
 
-from . import labels, planted, questions, rounds
+from . import labels, planted, probes, questions, rounds
 from .score import Page, holds
 from .text import context_tokens, message_tokens, rendered
 
@@ -19,7 +19,7 @@ MOST_ANSWERED = 30
 class Case:
     """A transcript ready to be fed: planted, cut, and with its questions."""
 
-    def __init__(self, transcript, number, marked, most=None):
+    def __init__(self, transcript, number, marked, most=None, written=None):
         self.transcript, self.rounds, self.unknown_labels, self.recalled = transcript, number, 0, {}
         self.tokens = sum(message_tokens(m.chat) for m in transcript.messages)
         self.window = rounds.window_for(self.tokens)
@@ -30,7 +30,9 @@ class Case:
             self.messages, planted_ones = planted.plant(transcript.messages, f"{transcript.source}/{transcript.name}")
             self.ends = rounds.cuts(self.messages, number)
             fixed, self.unknown_labels = labels.constraints(transcript, self.messages[: self.ends[-1]], marked)
-            self.questions = self.answerable(questions.probes(self.messages, self.ends, transcript.system) + fixed + planted_ones)
+            written_ones, _ = probes.asked(transcript, probes.read() if written is None else written)
+            made = questions.by_rule(self.messages, self.ends, transcript.system)
+            self.questions = self.answerable(made + fixed + planted_ones + written_ones)
         if most:
             self.questions = questions.chosen(self.questions, most, lambda q: q.id)
 
@@ -46,10 +48,8 @@ def tally():
 
 def ask_model(model_url, model, context, question):
     """Whether a model answers from the context alone: the answer's own words, found by the question's own rule."""
-    prompt = (
-        f"{rendered(context)}\n\n---\nAnswer from the conversation above alone, in its exact words, in one line. "
-        f"What does it say about: {question.cue or question.kind}?"
-    )
+    asked = question.answer if question.kind == "probe" else f"What does it say about: {question.cue or question.kind}?"
+    prompt = f"{rendered(context)}\n\n---\nAnswer from the conversation above alone, in its exact words, in one line. {asked}"
     body = {"model": model, "messages": [{"role": "user", "content": prompt}], "max_tokens": 200, "temperature": 0}
     request = urllib.request.Request(f"{model_url.rstrip('/')}/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=300) as answer:

@@ -54,14 +54,18 @@ def is_path(value):
 
 def contains(haystack, value):
     """Whether a text holds an identifier whole: not as the middle of a longer word or number."""
+    return next(places(haystack, value), None) is not None
+
+
+def places(haystack, value):
+    """Where a text holds a string whole: start and end of each."""
     start = 0
     while (at := haystack.find(value, start)) >= 0:
         end = at + len(value)
         before, after = haystack[at - 1 : at], haystack[end : end + 1]
         if not (word(before) and word(value[0])) and not (word(after) and word(value[-1])):
-            return True
+            yield at, end
         start = at + 1
-    return False
 
 
 def word(character):

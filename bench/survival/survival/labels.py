@@ -4,18 +4,13 @@
 name of ours: no text of a recording. Words that do not have the hash are another recording's, and are not asked.
 """
 
-import hashlib
 import json
 from pathlib import Path
 
 from .questions import Question
-from .text import content_words
+from .text import content_words, digest
 
 FILE = Path(__file__).resolve().parents[1] / "labels.json"
-
-
-def digest(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def read(path=FILE):

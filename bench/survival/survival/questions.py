@@ -1,7 +1,7 @@
 """Questions about a session, made from its messages alone and before anything is compacted.
 
 Each is made by a rule that is stated here, apart from the user's rules and corrections, which were read and marked by hand
-(`labels.py`). None of the rules knows how a participant writes.
+(`labels.py`), and the probes, which were written by hand (`probes.py`). None of the rules knows how a participant writes.
 """
 
 import bisect
@@ -315,7 +315,7 @@ def requests(messages):
     return found
 
 
-def probes(messages, cuts, system=""):
+def by_rule(messages, cuts, system=""):
     """All questions of a session that a rule makes: reuse and open tasks at every cut, the others at the last one."""
     told = messages[: cuts[-1]]
     open_ones = [replace(question, at=cut) for cut in cuts for question in tasks(messages[:cut])]

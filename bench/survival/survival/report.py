@@ -9,6 +9,7 @@ KINDS = {
     "number": "numbers",
     "task": "open tasks",
     "request": "last requests",
+    "probe": "hand-written probes",
     "planted": "planted",
     "planted_kit": "planted (kit)",
     "evidence": "LoCoMo evidence",

@@ -2,15 +2,18 @@
 
 import bisect
 import re
+from collections import defaultdict
 
-from .identifiers import contains
+from .identifiers import contains, places
 from .questions import SAYS_DONE, SAYS_FAILED
-from .text import collapse, plain
+from .text import collapse, digest, plain
 
 NEAR = 120
 AFTER_RESULT = 240
+CLOSE = 300
 # Where a message, a call or a result begins in a rendered context.
 MARK = re.compile(r"^\[(call|result|tool|user|assistant|system)\b", re.M)
+WORD = re.compile(r"\w+")
 
 
 class Page:
@@ -21,12 +24,31 @@ class Page:
         self.collapsed = collapse(text)
         self.marks = [(mark.end(), mark.group(1)) for mark in MARK.finditer(text)]
         self._plain = None
+        self._runs = {}
 
     @property
     def plain(self):
         if self._plain is None:
             self._plain = plain(self.text)
         return self._plain
+
+    def places(self, fragment):
+        """Where a fragment stands whole: a string, or a number of words and the hash of them."""
+        if isinstance(fragment, str):
+            return list(places(self.plain, plain(fragment)))
+        count, hashed = fragment
+        if count not in self._runs:
+            self._runs[count] = runs(self.plain, count)
+        return self._runs[count].get(hashed, [])
+
+
+def runs(text, count):
+    """Places of every run of so many words, by its hash."""
+    words, found = list(WORD.finditer(text)), defaultdict(list)
+    for first, last in zip(range(len(words)), range(count, len(words) + 1)):
+        run = words[first:last]
+        found[digest(" ".join(word.group() for word in run))].append((run[0].start(), run[-1].end()))
+    return found
 
 
 def holds(page, question):
@@ -63,6 +85,21 @@ def number(page, question):
     return False
 
 
+def close_together(page, question):
+    """All fragments of one of the answers, close to one another, marks and case aside."""
+    return any(within([page.places(fragment) for fragment in answer], CLOSE) for answer in question.about)
+
+
+def within(groups, most):
+    """Whether a stretch of so many characters holds a place of each group."""
+    newest = {}
+    for start, end, group in sorted((start, end, group) for group, found in enumerate(groups) for start, end in found):
+        newest[group] = start
+        if len(newest) == len(groups) and end - min(newest.values()) <= most:
+            return True
+    return False
+
+
 def outcome(page, question):
     """The command, and behind it how it ended: the first words of its result, or a word that says so."""
     ended, first = question.about
@@ -93,6 +130,7 @@ RULES = {
     "number": number,
     "task": sentence,
     "request": word_for_word,
+    "probe": close_together,
     "planted": every_token,
     "planted_kit": every_token,
     "evidence": sentence,

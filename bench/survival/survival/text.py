@@ -1,6 +1,7 @@
 """A context as text: what a matcher looks in, and what a token counter counts."""
 
 import functools
+import hashlib
 import json
 import re
 import unicodedata
@@ -25,6 +26,11 @@ def collapse(text):
 def plain(text):
     """Lower case, without marks of Markdown and with single blanks; for sentences that may be set otherwise."""
     return collapse(MARKS.sub("", unicodedata.normalize("NFKC", text))).lower()
+
+
+def digest(text):
+    """Short hash of a text, by which it is known where it must not stand itself."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def content_words(text):
