@@ -137,14 +137,20 @@ fn named(url: &str) -> anyhow::Result<Hosts> {
 }
 
 fn pool_options(database: &config::DatabaseConfig, hosts: &Hosts) -> PgPoolOptions {
-    let hosts = hosts.clone();
+    let (hosts, at_connect) = (hosts.clone(), hosts.clone());
     let timeouts = [database.statement_timeout_ms, database.lock_timeout_ms];
     PgPoolOptions::new()
         .max_connections(database.max_connections)
         .acquire_timeout(Duration::from_millis(database.acquire_timeout_ms))
         // A connection in steady use needs no question before every statement.
         .test_before_acquire(false)
-        .after_connect(move |connection, _| Box::pin(set_up(connection, timeouts)))
+        .after_connect(move |connection, _| {
+            let hosts = at_connect.clone();
+            Box::pin(async move {
+                set_up(connection, timeouts).await?;
+                hosts.admit(connection).await
+            })
+        })
         .before_acquire(move |connection, used| {
             let is_current = hosts.is_current(used.age);
             Box::pin(async move {

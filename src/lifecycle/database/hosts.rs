@@ -1,5 +1,6 @@
 //! The servers that the database may be at, and which of them to use now.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Hosts {
     wanted: TargetSessionAttrs,
     /// Connections from before are of a server that is not to be used any more.
     moved: Arc<Mutex<Instant>>,
+    /// The server in use takes writes.
+    writable: Arc<AtomicBool>,
 }
 
 /// A connection to the server that was picked.
@@ -44,7 +47,8 @@ pub struct NoHost {
 
 impl Hosts {
     pub fn new(all: Vec<Host>, wanted: TargetSessionAttrs) -> Hosts {
-        Hosts { all: all.into(), wanted, moved: Arc::new(Mutex::new(Instant::now())) }
+        let moved = Arc::new(Mutex::new(Instant::now()));
+        Hosts { all: all.into(), wanted, moved, writable: Arc::new(AtomicBool::new(false)) }
     }
 
     /// The embedded server alone.
@@ -113,6 +117,20 @@ impl Hosts {
     /// Connections made until now are to be used no more.
     pub fn have_moved(&self) {
         *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Notes whether the server in use takes writes.
+    pub fn note_writable(&self, writable: bool) {
+        self.writable.store(writable, Ordering::Release);
+    }
+
+    /// Refuses a new connection to a server that can only be read while another takes writes: one that was begun before
+    /// the move to that other and ended after it looks as if it were of now.
+    pub async fn admit(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        if is_writable(connection).await? || !self.writable.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(std::io::Error::other("this server can only be read, and another takes writes").into())
     }
 
     /// Returns true if a connection of this age is still of the right server.

@@ -90,12 +90,14 @@ impl Watch {
             // Perhaps another one has taken its place, if need be under the same name.
             let picked = self.hosts.pick().await?;
             if !picked.is_writable {
+                self.hosts.note_writable(false);
                 return Ok(DatabaseHealth::ReadOnly);
             }
             self.use_from_now_on(&picked);
             *connection = picked.connection;
             eyes.room_seen = None;
         }
+        self.hosts.note_writable(true);
         if eyes.room_seen.is_none_or(|seen| seen.elapsed() >= ROOM_EVERY) {
             eyes.room_seen = None;
             if !has_room(connection).await? {
@@ -118,6 +120,7 @@ impl Watch {
             self.pool.set_connect_options(picked.options.clone());
             self.health.database_has_moved();
         }
+        self.hosts.note_writable(picked.is_writable);
         self.hosts.have_moved();
     }
 }

@@ -183,14 +183,17 @@ fn what_was_answered_is_told_and_no_goal_any_more() {
     messages.push(user("Write the manual page."));
     let text = summarise(&task(messages));
     let goals = text.split("\n\n").next().unwrap();
-    assert_eq!(
-        goals,
-        "## Goal\n- Why does the parser fail on empty input?\n- Write the manual page."
+    assert_eq!(goals, "## Goal\n- Why does the parser fail on empty input?\n- Write the manual page.");
+    assert!(
+        text.contains("Answered: The parser unwraps the first character, so it panics on an empty string."),
+        "{text}"
     );
-    assert!(text.contains("Answered: The parser unwraps the first character, so it panics on an empty string."), "{text}");
     let told = "Asked: Write test number 3 for the parser. Answered: Test 3 feeds the parser an input of length 3.";
     assert!(text.contains(told), "{text}");
-    let again = summarise(&SummaryTask { previous: Some(text), ..task(vec![assistant("The manual page is in man/parser.1.")]) });
+    let again = summarise(&SummaryTask {
+        previous: Some(text),
+        ..task(vec![assistant("The manual page is in man/parser.1.")])
+    });
     assert!(again.contains(told) && again.contains("Answered: The manual page is in man/parser.1."), "{again}");
 }
 

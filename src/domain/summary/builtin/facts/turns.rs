@@ -5,7 +5,7 @@ use super::asked::is_nod;
 use super::closing;
 
 /// Characters kept of a request and of its answer.
-const REQUEST_CHARS: usize = 120;
+const REQUEST_CHARS: usize = 60;
 const ANSWER_CHARS: usize = 240;
 
 /// Opens an item of a request with its answer, and of an answer whose request stands elsewhere.
@@ -67,8 +67,9 @@ mod tests {
     #[test]
     fn an_answer_is_told_with_what_was_asked() {
         let request = "Why does the parser fail on empty input? Do not change its API.";
-        let answer = "Good question!\n\nThe parser unwraps the first character, so an empty string makes it panic. More below.";
-        let expected = "Asked: Why does the parser fail on empty input? Do not change its API. Answered: The parser unwraps the \
+        let answer =
+            "Good question!\n\nThe parser unwraps the first character, so an empty string makes it panic. More below.";
+        let expected = "Asked: Why does the parser fail on empty input? Answered: The parser unwraps the \
             first character, so an empty string makes it panic.";
         assert_eq!(told(request, answer).as_deref(), Some(expected));
         assert_eq!(
