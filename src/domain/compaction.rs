@@ -3,8 +3,10 @@
 
 pub mod cut;
 pub mod excess;
+pub mod fallback_reason;
 pub mod guard;
 pub mod mask;
+pub mod pays;
 pub mod prepare;
 pub mod prune;
 pub mod result;

@@ -38,6 +38,10 @@ pub struct Settings {
     pub red_at: Option<f64>,
     /// Utilisation (0-1) from which a candidate is prepared ahead; `null` turns it off.
     pub ahead_at: Option<f64>,
+    /// Utilisation (0-1) from which a compaction may start before red, where it pays: where carrying what it would leave
+    /// out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. `null`
+    /// (the default): red alone starts one.
+    pub pays_at: Option<f64>,
     pub strategy: Strategy,
     /// Tokens to which the counting strategies (`truncate`, `sliding`, `smart`) shrink; `null`: 0.75 of the
     /// usable window.

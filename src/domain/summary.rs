@@ -125,6 +125,11 @@ impl Allowance {
         }
     }
 
+    /// Size that a summary message with all that code adds usually has.
+    pub fn likely(&self) -> u64 {
+        FRAME_TOKENS + u64::from(self.body) + u64::from(self.appendix) + u64::from(self.identifiers)
+    }
+
     /// The largest span whose summary message, with all that code adds, stays about within `room` tokens.
     pub fn most_replaced(room: u64) -> u64 {
         // What stands behind the body may come out half as large again, see [`Allowance::behind_body`].

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use regex::RegexSet;
 
+use crate::domain::compaction::fallback_reason::FallbackReason;
+
 /// The longest message kept from an upstream, characters.
 const MAX_MESSAGE: usize = 500;
 
@@ -51,21 +53,25 @@ pub enum UpstreamError {
 impl UpstreamError {
     /// A stable word for logs, metrics and `fallback.reason`.
     pub fn code(&self) -> &'static str {
+        self.reason().into_str()
+    }
+
+    fn reason(&self) -> FallbackReason {
         match self {
-            UpstreamError::Timeout(_) => "timeout",
-            UpstreamError::Connect => "connect",
-            UpstreamError::Dropped => "dropped",
-            UpstreamError::Status { code: 401 | 403, .. } => "unauthorized",
-            UpstreamError::Status { code: 429, .. } => "rate_limited",
-            UpstreamError::Status { code: 500.., .. } => "server_error",
-            UpstreamError::Status { .. } => "rejected",
-            UpstreamError::Quota { .. } => "quota",
-            UpstreamError::Malformed(_) => "malformed",
-            UpstreamError::TooLarge(_) => "too_large",
-            UpstreamError::ContextOverflow { .. } => "context_overflow",
-            UpstreamError::Busy(_) => "busy",
-            UpstreamError::CircuitOpen(_) => "circuit_open",
-            UpstreamError::Internal(_) => "internal",
+            UpstreamError::Timeout(_) => FallbackReason::Timeout,
+            UpstreamError::Connect => FallbackReason::Connect,
+            UpstreamError::Dropped => FallbackReason::Dropped,
+            UpstreamError::Status { code: 401 | 403, .. } => FallbackReason::Unauthorized,
+            UpstreamError::Status { code: 429, .. } => FallbackReason::RateLimited,
+            UpstreamError::Status { code: 500.., .. } => FallbackReason::ServerError,
+            UpstreamError::Status { .. } => FallbackReason::Rejected,
+            UpstreamError::Quota { .. } => FallbackReason::Quota,
+            UpstreamError::Malformed(_) => FallbackReason::Malformed,
+            UpstreamError::TooLarge(_) => FallbackReason::TooLarge,
+            UpstreamError::ContextOverflow { .. } => FallbackReason::ContextOverflow,
+            UpstreamError::Busy(_) => FallbackReason::Busy,
+            UpstreamError::CircuitOpen(_) => FallbackReason::CircuitOpen,
+            UpstreamError::Internal(_) => FallbackReason::Internal,
         }
     }
 

@@ -13,16 +13,15 @@ use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::domain::tokens::prices::InputPrice;
+use crate::domain::tokens::prices::{ContextChange, net};
+use crate::service::compaction::CompactRequest;
 use crate::service::compaction::commit::draft::draft;
-use crate::service::compaction::commit::report::{Measured, Worth, blank, result, tried};
+use crate::service::compaction::commit::report::{Measured, blank, result, tried};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
-use crate::service::compaction::plan::selection::Planning;
-use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
+use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
-use crate::service::compaction::{CompactRequest, Trigger};
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::{Head, Newest};
 use crate::service::core::offload::{offload, size};
@@ -32,7 +31,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::core::{clock, references};
 use crate::service::hooks::About;
 use crate::service::ingest::append::{self, Append};
-use crate::service::path::view::{self, PathSlice, ViewOrigin};
+use crate::service::path::view::{self, PathSlice};
 use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
@@ -149,44 +148,28 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
 type PlannedTranscript = (Transcript, std::result::Result<CompactionWork, Reason>);
 
 fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<PlannedTranscript> {
-    let planning = Planning {
-        loaded: &loaded,
-        state: &head.state,
-        settings: &head.settings,
+    let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
+    let asked = PlannedCompaction {
+        request,
         strategy: requested,
-        automatic: false,
-        again: false,
+        ..PlannedCompaction::unplanned(&head, about, loaded, (*head.settings).clone())
     };
+    let planning = asked.planning(false);
     let mut search = planning.search(None);
     if let Some((segments, search)) = &mut search {
-        for stored in within(&loaded.stored, segments) {
+        for stored in within(&asked.loaded.stored, segments) {
             search.take(stored)?;
         }
     }
     let mut fitting = planning.plan_with(None, search.map(|(_, search)| search));
     while let Some((segments, mut span)) = fitting.wants() {
-        for stored in within(&loaded.stored, &segments) {
+        for stored in within(&asked.loaded.stored, &segments) {
             span.take(stored)?;
         }
         fitting.measure(span);
     }
     let plan = fitting.finish();
-    let newest_from = planning.newest_from();
-    let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
-    let planned = Arc::new(PlannedCompaction {
-        about,
-        origin: ViewOrigin::of(&head),
-        basis: PlanBasis::of(&head),
-        plan,
-        newest_from,
-        loaded,
-        state: head.state.clone(),
-        settings: (*head.settings).clone(),
-        request,
-        trigger: Trigger::Manual,
-        strategy: requested,
-        price: InputPrice::default(),
-    });
+    let planned = Arc::new(asked.with(plan));
     let work = if head.state.account.has_no_room(&head.settings) {
         Err(Reason::FixedOverhead)
     } else {
@@ -264,8 +247,9 @@ impl Transcript {
             reason: None,
             duration_ms: since(started),
         };
-        let worth = Worth { rewritten, price: self.planned.price };
-        let mut result = result(work, outcome, &draft, measured, worth);
+        let change = ContextChange { shed: before.saturating_sub(after), rewritten };
+        let net = net(change, outcome.cost_usd(), &self.planned.prices.sent);
+        let mut result = result(work, outcome, &draft, measured, net);
         // No entry of this id is anywhere.
         result.first_kept_entry_id = None;
         Ok(Compacted { messages, system, result })

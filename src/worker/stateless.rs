@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 
 use super::compaction::request;
 use super::summarise::{Request, summarise};
+use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::settings::OnUpstreamFailure;
 use crate::llm::Upstreams;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -33,7 +34,7 @@ async fn within(upstreams: &Upstreams, work: &CompactionWork) -> Result<SummaryO
             let alone = Request { builtin: true, ..asked };
             let mut outcome = summarise(upstreams, &alone).await.map_err(|failure| failure.to_string())?;
             outcome.fallback.used = true;
-            outcome.fallback.reason = Some("timeout".to_owned());
+            outcome.fallback.reason = Some(FallbackReason::Timeout.to_string());
             Ok(outcome)
         }
     }

@@ -10,6 +10,7 @@ mod request;
 
 use std::sync::Arc;
 
+use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, worth};
@@ -20,11 +21,6 @@ use failure::Failure;
 use request::{outcome, stands_in};
 
 pub use request::Request;
-
-/// `fallback.reason` where a model was asked for and no upstream has one.
-const NO_UPSTREAM: &str = "no_upstream";
-/// `fallback.reason` where no model was asked, for its summary could not have paid for the call.
-const TOO_SMALL: &str = "too_small";
 
 /// Runs all tasks of a request: all by one upstream, or all by the built-in summariser.
 pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
@@ -42,11 +38,11 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             continue;
         };
         if upstream.config().kind == UpstreamKind::Builtin {
-            trail.unasked = request.wants_model.then(|| stands_in(None, NO_UPSTREAM));
+            trail.unasked = request.wants_model.then(|| stands_in(None, FallbackReason::NoUpstream.into_str()));
             return trail.by_builtin(upstreams, request).await;
         }
         if !pays {
-            trail.unasked = Some(stands_in(Some(name), TOO_SMALL));
+            trail.unasked = Some(stands_in(Some(name), FallbackReason::TooSmall.into_str()));
             return trail.by_builtin(upstreams, request).await;
         }
         let caller = Caller::new(&upstream, request);

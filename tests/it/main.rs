@@ -60,6 +60,7 @@ mod long_reads;
 mod mcp;
 mod migrations;
 mod model_calls;
+mod money;
 mod odd_values;
 mod openapi;
 mod patience;

@@ -19,15 +19,15 @@ def find_binary(given=None):
 
 
 class Server:
-    """A running service with its embedded database; `model_url` is asked for summaries by the upstream `played`."""
+    """A running service with its embedded database; `model_url` is asked for summaries by the upstream `played`, at these prices."""
 
-    def __init__(self, binary, model_url, model):
+    def __init__(self, binary, model_url, model, prices=(3.0, 15.0)):
         self.folder = tempfile.TemporaryDirectory(prefix="survival-")
         config = Path(self.folder.name) / "contextd.toml"
         config.write_text(
             '[[upstreams]]\nname = "default"\nkind = "builtin"\n\n'
             f'[[upstreams]]\nname = "played"\nkind = "openai"\nmodel = "{model}"\nbase_url = "{model_url}"\napi_key = "none"\n'
-            "context_window = 128000\nprice_input_per_mtok = 3.0\nprice_output_per_mtok = 15.0\n"
+            f"context_window = 128000\nprice_input_per_mtok = {prices[0]}\nprice_output_per_mtok = {prices[1]}\n"
         )
         environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL" and not k.startswith("CONTEXTD_UPSTREAM")}
         environment |= {"MIMALLOC_PURGE_DELAY": "3", "MIMALLOC_ARENA_EAGER_COMMIT": "0"}

@@ -24,8 +24,14 @@ fn list<C>(meaning: impl Fn(C) -> String) -> CodeList
 where
     C: VariantArray + ToSchema + Copy + Into<&'static str>,
 {
-    let codes = C::VARIANTS.iter().map(|code| ((*code).into(), meaning(*code))).collect();
-    CodeList { schema: C::name().into_owned(), codes }
+    CodeList { schema: C::name().into_owned(), codes: codes(meaning) }
+}
+
+fn codes<C>(meaning: impl Fn(C) -> String) -> Vec<(&'static str, String)>
+where
+    C: VariantArray + Copy + Into<&'static str>,
+{
+    C::VARIANTS.iter().map(|code| ((*code).into(), meaning(*code))).collect()
 }
 
 /// The doc comment of a code, on one line.
@@ -46,13 +52,20 @@ pub fn describe(document: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::compaction::fallback_reason::FallbackReason;
 
     const PAGE: &str = include_str!("../../../docs/CODES.md");
+
+    /// Those of the document, and words that have no schema: others may stand beside them.
+    fn told() -> Vec<CodeList> {
+        let schema = "FallbackReason".to_owned();
+        all().into_iter().chain([CodeList { schema, codes: codes(meaning::<FallbackReason>) }]).collect()
+    }
 
     /// `docs/CODES.md` under the heading that names the schema, its rows in the order of the enum.
     #[test]
     fn the_page_lists_every_code_with_its_meaning() {
-        for CodeList { schema, codes } in all() {
+        for CodeList { schema, codes } in told() {
             let heading = format!("(`{schema}`)");
             let section = PAGE.split("\n## ").find(|section| section.lines().next().unwrap().ends_with(&heading));
             let rows = section.unwrap_or_else(|| panic!("no section {heading}")).lines();
@@ -64,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_code_has_a_meaning() {
-        for (code, meaning) in all().iter().flat_map(|list| &list.codes) {
+        for (code, meaning) in told().iter().flat_map(|list| &list.codes) {
             assert!(meaning.ends_with('.') && !meaning.contains('|'), "{code}: {meaning:?}");
         }
     }

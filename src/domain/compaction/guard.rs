@@ -45,9 +45,21 @@ impl AntiThrash {
     /// Learns from a compaction that ran: `tokens_before` and `tokens_after` of the whole context, and the number
     /// of messages in the context afterwards.
     pub fn record(&mut self, tokens_before: u64, tokens_after: u64, messages: u64, settings: &Settings) {
+        self.record_weighed(tokens_before, tokens_after, false, messages, settings);
+    }
+
+    /// As [`AntiThrash::record`]; one at a loss counts as low savings, however much smaller the context is.
+    pub fn record_weighed(
+        &mut self,
+        tokens_before: u64,
+        tokens_after: u64,
+        is_loss: bool,
+        messages: u64,
+        settings: &Settings,
+    ) {
         let savings = savings_pct(tokens_before, tokens_after);
         self.last_savings_pct = Some(savings);
-        if savings >= settings.min_savings_pct {
+        if savings >= settings.min_savings_pct && !is_loss {
             self.clear();
         } else {
             self.low_savings_streak = self.low_savings_streak.saturating_add(1);
@@ -117,6 +129,7 @@ pub fn changes_outcome(old: &Settings, new: &Settings) -> bool {
     aligned.enabled = new.enabled;
     aligned.yellow_at = new.yellow_at;
     aligned.ahead_at = new.ahead_at;
+    aligned.pays_at = new.pays_at;
     aligned.chaptering_trigger = new.chaptering_trigger;
     aligned != *new
 }

@@ -74,10 +74,8 @@ pub struct CompactionResult {
 }
 
 /// Whether another upstream or the built-in summariser stood in, for which upstream and why that one failed. `from` is
-/// null and `reason` is `no_upstream` where `llm_summarize` found no model to ask. `too_small`: no model was asked, for
-/// its summary could not have paid for the call. `call_limit`: the whole span would have taken more calls than the
-/// upstream's `max_calls`; where `upstream.name` is the upstream all the same, it wrote the summary, and was given the
-/// built-in summariser's notes in place of the oldest part.
+/// null where `llm_summarize` found no model to ask. `docs/CODES.md` lists the words of `reason`, under "Why another
+/// wrote the summary" and, for an answer that was refused, under "Refused summaries".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct Fallback {
     pub used: bool,

@@ -6,6 +6,8 @@ use utoipa::ToSchema;
 /// The guard's state, stored per session and shown in snapshots and results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct AntiThrash {
+    /// Compactions in a row that saved less than `min_savings_pct`, or that nobody asked for and that cost more than they
+    /// bring.
     pub low_savings_streak: u32,
     pub max_consecutive_low_savings: u32,
     pub tripped: bool,

@@ -58,6 +58,7 @@ fn auto(model_window: u32) -> Settings {
         yellow_at: 0.60,
         red_at: Some(0.80),
         ahead_at: Some(0.70),
+        pays_at: None,
         strategy: Strategy::Auto,
         target_tokens: None,
         preserve_recent: 6,

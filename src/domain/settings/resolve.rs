@@ -17,9 +17,10 @@ pub struct SettingError {
 }
 
 /// Settings for which `null` is a value of its own; for any other, `null` means "not set".
-const NULLABLE: [&str; 12] = [
+const NULLABLE: [&str; 13] = [
     "red_at",
     "ahead_at",
+    "pays_at",
     "target_tokens",
     "focus_topic",
     "instructions",
@@ -124,6 +125,7 @@ fn apply(settings: &mut Settings, name: &str, v: &Value) -> ReadValue<()> {
         "yellow_at" => s.yellow_at = value::number(v, 0.0..=1.0)?,
         "red_at" => s.red_at = value::optional(v, |v| value::number(v, 0.0..=1.0))?,
         "ahead_at" => s.ahead_at = value::optional(v, |v| value::number(v, 0.0..=1.0))?,
+        "pays_at" => s.pays_at = value::optional(v, |v| value::number(v, 0.0..=1.0))?,
         "strategy" => s.strategy = value::word(v)?,
         "target_tokens" => s.target_tokens = value::optional(v, |v| value::integer(v, 1..=u32::MAX))?,
         "preserve_recent" => s.preserve_recent = value::integer(v, 0..=u32::MAX)?,

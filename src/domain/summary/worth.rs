@@ -2,7 +2,7 @@
 
 use super::text::quarters;
 use super::transcript::serialise;
-use super::{SummaryPart, SummaryTask};
+use super::{SummaryPart, SummaryTask, prompt};
 
 /// A compaction that replaces fewer tokens is told by code.
 ///
@@ -43,13 +43,20 @@ pub fn size(task: &SummaryTask) -> u64 {
     sizes(task).sum()
 }
 
+/// Returns the size of the whole prompt that a model is sent for a task, likewise.
+pub fn prompt_size(task: &SummaryTask) -> u64 {
+    let prompt = prompt::render(task);
+    tokens(&prompt.system) + tokens(&prompt.user)
+}
+
 fn sizes(task: &SummaryTask) -> impl Iterator<Item = u64> + '_ {
     let said = task.messages.iter().filter(|_| task.shown.is_none());
     let said = said.map(|message| tokens(&serialise(std::slice::from_ref(message))));
     task.shown.iter().map(|text| tokens(text)).chain(said)
 }
 
-fn tokens(text: &str) -> u64 {
+/// Returns the size of a text, four characters a token.
+pub fn tokens(text: &str) -> u64 {
     quarters(text).div_ceil(4) as u64
 }
 

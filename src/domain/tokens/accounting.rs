@@ -27,6 +27,9 @@ pub struct Account {
     pub path_tokens: i64,
     #[serde(skip_serializing_if = "is_default")]
     pub path_result_tokens: i64,
+    /// Calls of the model on the path, as far as they were counted: runs of its answers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path_calls: i64,
     /// The view up to the newest compaction; all zero without one.
     #[serde(skip_serializing_if = "is_default")]
     pub base: Base,
@@ -42,10 +45,19 @@ pub struct Account {
 pub struct Base {
     pub path_tokens: i64,
     pub path_result_tokens: i64,
+    #[serde(default)]
+    pub path_calls: i64,
     pub summary: i64,
     /// Messages other than tool results: anchors and the kept tail.
     pub messages: i64,
     pub tool_results: i64,
+}
+
+/// Tokens that came to a context, and the calls of the model in which they did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Growth {
+    pub tokens: u64,
+    pub calls: u64,
 }
 
 /// Reported usage and the path total where it was reported.
@@ -74,7 +86,8 @@ pub struct Snapshot {
     pub available: u64,
     pub utilization: f64,
     pub state: FillState,
-    /// Red, enabled, not held back by the anti-thrash guard, and there is something that a compaction could do.
+    /// Red, or it pays to compact (`pays_at`); enabled, not held back by the anti-thrash guard, and there is something that
+    /// a compaction could do.
     pub should_compact: bool,
     pub source: Source,
     pub breakdown: Breakdown,
@@ -123,6 +136,7 @@ impl Default for Account {
             tools: 0,
             path_tokens: 0,
             path_result_tokens: 0,
+            path_calls: 0,
             base: Base::default(),
             usage: None,
             calibration: 1.0,
@@ -141,6 +155,20 @@ impl Account {
             + (self.path_tokens - self.base.path_tokens)
     }
 
+    /// Estimated tokens of system prompt and tools.
+    pub fn fixed(&self) -> i64 {
+        i64::from(self.system) + i64::from(self.tools)
+    }
+
+    /// How the context has grown since the newest compaction, or from the beginning.
+    pub fn growth(&self) -> Growth {
+        let since = |now: i64, then: i64| u64::try_from(now - then).unwrap_or(0);
+        Growth {
+            tokens: since(self.path_tokens, self.base.path_tokens),
+            calls: since(self.path_calls, self.base.path_calls),
+        }
+    }
+
     /// Takes what a provider reported for the answer at the current end of the path.
     pub fn report(&mut self, reported: u64, estimator: Estimator) {
         let tokens = i64::try_from(reported).unwrap_or(i64::MAX / 4);
@@ -157,6 +185,7 @@ impl Account {
         self.base = Base {
             path_tokens: self.path_tokens,
             path_result_tokens: self.path_result_tokens,
+            path_calls: self.path_calls,
             summary,
             messages,
             tool_results,

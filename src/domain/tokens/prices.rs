@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::domain::model::strategy::Strategy;
+
 pub use cache::CacheRates;
 
 /// What the compaction is worth: tokens no longer sent each turn against what it cost once, the summary's calls and the
@@ -58,7 +60,21 @@ pub struct InputPrice {
     /// US dollars per million tokens; `None`: not known.
     pub input: Option<f64>,
     pub cache: CacheRates,
+    /// The model's rates are known, not assumed.
+    pub is_known: bool,
 }
+
+/// Prices that a compaction of a session is weighed at.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SessionPrices {
+    /// Of what the session sends.
+    pub sent: InputPrice,
+    /// Of its summaries; `None`: not known.
+    pub summary: Option<Price>,
+}
+
+/// Cost of an answer's token in tokens of input, where nobody has said.
+const ANSWER_RATE: f64 = 5.0;
 
 impl Price {
     /// Of one call, in US dollars.
@@ -84,7 +100,29 @@ impl Prices {
         let same = |priced: &&Priced| priced.model.as_deref() == Some(model);
         let price = self.upstreams.values().filter(same).find_map(|priced| priced.price);
         let family = CacheRates::of_family(model);
-        InputPrice { input: price.map(|price| price.input), cache: price.map_or(family, |price| family.at(&price)) }
+        let is_known = family.is_some() || price.is_some();
+        let family = family.unwrap_or_default();
+        let cache = price.map_or(family, |price| family.at(&price));
+        InputPrice { input: price.map(|price| price.input), cache, is_known }
+    }
+
+    /// Of a session with this model, whose summaries are written by this strategy.
+    pub fn of_session(&self, model: Option<&str>, strategy: Strategy, upstream: Option<&str>) -> SessionPrices {
+        let asks = matches!(strategy, Strategy::Auto | Strategy::LlmSummarize);
+        let summary = if asks { self.of_upstream(upstream) } else { Some(Price::default()) };
+        SessionPrices { sent: self.of_model(model), summary }
+    }
+}
+
+impl SessionPrices {
+    /// Cost of a summary in tokens of the session's plain input. A price that is not known is taken to be the session's.
+    pub fn of_summary(&self, input: u64, output: u64) -> f64 {
+        let plain = self.sent.input.filter(|plain| *plain > 0.0);
+        match (self.summary, plain) {
+            (Some(price), _) if price.cost_usd(input, output) == 0.0 => 0.0,
+            (Some(price), Some(plain)) => price.cost_usd(input, output) * 1e6 / plain,
+            _ => input as f64 + output as f64 * ANSWER_RATE,
+        }
     }
 }
 
@@ -97,10 +135,10 @@ pub struct ContextChange {
 
 /// Reports the worth of a compaction. `summary_cost_usd` of `None`: an upstream without a price was asked.
 pub fn net(change: ContextChange, summary_cost_usd: Option<f64>, price: &InputPrice) -> NetReport {
-    let InputPrice { input, cache } = *price;
+    let InputPrice { input, cache, .. } = *price;
     // In tokens of plain input: what the cache makes of each turn's savings, and what it takes once.
     let saved = change.shed as f64 * cache.read;
-    let once = change.rewritten as f64 * (cache.write - cache.read).max(0.0);
+    let once = cache.rewriting(change.rewritten);
     let summary = match summary_cost_usd {
         Some(cost) if cost > 0.0 => input.filter(|input| *input > 0.0).map(|input| cost * 1e6 / input),
         free => free,
@@ -115,62 +153,4 @@ pub fn net(change: ContextChange, summary_cost_usd: Option<f64>, price: &InputPr
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const UNCACHED: CacheRates = CacheRates { read: 1.0, write: 1.0 };
-
-    fn turns(shed: u64, rewritten: u64, cost: Option<f64>, input: Option<f64>, cache: CacheRates) -> Option<f64> {
-        net(ContextChange { shed, rewritten }, cost, &InputPrice { input, cache }).break_even_turns
-    }
-
-    #[test]
-    fn a_summary_pays_for_itself_by_what_is_no_longer_sent() {
-        let turns = |shed, cost, price| turns(shed, 20_000, cost, price, UNCACHED);
-        assert_eq!(turns(50_000, Some(0.05), Some(0.5)), Some(2.0));
-        assert_eq!(turns(50_000, Some(0.0), None), Some(0.0));
-        assert_eq!(turns(50_000, Some(0.05), None), None);
-        assert_eq!(turns(50_000, Some(0.05), Some(0.0)), None);
-        assert_eq!(turns(50_000, None, Some(0.5)), None);
-        assert_eq!(turns(0, Some(0.0), Some(0.5)), None);
-        let change = ContextChange { shed: 7, rewritten: 0 };
-        assert_eq!(net(change, Some(0.05), &InputPrice { input: None, cache: UNCACHED }).summary_cost_usd, 0.05);
-    }
-
-    /// 100,000 tokens become 20,000, of which 4,000 stand at the beginning as before. Worked out by hand: each turn read
-    /// 80,000 tokens more at a tenth of the price; 16,000 are written for 1.25 instead of read for 0.1.
-    #[test]
-    fn a_broken_prompt_cache_is_counted() {
-        let cache = CacheRates { read: 0.1, write: 1.25 };
-        let close = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-9;
-        assert!(close(turns(80_000, 16_000, Some(0.0), None, cache), 16_000.0 * 1.15 / 8_000.0));
-        // A summary for 0.03 dollars, at 3 dollars a million: 10,000 tokens of input.
-        assert!(close(turns(80_000, 16_000, Some(0.03), Some(3.0), cache), (10_000.0 + 18_400.0) / 8_000.0));
-        let report =
-            net(ContextChange { shed: 80_000, rewritten: 16_000 }, Some(0.03), &InputPrice { input: Some(3.0), cache });
-        assert!(close(report.cache_cost_usd, 0.0552), "{report:?}");
-    }
-
-    #[test]
-    fn prices_are_found_by_upstream_and_by_model() {
-        let priced = |model: &str, input, cached| {
-            let price = Price { input, output: 1.0, cached, cache_write: None };
-            Priced { model: Some(model.to_owned()), price: Some(price) }
-        };
-        let free = Priced { model: Some("m".into()), price: None };
-        let claude = priced("claude-x", 4.0, Some(2.0));
-        let prices = Prices {
-            upstreams: [("a".to_owned(), priced("m", 0.5, None)), ("b".to_owned(), free), ("c".to_owned(), claude)]
-                .into(),
-            default: Some("a".into()),
-        };
-        let input = |price: Option<Price>| price.map(|price| price.input);
-        assert_eq!(input(prices.of_upstream(None)), Some(0.5));
-        assert_eq!(input(prices.of_upstream(Some("b"))), None);
-        assert_eq!(input(prices.of_upstream(Some("builtin"))), Some(0.0));
-        assert_eq!((prices.of_model(Some("m")).input, prices.of_model(Some("n")).input), (Some(0.5), None));
-        assert_eq!(prices.of_model(None).input, None);
-        assert_eq!(prices.of_model(Some("claude-x")).cache, CacheRates { read: 0.5, write: 1.25 });
-        assert_eq!(Prices::default().of_upstream(None), Some(Price::default()));
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::{changes_outcome, savings_pct};
+use crate::domain::compaction::pays;
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
 use crate::domain::model::fold::ShownFold;
@@ -23,6 +24,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
+use crate::domain::tokens::prices::{ContextChange, net};
 use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -41,7 +43,7 @@ use crate::store::transaction;
 use crate::store::{path, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
-use report::{Measured, Worth, blank, count_end, elapsed, observe, observe_wait, result};
+use report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
 
 /// How an ending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +88,8 @@ impl Service {
         let landed = if is_early(work, &open.head) {
             self.keep_candidate(&mut transaction, &mut open.head, &ready).await?
         } else {
-            self.apply(&mut transaction, &mut open.head, &open.compaction, &ready, CommitThreshold::NoGrowth).await?
+            let worth = CommitThreshold::of(work, &open.head);
+            self.apply(&mut transaction, &mut open.head, &open.compaction, &ready, worth).await?
         };
         match landed {
             CommitOutcome::Done => {}
@@ -121,7 +124,12 @@ impl Service {
             return Ok(CommitOutcome::Refused(reason));
         }
         let tokens_after = state.snapshot(&head.settings).tokens;
-        state.guard.record(before.tokens, tokens_after, state.messages, &head.settings);
+        let change = ContextChange { shed: before.tokens.saturating_sub(tokens_after), rewritten };
+        let net = net(change, outcome.cost_usd(), &head.prices.sent);
+        // Somebody who asks for a compaction knows why.
+        let is_loss = matches!(work.trigger, Trigger::Auto | Trigger::Ahead)
+            && pays::is_loss(&head.state.account, net.break_even_turns, &head.prices);
+        state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
         state.auto_retry_at = None;
         state.unrelieved = None;
         state.nothing_at = None;
@@ -152,8 +160,7 @@ impl Service {
             reason: None,
             duration_ms: elapsed(compaction, now),
         };
-        let price = self.options().prices.of_model(head.model.as_deref());
-        let result = result(work, outcome, draft, measured, Worth { rewritten, price });
+        let result = result(work, outcome, draft, measured, net);
         let text = json_text(&result)?;
         let ending = Ending {
             status: Status::Succeeded.into_str(),
@@ -363,6 +370,14 @@ pub(crate) enum CommitThreshold {
     NoGrowth,
     /// Nobody asked for it, so it must save as much as the guard wants.
     MinSavings,
+}
+
+impl CommitThreshold {
+    /// Of a compaction that has just been written: one that began before red, because it pays, must be worth it.
+    fn of(work: &CompactionWork, head: &Head) -> CommitThreshold {
+        let began_early = work.trigger == Trigger::Auto && head.snapshot().state != FillState::Red;
+        if began_early { CommitThreshold::MinSavings } else { CommitThreshold::NoGrowth }
+    }
 }
 
 /// How a commit went.

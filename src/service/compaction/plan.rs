@@ -18,7 +18,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
-use crate::domain::tokens::prices::InputPrice;
+use crate::domain::tokens::prices::SessionPrices;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, SessionState};
@@ -60,8 +60,8 @@ pub struct PlannedCompaction {
     pub(crate) request: CompactRequest,
     pub(crate) trigger: Trigger,
     pub(crate) strategy: Strategy,
-    /// Of what the session sends.
-    pub(crate) price: InputPrice,
+    /// That it is weighed at.
+    pub(crate) prices: SessionPrices,
 }
 
 /// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
@@ -96,39 +96,26 @@ impl Service {
             self.skip_live(live, &settings, reason).await?;
             return Ok(None);
         }
-        let origin = ViewOrigin::of(&head);
-        let loaded = view::load_view(&mut connection, tenant, &origin, ReadMode::Heads).await?;
+        let loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(&head), ReadMode::Heads).await?;
         let strategy = live.request.strategy.unwrap_or(settings.strategy);
-        let planning = Planning {
-            loaded: &loaded,
-            state: &head.state,
-            settings: &settings,
+        let again = head.state.account.exceeds_window(&settings);
+        let planned = PlannedCompaction {
+            prices: self.inner.heads.prices(head.model.as_deref(), strategy, &settings),
+            request: live.request.clone(),
+            trigger: live.trigger,
             strategy,
-            automatic: live.trigger != Trigger::Manual,
-            again: head.state.account.exceeds_window(&settings),
+            ..PlannedCompaction::unplanned(&head, live.about(), loaded, settings)
         };
-        let plan = planning.plan(&mut connection, tenant, live.request.first_kept_entry_id).await?;
-        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = plan {
+        let first_kept = live.request.first_kept_entry_id;
+        let plan = planned.planning(again).plan(&mut connection, tenant, first_kept).await?;
+        let mut planned = planned.with(plan);
+        if let Err(reason @ (Reason::AlreadyCompacted | Reason::EmptySession)) = planned.plan {
             drop(connection);
-            self.skip_live(live, &settings, reason).await?;
+            self.skip_live(live, &planned.settings, reason).await?;
             return Ok(None);
         }
         live.hooks = EnabledHooks::load(&mut *connection, tenant).await?;
         drop(connection);
-        let mut planned = PlannedCompaction {
-            about: live.about(),
-            origin,
-            basis: PlanBasis::of(&head),
-            newest_from: planning.newest_from(),
-            plan,
-            loaded,
-            state: head.state,
-            settings,
-            request: live.request.clone(),
-            trigger: live.trigger,
-            strategy,
-            price: self.options().prices.of_model(head.model.as_deref()),
-        };
         if self.before_compact(live, &mut planned).await?.is_break() {
             self.skip_live(live, &planned.settings, Reason::CancelledByHook).await?;
             return Ok(None);
@@ -150,7 +137,9 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
             return Some(Reason::Disabled);
         }
         let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
-        if !early && fill_state(tokens, settings) != FillState::Red {
+        // Before red where it pays.
+        let due = fill_state(tokens, settings) == FillState::Red || head.snapshot().should_compact;
+        if !early && !due {
             return Some(Reason::BelowThreshold);
         }
     }
@@ -171,6 +160,41 @@ impl PlanBasis {
 }
 
 impl PlannedCompaction {
+    /// As a plain call at the leaf asks for it, before it is planned.
+    pub(crate) fn unplanned(head: &Head, about: About, loaded: PathSlice, settings: Settings) -> PlannedCompaction {
+        PlannedCompaction {
+            about,
+            origin: ViewOrigin::of(head),
+            basis: PlanBasis::of(head),
+            loaded,
+            plan: Err(Reason::NothingToCompact),
+            newest_from: None,
+            state: head.state.clone(),
+            strategy: settings.strategy,
+            settings,
+            request: CompactRequest::default(),
+            trigger: Trigger::Manual,
+            prices: head.prices,
+        }
+    }
+
+    /// How it is planned. `again`: though the newest entry is a compaction.
+    pub(crate) fn planning(&self, again: bool) -> Planning<'_> {
+        Planning {
+            loaded: &self.loaded,
+            state: &self.state,
+            settings: &self.settings,
+            strategy: self.strategy,
+            automatic: self.trigger != Trigger::Manual,
+            again,
+        }
+    }
+
+    /// The same with its plan.
+    pub(crate) fn with(self, plan: std::result::Result<Plan, Reason>) -> PlannedCompaction {
+        PlannedCompaction { newest_from: self.planning(false).newest_from(), plan, ..self }
+    }
+
     /// The plan, where this may replace entries by a summary.
     pub(super) fn replaces(&self) -> Option<&Plan> {
         self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))

@@ -15,14 +15,12 @@ use crate::domain::compaction::mask;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::context::view::item_tokens;
-use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{FileTool, Settings};
+use crate::domain::summary::Allowance;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::tokens::accounting::{FillState, fill_state};
-use crate::domain::tokens::prices::{ContextChange, InputPrice, NetReport, Price, Prices, net};
-use crate::service::compaction::job::{CompactRequest, Trigger};
-use crate::service::compaction::plan::selection::Planning;
-use crate::service::compaction::plan::{PlanBasis, PlannedCompaction};
+use crate::domain::tokens::prices::{ContextChange, NetReport, Price, SessionPrices, net};
+use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::long_reads::LONG_READ;
@@ -37,7 +35,7 @@ use crate::service::path::view::view_origin;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions;
 use crate::store::entries::StoredEntry;
-use forecast::Foreseen;
+use forecast::{Foreseen, ForeseenSummary};
 
 #[derive(Debug, Clone, Default)]
 pub struct PrepareRequest {
@@ -135,17 +133,13 @@ pub struct MaskForecast {
 pub struct Estimate {
     pub tokens_after: u64,
     pub savings_pct: f64,
+    /// Of what a summariser would read: the span as it is told it, the summary before and the prompt.
     pub summarizer_input_tokens: u64,
-    /// Null where the upstream has no price.
+    /// 0 where no model would be asked. Null where the upstream has no price.
     pub cost_usd: Option<f64>,
     /// As a compaction of now would report it.
     pub net: NetReport,
 }
-
-/// Tokens of a summary's fixed parts (framing, file lists, headings), for forecasts only.
-const SUMMARY_FRAME_TOKENS: u64 = 200;
-/// How much smaller than its span a summary is expected to be, for forecasts only.
-const SUMMARY_RATIO: u64 = 10;
 
 impl Service {
     /// Plans a compaction. Asks no model and changes nothing.
@@ -170,11 +164,10 @@ impl Service {
         // One that is prepared and waits gives way to a call.
         let live = compactions::live(&mut *connection, tenant.0, session_id).await?.is_some_and(|live| !live.prepared);
         let about = About { tenant, session_id, compaction_id: None };
-        let price = self.options().prices.of_model(head.model.as_deref());
-        let planned = plan_of_call(&mut connection, about, &head, (from, state), settings, price).await?;
+        let prices = self.inner.heads.prices(head.model.as_deref(), settings.strategy, &settings);
+        let standing = Head { state, settings: Arc::new(settings), prices, ..head.clone() };
+        let planned = plan_of_call(&mut connection, about, &standing, from).await?;
         drop(connection);
-        let standing =
-            Head { state: planned.state.clone(), settings: Arc::new(planned.settings.clone()), ..head.clone() };
         let foreseen = self.foresee(standing, &planned).await?;
         let PlannedCompaction { state, settings, .. } = &*planned;
         // In the order in which a call would find them.
@@ -187,8 +180,7 @@ impl Service {
             Ok(foreseen) => {
                 let leaf_id = request.leaf_id.or(head.row.leaf_id);
                 let mut connection = self.pool().acquire().await?;
-                let price = summariser_price(&self.options().prices, settings);
-                let forecast = Forecast::of(&planned, price, Some(foreseen));
+                let forecast = Forecast::of(&planned, Some(foreseen));
                 Some(forecast.show(&mut connection, tenant, leaf_id, request.include_messages).await?)
             }
             Err(_) => None,
@@ -201,10 +193,9 @@ impl Service {
         if planned.plan.is_err() {
             return Ok(None);
         }
-        let price = summariser_price(&self.options().prices, &planned.settings);
         let mut connection = self.pool().acquire().await?;
         let (tenant, leaf_id) = (planned.about.tenant, planned.basis.leaf_id);
-        Forecast::of(planned, price, None).show(&mut connection, tenant, leaf_id, true).await.map(Some)
+        Forecast::of(planned, None).show(&mut connection, tenant, leaf_id, true).await.map(Some)
     }
 }
 
@@ -213,37 +204,13 @@ async fn plan_of_call(
     connection: &mut PgConnection,
     about: About,
     head: &Head,
-    (origin, state): (ViewOrigin, SessionState),
-    settings: Settings,
-    price: InputPrice,
+    origin: ViewOrigin,
 ) -> Result<Arc<PlannedCompaction>> {
     let loaded = view::load_view(connection, about.tenant, &origin, ReadMode::Heads).await?;
-    let asked = Planning {
-        loaded: &loaded,
-        state: &state,
-        settings: &settings,
-        strategy: settings.strategy,
-        automatic: false,
-        again: state.account.exceeds_window(&settings),
-    };
-    let plan = asked.plan(connection, about.tenant, None).await?;
-    let newest_from = asked.newest_from();
-    let (strategy, trigger, request) = (settings.strategy, Trigger::Manual, CompactRequest::default());
-    let basis = PlanBasis::of(head);
-    Ok(Arc::new(PlannedCompaction {
-        about,
-        origin,
-        basis,
-        loaded,
-        plan,
-        newest_from,
-        state,
-        settings,
-        request,
-        trigger,
-        strategy,
-        price,
-    }))
+    let asked = PlannedCompaction::unplanned(head, about, loaded, (*head.settings).clone());
+    let again = head.state.account.exceeds_window(&head.settings);
+    let plan = asked.planning(again).plan(connection, about.tenant, None).await?;
+    Ok(Arc::new(PlannedCompaction { origin, ..asked.with(plan) }))
 }
 
 fn held_back(state: &SessionState, settings: &Settings) -> Option<Reason> {
@@ -279,28 +246,17 @@ struct Forecast<'a> {
     settings: &'a Settings,
     /// Plan of what is replaced and what stays; `None` where results and arguments are only shown shorter.
     plan: Option<&'a Plan>,
-    /// Of the summariser; `None`: not known.
-    price: Option<Price>,
-    /// Of what the session sends.
-    input_price: InputPrice,
+    prices: SessionPrices,
     /// Context that the compaction would leave; `None` where that is not worked out.
     foreseen: Option<Foreseen>,
 }
 
-/// Only these strategies ask a model.
-fn summariser_price(prices: &Prices, settings: &Settings) -> Option<Price> {
-    match settings.strategy {
-        Strategy::Auto | Strategy::LlmSummarize => prices.of_upstream(settings.upstream.as_deref()),
-        _ => Some(Price::default()),
-    }
-}
-
 impl<'a> Forecast<'a> {
-    fn of(planned: &'a PlannedCompaction, price: Option<Price>, foreseen: Option<Foreseen>) -> Forecast<'a> {
-        let PlannedCompaction { loaded, state, settings, plan, price: input_price, .. } = planned;
+    fn of(planned: &'a PlannedCompaction, foreseen: Option<Foreseen>) -> Forecast<'a> {
+        let PlannedCompaction { loaded, state, settings, plan, prices, .. } = planned;
         let elides = foreseen.as_ref().is_some_and(|foreseen| foreseen.elides_only);
         let plan = plan.as_ref().ok().filter(|_| !elides);
-        Forecast { loaded, state, settings, plan, price, input_price: *input_price, foreseen }
+        Forecast { loaded, state, settings, plan, prices: *prices, foreseen }
     }
 
     /// Ids of what stays before the cut.
@@ -406,31 +362,32 @@ impl<'a> Forecast<'a> {
     }
 
     fn estimate(&self, tokens_before: u64) -> Estimate {
-        let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-        let replaced = self.plan.map_or(0, |plan| plan.tokens_to_summarize);
         let (after, rewritten, summary) = match &self.foreseen {
-            Some(foreseen) => (foreseen.tokens_after, foreseen.rewritten, foreseen.summary_tokens),
-            None => self.rough(replaced, previous),
+            Some(foreseen) => (foreseen.tokens_after, foreseen.rewritten, foreseen.summary),
+            None => self.rough(),
         };
         let after = after.min(tokens_before);
-        let summarizer_input_tokens = if self.plan.is_some() { replaced + previous } else { 0 };
-        let cost_usd = self.price.map(|price| price.cost_usd(summarizer_input_tokens, summary));
+        let price = if summary.asks_model { self.prices.summary } else { Some(Price::default()) };
+        let cost_usd = price.map(|price| price.cost_usd(summary.read, summary.written));
         let change = ContextChange { shed: tokens_before - after, rewritten };
         Estimate {
             tokens_after: after,
             savings_pct: crate::domain::compaction::guard::savings_pct(tokens_before, after),
-            summarizer_input_tokens,
+            summarizer_input_tokens: summary.read,
             cost_usd,
-            net: net(change, cost_usd, &self.input_price),
+            net: net(change, cost_usd, &self.prices.sent),
         }
     }
 
-    /// The context, what of it is new behind system prompt and tools, and the summary in it, from sizes alone.
-    fn rough(&self, replaced: u64, previous: u64) -> (u64, u64, u64) {
-        let fixed = u64::from(self.state.account.system) + u64::from(self.state.account.tools);
+    /// The context, what of it is new behind system prompt and tools, and its summary, from sizes alone.
+    fn rough(&self) -> (u64, u64, ForeseenSummary) {
+        let account = &self.state.account;
+        let fixed = u64::from(account.system) + u64::from(account.tools);
+        let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+        let read = self.plan.map_or(0, |plan| plan.tokens_to_summarize) + previous;
         let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
-        let summary = (replaced / SUMMARY_RATIO + previous / 2 + SUMMARY_FRAME_TOKENS).min(bound);
-        let behind = self.tokens_kept() + summary;
-        (fixed + behind, behind, summary)
+        let written = Allowance::new(read, self.settings.summary_reserve()).likely().min(bound);
+        let behind = self.tokens_kept() + written;
+        (fixed + behind, behind, ForeseenSummary { read, written, asks_model: true })
     }
 }

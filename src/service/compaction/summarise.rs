@@ -5,13 +5,11 @@ pub(super) mod hooks;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
 use crate::domain::summary::{Allowance, SummaryPart, builtin};
 use crate::service::compaction::work::CompactionWork;
-
-/// `fallback.reason` of a compaction that could not wait for a model.
-const WINDOW_FULL: &str = "window_full";
 
 /// Summary by a summariser, per part, and what it took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,7 +36,8 @@ impl SummaryOutcome {
 
 /// The summary, by rules alone: where there is no time for a model, and in forecasts.
 pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
-    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some(WINDOW_FULL.to_owned()) };
+    let reason = Some(FallbackReason::WindowFull.to_string());
+    let fallback = Fallback { used: true, from: work.upstream.clone(), reason };
     let builtin = !work.summary_tasks.is_empty();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
     let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };

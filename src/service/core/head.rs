@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
+use crate::domain::compaction::pays;
 use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::json::is_default;
+use crate::domain::model::message::Role;
 use crate::domain::model::shape::OpenCalls;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
+use crate::domain::tokens::prices::SessionPrices;
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::path::Leaf;
@@ -125,17 +129,30 @@ pub struct Head {
     pub is_fork: bool,
     /// The model that the session's agent speaks to.
     pub model: Option<String>,
+    /// That its compactions are weighed at.
+    pub prices: SessionPrices,
 }
 
 impl Head {
     /// The head of a session without entries.
     pub fn empty(session_id: Uuid, settings: Arc<Settings>, model: Option<String>) -> Head {
         let state = SessionState { leaf_is_tip: true, guard: AntiThrash::new(&settings), ..SessionState::default() };
-        Head { session_id, row: HeadRow::empty(), state, settings, is_fork: false, model }
+        let prices = SessionPrices::default();
+        Head { session_id, row: HeadRow::empty(), state, settings, is_fork: false, model, prices }
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        self.state.snapshot(&self.settings)
+        let mut snapshot = self.state.snapshot(&self.settings);
+        snapshot.should_compact |= self.pays(&snapshot);
+        snapshot
+    }
+
+    /// Returns true if a compaction is due before red, because it pays.
+    fn pays(&self, snapshot: &Snapshot) -> bool {
+        self.settings.enabled
+            && !snapshot.anti_thrash.tripped
+            && pays::is_due(&self.state.account, snapshot.tokens, &self.settings, &self.prices)
+            && !self.state.is_futile(&self.settings)
     }
 
     pub fn leaf(&self) -> Leaf {
@@ -173,6 +190,15 @@ impl SessionState {
         account.has_no_room(settings)
             || self.nothing_at == Some(self.messages)
             || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
+    }
+
+    /// Remembers who spoke last, and counts a call of the model where an answer begins.
+    pub fn note_speaker(&mut self, head: &EntryMeta) {
+        if head.is_visible() {
+            let answers = head.role == Some(Role::Assistant);
+            self.account.path_calls += i64::from(answers && !self.answered);
+            self.answered = answers;
+        }
     }
 
     /// Remembers since when the context is red.
@@ -242,5 +268,21 @@ impl HeadCache {
     /// Lets go of a session that is erased.
     pub fn forget(&self, tenant: Tenant, session_id: Uuid) {
         self.slots.invalidate(&(tenant, session_id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::compaction::prepare::tests::entry;
+
+    /// Reasoning, text and calls of one answer may be entries of their own.
+    #[test]
+    fn a_run_of_answers_is_one_call_of_the_model() {
+        let mut state = SessionState::default();
+        for (index, word) in ["y9", "u5", "r2", "a3:c", "t8:c", "a3", "l0", "a4", "u5", "a3"].iter().enumerate() {
+            state.note_speaker(&entry(index, word));
+        }
+        assert_eq!((state.account.path_calls, state.answered), (3, true));
     }
 }

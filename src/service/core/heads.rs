@@ -10,7 +10,9 @@ use sqlx::{PgExecutor, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::domain::model::json;
+use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Settings, merge_patch};
+use crate::domain::tokens::prices::{Prices, SessionPrices};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::lanes::{Lane, Lanes};
@@ -26,13 +28,14 @@ pub(crate) type SessionTransaction = Transaction<'static, Postgres>;
 pub(crate) struct Heads {
     pub(super) pool: PgPool,
     settings: Arc<SettingsResolver>,
+    prices: Arc<Prices>,
     /// For those who wait for a session's row.
     lanes: Arc<Lanes>,
 }
 
 impl Heads {
-    pub fn new(pool: PgPool, settings: Arc<SettingsResolver>, lanes: Lanes) -> Heads {
-        Heads { pool, settings, lanes: Arc::new(lanes) }
+    pub fn new(pool: PgPool, settings: Arc<SettingsResolver>, prices: Prices, lanes: Lanes) -> Heads {
+        Heads { pool, settings, prices: Arc::new(prices), lanes: Arc::new(lanes) }
     }
 
     /// Tells if the session is there.
@@ -154,7 +157,13 @@ impl Heads {
     ) -> Result<Head> {
         let settings = self.settings.resolve(settings, model.as_deref())?;
         let state = SessionState::read(&row.state)?;
-        Ok(Head { session_id, row, state, settings, is_fork: parent_session.is_some(), model })
+        let prices = self.prices(model.as_deref(), settings.strategy, &settings);
+        Ok(Head { session_id, row, state, settings, is_fork: parent_session.is_some(), model, prices })
+    }
+
+    /// Prices of a session with this model, for a compaction of this strategy.
+    pub fn prices(&self, model: Option<&str>, strategy: Strategy, settings: &Settings) -> SessionPrices {
+        self.prices.of_session(model, strategy, settings.upstream.as_deref())
     }
 
     /// Gives the connection back and comes again with one that may wait. An erased session is not waited for.

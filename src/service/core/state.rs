@@ -89,7 +89,7 @@ impl Service {
         let settings = Arc::new(SettingsResolver::new(options.settings.clone(), options.upstreams.clone()));
         let inner = Inner {
             hooks: Hooks::new(pool.clone(), options.hooks.clone()),
-            heads: Heads::new(pool.clone(), Arc::clone(&settings), one_in(ROW_LANES)),
+            heads: Heads::new(pool.clone(), Arc::clone(&settings), options.prices.clone(), one_in(ROW_LANES)),
             cached_heads: Arc::default(),
             group_commit: GroupCommit::default(),
             bulk_lanes: one_in(BULK_LANES),

@@ -365,7 +365,7 @@ struct AppendEffect {
 
 /// Brings the head's columns in line with its state, and says what should follow.
 fn settle_head(head: &mut Head, append: &Append, now: DateTime<Utc>) -> Result<AppendEffect> {
-    let snapshot = head.state.snapshot(&head.settings);
+    let snapshot = head.snapshot();
     head.state.note_fill(snapshot.state, now);
     let trigger = trigger(&head.state, &snapshot, &head.settings, append);
     let before = head.row.fill_state.clone();
@@ -459,6 +459,9 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
     if snapshot.state == FillState::Red {
         let ready = state.ahead.is_some_and(|ahead| ahead.ready);
         return (snapshot.should_compact && (ready || !waits)).then_some(Trigger::Auto);
+    }
+    if snapshot.should_compact && !waits {
+        return Some(Trigger::Auto);
     }
     // What only counts is done in no time, and chooses best with everything before it.
     let admitted = settings.enabled && !snapshot.anti_thrash.tripped && !waits && !counts(settings.strategy);

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranchSummary, json_text};
+use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, builtin, verify};
@@ -155,7 +156,8 @@ impl Service {
 }
 
 fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
-    let fallback = Fallback { used: true, from: work.upstream.clone(), reason: Some("timeout".to_owned()) };
+    let reason = Some(FallbackReason::Timeout.to_string());
+    let fallback = Fallback { used: true, from: work.upstream.clone(), reason };
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);

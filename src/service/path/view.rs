@@ -378,9 +378,7 @@ pub fn state_of_path(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState)
         state.account.path_result_tokens = stored.path_result_tokens;
         state.messages += u64::from(head.is_visible());
         state.turns += u64::from(starts_task(head));
-        if head.is_visible() {
-            state.answered = head.role == Some(Role::Assistant);
-        }
+        state.note_speaker(head);
         state.open_calls.apply(head.seq, &head.shape);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {

@@ -1,5 +1,6 @@
 //! Why there is no summary.
 
+use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::summary::verify::RejectReason;
 use crate::llm::UpstreamError;
 
@@ -31,13 +32,15 @@ impl Failure {
     /// A stable word for `fallback.reason`.
     pub(super) fn code(&self) -> &'static str {
         match self {
-            Failure::Unknown(_) => "unknown_upstream",
+            Failure::Unknown(_) => FallbackReason::UnknownUpstream.into_str(),
             Failure::Upstream(error) => error.code(),
             Failure::Rejected(reason) => reason.code(),
-            Failure::DoesNotFit => "context_overflow",
-            Failure::TooManyCalls => "call_limit",
-            Failure::Split(_) => "internal",
-            Failure::All(failures) => failures.first().map_or("internal", |(_, failure)| failure.code()),
+            Failure::DoesNotFit => FallbackReason::ContextOverflow.into_str(),
+            Failure::TooManyCalls => FallbackReason::CallLimit.into_str(),
+            Failure::Split(_) => FallbackReason::Internal.into_str(),
+            Failure::All(failures) => {
+                failures.first().map_or(FallbackReason::Internal.into_str(), |(_, failure)| failure.code())
+            }
         }
     }
 

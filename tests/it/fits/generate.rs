@@ -99,11 +99,12 @@ fn settings() -> impl Strategy<Value = Value> {
         of("red_at", json!([null, 0.95])),
         of("iterative", json!([false])),
         of("chaptering_trigger", json!([3_000])),
+        of("pays_at", json!([0.0, 0.4])),
     );
     (strategy, first, second).prop_map(|(strategy, a, b)| {
         let mut settings = json!({"strategy": strategy});
         for (name, value) in
-            [a.0, a.1, a.2, a.3, a.4, a.5, a.6, b.0, b.1, b.2, b.3, b.4, b.5, b.6].into_iter().flatten()
+            [a.0, a.1, a.2, a.3, a.4, a.5, a.6, b.0, b.1, b.2, b.3, b.4, b.5, b.6, b.7].into_iter().flatten()
         {
             settings[name] = value;
         }

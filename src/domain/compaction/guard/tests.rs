@@ -100,11 +100,25 @@ fn a_cap_of_zero_turns_it_off() {
     assert!(!guard.tripped && guard.admit(100, 1, &settings));
 }
 
+/// However much smaller it left the context.
+#[test]
+fn a_compaction_at_a_loss_counts_as_low_savings() {
+    let settings = settings();
+    let mut guard = AntiThrash::new(&settings);
+    guard.record_weighed(1000, 600, true, 10, &settings);
+    assert_eq!((guard.low_savings_streak, guard.last_savings_pct), (1, Some(40.0)));
+    guard.record_weighed(1000, 600, false, 10, &settings);
+    assert_eq!(guard.low_savings_streak, 0);
+    guard.record_weighed(1000, 600, true, 10, &settings);
+    guard.record_weighed(1000, 600, true, 10, &settings);
+    assert!(guard.tripped);
+}
+
 #[test]
 fn only_settings_that_matter_re_arm() {
     let old = settings();
     let mut new = old.clone();
-    new.ahead_at = None;
+    (new.ahead_at, new.pays_at) = (None, Some(0.5));
     let mut guard = tripped(&old);
     guard.on_settings_change(&old, &new);
     assert!(guard.tripped);

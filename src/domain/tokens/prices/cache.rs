@@ -49,9 +49,14 @@ impl Default for CacheRates {
 }
 
 impl CacheRates {
-    /// The rates of a model's family.
-    pub fn of_family(model: &str) -> CacheRates {
-        of_family(RATES, model).map_or_else(CacheRates::default, |(read, write)| CacheRates { read, write })
+    /// The rates of a model's family, where they are known.
+    pub fn of_family(model: &str) -> Option<CacheRates> {
+        of_family(RATES, model).map(|(read, write)| CacheRates { read, write })
+    }
+
+    /// Cost of writing tokens to the cache that were to be read from it, in tokens of plain input.
+    pub fn rewriting(&self, tokens: u64) -> f64 {
+        tokens as f64 * (self.write - self.read).max(0.0)
     }
 
     /// These rates with what is said of a price in their place.
@@ -71,9 +76,9 @@ mod tests {
     #[test]
     fn rates_are_those_of_the_family_or_as_said() {
         let rates = |read, write| CacheRates { read, write };
-        assert_eq!(CacheRates::of_family("us.anthropic.claude-sonnet-4-5-v1:0"), rates(0.1, 1.25));
-        assert_eq!(CacheRates::of_family("gpt-4o-mini"), rates(0.5, 1.0));
-        assert_eq!(CacheRates::of_family("my-model"), rates(0.1, 1.0));
+        assert_eq!(CacheRates::of_family("us.anthropic.claude-sonnet-4-5-v1:0"), Some(rates(0.1, 1.25)));
+        assert_eq!(CacheRates::of_family("gpt-4o-mini"), Some(rates(0.5, 1.0)));
+        assert_eq!((CacheRates::of_family("my-model"), CacheRates::default()), (None, rates(0.1, 1.0)));
         let price = Price { input: 2.0, output: 0.0, cached: None, cache_write: Some(4.0) };
         assert_eq!(rates(0.1, 1.25).at(&price), rates(0.1, 2.0));
         assert_eq!(rates(0.1, 1.25).at(&Price { input: 0.0, ..price }), rates(0.1, 1.25));

@@ -10,7 +10,7 @@ use crate::domain::model::compaction::FileLists;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::domain::tokens::prices::{ContextChange, InputPrice, NetReport, net};
+use crate::domain::tokens::prices::NetReport;
 use crate::service::compaction::commit::draft::SummaryDraft;
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -25,14 +25,6 @@ pub(crate) struct Measured {
     pub kept: u64,
     pub reason: Option<Reason>,
     pub duration_ms: u64,
-}
-
-/// What the worth of a compaction that was carried out depends on, beside its sizes.
-pub(crate) struct Worth {
-    /// Tokens of the new context behind what both begin with.
-    pub rewritten: u64,
-    /// Of what the session sends.
-    pub price: InputPrice,
 }
 
 pub(crate) fn elapsed(compaction: &CompactionRow, now: DateTime<Utc>) -> u64 {
@@ -83,7 +75,7 @@ pub(crate) fn result(
     outcome: &SummaryOutcome,
     draft: &SummaryDraft,
     measured: Measured,
-    worth: Worth,
+    net: NetReport,
 ) -> CompactionResult {
     let outline = &work.outline;
     let blank = blank(work.requested, measured);
@@ -94,7 +86,6 @@ pub(crate) fn result(
     };
     let target =
         (counts(work.strategy) && !outline.elides_only).then(|| aim(&work.settings, work.trigger != Trigger::Manual));
-    let change = ContextChange { shed: blank.tokens_saved, rewritten: worth.rewritten };
     CompactionResult {
         strategy_used,
         summary: draft.record.summary.clone(),
@@ -112,7 +103,7 @@ pub(crate) fn result(
         identifiers: draft.identifiers.clone(),
         upstream: outcome.upstream.clone(),
         hooks: outcome.hooks.clone(),
-        net: net(change, outcome.cost_usd(), &worth.price),
+        net,
         target_tokens: target,
         target_reached: target.map(|target| blank.tokens_after <= target),
         ..blank

@@ -13,14 +13,12 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
-use crate::domain::tokens::prices::InputPrice;
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
 use crate::service::compaction::force_fit::truncate_kept::{Force, KeptTruncation};
-use crate::service::compaction::job::{CompactRequest, Trigger};
-use crate::service::compaction::plan::selection::Planning;
-use crate::service::compaction::plan::{LiveCompaction, PlanBasis, PlannedCompaction};
+use crate::service::compaction::job::CompactRequest;
+use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::summarise::{SummaryOutcome, by_rules};
 use crate::service::compaction::work::{CompactionWork, Outline};
 use crate::service::core::error::{Optional as _, Result};
@@ -165,29 +163,15 @@ impl Ground {
         let trigger = self.live.trigger;
         // What the caller wanted done may be what does not fit.
         let request = if roomy { self.live.request.clone() } else { CompactRequest::default() };
-        let planning = Planning {
-            loaded: &self.loaded,
-            state: &self.head.state,
-            settings: &settings,
-            strategy: Strategy::Summarize,
-            automatic: trigger != Trigger::Manual,
-            again: true,
-        };
-        let plan = planning.plan_with(request.first_kept_entry_id, None).finish();
-        PlannedCompaction {
-            about: self.live.about(),
-            origin: ViewOrigin::of(&self.head),
-            basis: PlanBasis::of(&self.head),
-            plan,
-            newest_from: None,
-            loaded: self.loaded.clone(),
-            state: self.head.state.clone(),
-            settings,
+        let first_kept = request.first_kept_entry_id;
+        let planned = PlannedCompaction {
             request,
             trigger,
             strategy: Strategy::Summarize,
-            price: InputPrice::default(),
-        }
+            ..PlannedCompaction::unplanned(&self.head, self.live.about(), self.loaded.clone(), settings)
+        };
+        let plan = planned.planning(true).plan_with(first_kept, None).finish();
+        planned.with(plan)
     }
 
     /// Returns the most that the kept tail may take, in estimated tokens.

@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use crate::background;
 use crate::domain::compaction::result::Reason;
-use crate::domain::summary::SummaryTask;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::{SummaryTask, worth};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::PlannedCompaction;
@@ -26,12 +27,20 @@ pub(crate) struct Foreseen {
     pub tokens_after: u64,
     /// Tokens of it behind what both contexts begin with.
     pub rewritten: u64,
-    /// Of the summary message.
-    pub summary_tokens: u64,
+    pub summary: ForeseenSummary,
     /// It only shows results and arguments shorter: nothing is replaced.
     pub elides_only: bool,
     pub first_kept: Uuid,
     pub anchors: Vec<Uuid>,
+}
+
+/// Summary that would be written, in tokens: what is read for it, and its body.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ForeseenSummary {
+    pub read: u64,
+    pub written: u64,
+    /// A model would be asked, where the session has one.
+    pub asks_model: bool,
 }
 
 impl Service {
@@ -57,19 +66,25 @@ impl Service {
 }
 
 fn evaluated(head: &Head, mut work: CompactionWork) -> Foreseen {
+    let asks_model = work.strategy != Strategy::Summarize && worth::pays(&work.summary_tasks, work.replaced_tokens);
+    // The few lines of a split turn are told by code.
+    let is_read = |task: &&SummaryTask| !(asks_model && worth::is_for_code(task));
+    let read = work.summary_tasks.iter().filter(is_read).map(worth::prompt_size).sum();
     let newest = |task: SummaryTask| {
         let from = task.messages.len().saturating_sub(MOST_MESSAGES);
         SummaryTask { messages: task.messages[from..].into(), ..task }
     };
     work.summary_tasks = work.summary_tasks.into_iter().map(newest).collect();
-    let draft = draft(&work, &by_rules(&work));
-    let summary_tokens = if work.outline.elides_only { 0 } else { u64::from(draft.record.summary_tokens) };
+    let written = by_rules(&work);
+    let texts = written.history.iter().chain(&written.turn_prefix);
+    let summary = ForeseenSummary { read, written: texts.map(|text| worth::tokens(text)).sum(), asks_model };
+    let draft = draft(&work, &written);
     let Evaluation { state, rewritten, .. } = evaluate(head, &work, &draft, CommitThreshold::NoGrowth);
     let (tokens_after, _) = state.account.tokens(head.settings.estimator);
     Foreseen {
         tokens_after,
         rewritten,
-        summary_tokens,
+        summary,
         elides_only: work.outline.elides_only,
         first_kept: work.outline.first_kept.id,
         anchors: work.outline.anchors.iter().map(|anchor| anchor.id).collect(),

@@ -1,12 +1,19 @@
 //! Which tool results and arguments a compaction shows shorter, and whether that is all it does.
 
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
 use crate::domain::compaction::guard::savings_pct;
 use crate::domain::compaction::mask;
+use crate::domain::compaction::pays::{self, Expected};
 use crate::domain::compaction::prune::{Largest, widened};
 use crate::domain::compaction::strategy::aim;
 use crate::domain::context::elision;
+use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::Allowance;
 use crate::domain::tokens::accounting::{FillState, fill_state, red_tokens};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlannedCompaction;
@@ -91,8 +98,46 @@ pub(super) fn elides_only(planned: &PlannedCompaction, elided: &ProposedElisions
                 }
                 _ => fill_state(after, settings) != FillState::Red,
             };
-            elided.freed > 0 && enough && savings_pct(before, after) >= settings.min_savings_pct
+            let saves = savings_pct(before, after) >= settings.min_savings_pct;
+            elided.freed > 0 && enough && saves && is_worth_the_cache(planned, elided)
         }
         _ => false,
     }
+}
+
+/// Returns true if showing results shorter is worth the prompt cache that it breaks, beside a summary.
+fn is_worth_the_cache(planned: &PlannedCompaction, elided: &ProposedElisions) -> bool {
+    let Ok(plan) = &planned.plan else { return true };
+    let account = &planned.state.account;
+    let size = |tokens: i64| u64::try_from(tokens).unwrap_or(0);
+    let fixed = size(account.fixed());
+    let after = size(account.estimated()).saturating_sub(elided.freed);
+    let rewritten = after.saturating_sub(fixed + unchanged_by(planned, &elided.merged));
+    let elided = Expected { after, rewritten, summary: (0, 0) };
+    let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
+    let read = plan.tokens_to_summarize + previous;
+    let written = Allowance::new(read, planned.settings.summary_reserve()).likely();
+    let behind = plan.tokens_kept + written;
+    let summarised = Expected { after: fixed + behind, rewritten: behind, summary: (read, written) };
+    pays::elides(account, &planned.settings, &planned.prices, &elided, &summarised)
+}
+
+/// Tokens behind system prompt and tools with which the view begins before and after these elisions.
+pub(super) fn unchanged_by(planned: &PlannedCompaction, merged: &[Elision]) -> u64 {
+    let loaded = &planned.loaded;
+    let before = loaded.record().map(|record| record.elisions.as_slice()).unwrap_or_default();
+    let changed = changed_entries(merged, before);
+    let stays = |item: &ViewItem| match item {
+        ViewItem::Summary { .. } => true,
+        ViewItem::Entry { index, .. } => loaded.heads.get(*index).is_some_and(|head| !changed.contains(&head.id)),
+    };
+    unchanged_tokens(&loaded.heads, &loaded.view(), stays)
+}
+
+/// Entries that are shown otherwise than before.
+pub(super) fn changed_entries(merged: &[Elision], before: &[Elision]) -> HashSet<Uuid> {
+    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone(), one.part);
+    let known: HashMap<_, &Elision> = before.iter().map(|one| (key(one), one)).collect();
+    let changed = merged.iter().filter(|one| known.get(&key(one)).is_none_or(|old| *old != *one));
+    changed.map(|one| one.entry_id).collect()
 }

@@ -1,6 +1,6 @@
 //! Outline of the context after a compaction: around a new summary, or with results elided and all else as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::PlannedCompaction;
-use crate::service::compaction::read::elide::ProposedElisions;
+use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
 use crate::service::compaction::read::items::{Kept, ReplacedOriginals, ViewReading};
 use crate::service::compaction::read::tasks::tasks;
 use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline};
@@ -45,12 +45,7 @@ pub(crate) fn elision_outline(
         .collect();
     let before = record_elisions(&previous);
     let pruned = pruned_results(&elided.merged, before);
-    let changed = changed_entries(&elided.merged, before);
-    let stays = |item: &ViewItem| match item {
-        ViewItem::Summary { .. } => true,
-        ViewItem::Entry { index, .. } => loaded.heads.get(*index).is_some_and(|head| !changed.contains(&head.id)),
-    };
-    let unchanged = unchanged_tokens(&loaded.heads, &loaded.view(), stays);
+    let unchanged = unchanged_by(planned, &elided.merged);
     let first_kept = kept_from(loaded, first_kept).ok_or(Reason::NothingToCompact)?;
     let strategy = if planned.strategy == Strategy::Auto { Strategy::Mask } else { planned.strategy };
     let record = previous.as_ref();
@@ -92,14 +87,6 @@ fn pruned_results(merged: &[Elision], before: &[Elision]) -> u32 {
     let by_pruning = |one: &&Elision| one.kind != ElisionKind::Mask && one.part == ElidedPart::Result;
     let count = |elisions: &[Elision]| elisions.iter().filter(by_pruning).count();
     u32::try_from(count(merged).saturating_sub(count(before))).unwrap_or(u32::MAX)
-}
-
-/// Entries that are shown otherwise than before.
-fn changed_entries(merged: &[Elision], before: &[Elision]) -> HashSet<Uuid> {
-    let key = |one: &Elision| (one.entry_id, one.tool_call_id.clone(), one.part);
-    let known: HashMap<_, &Elision> = before.iter().map(|one| (key(one), one)).collect();
-    let changed = merged.iter().filter(|one| known.get(&key(one)).is_none_or(|old| *old != *one));
-    changed.map(|one| one.entry_id).collect()
 }
 
 fn record_elisions(record: &Option<CompactionRecord>) -> &[Elision] {

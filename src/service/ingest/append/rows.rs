@@ -365,9 +365,7 @@ impl<'a> Planner<'a> {
         state.account.path_result_tokens = entry.path_result_tokens;
         state.messages += u64::from(entry.head.is_visible());
         state.turns += u64::from(starts_task(&entry.head));
-        if entry.head.is_visible() {
-            state.answered = entry.head.role == Some(Role::Assistant);
-        }
+        state.note_speaker(&entry.head);
         if let Some(usage) = entry.head.usage {
             state.account.report(u64::from(usage), self.settings.estimator);
         }

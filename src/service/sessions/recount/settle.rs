@@ -136,5 +136,8 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
     if let Some((tokens, results)) = entries::totals_at(connection, tenant.0, path.last()).await? {
         (account.path_tokens, account.path_result_tokens) = (tokens, results);
     }
+    // How often the model was called depends on no estimator.
+    account.path_calls = before.account.path_calls;
+    account.base.path_calls = before.account.base.path_calls;
     Ok(SessionState { account, ..before })
 }
