@@ -142,6 +142,16 @@ impl Allowance {
         within(task.clone(), share(self.body, task.part, tasks))
     }
 
+    /// As [`Allowance::bounded`], where the texts of other tasks are there already: what they left of their shares of the
+    /// body this one may have, up to `most`.
+    pub fn beside(&self, task: &SummaryTask, tasks: usize, written: &[String], most: Option<u32>) -> SummaryTask {
+        let bounded = self.bounded(task, tasks);
+        let taken: usize = written.iter().map(|text| text::quarters(text).div_ceil(4)).sum();
+        let left = self.body.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX)).min(most.unwrap_or(u32::MAX));
+        let max_output_tokens = if written.is_empty() { 0 } else { left }.max(bounded.max_output_tokens);
+        SummaryTask { max_output_tokens, ..bounded }
+    }
+
     /// The tasks of a compaction, asking for no more than their shares of what a model may answer.
     pub fn asked(&self, tasks: Vec<SummaryTask>) -> Vec<SummaryTask> {
         let (count, answer) = (tasks.len(), self.answer);
@@ -176,6 +186,17 @@ fn within(task: SummaryTask, most: u32) -> SummaryTask {
 mod tests {
     use super::testing::{task, user};
     use super::*;
+
+    #[test]
+    fn what_one_text_leaves_the_other_may_have() {
+        let allowance = Allowance::new(60_000, 16_384);
+        let whole = SummaryTask { max_output_tokens: 6_000, ..task(vec![user("hi")]) };
+        let room = |written: &[String], most| allowance.beside(&whole, 2, written, most).max_output_tokens;
+        assert_eq!(room(&[], None), allowance.body / 3 * 2);
+        assert_eq!(room(&["x".repeat(400)], None), allowance.body - 100);
+        assert_eq!(room(&["x".repeat(400)], Some(3_000)), 3_000);
+        assert_eq!(room(&["x".repeat(40_000)], None), allowance.body / 3 * 2);
+    }
 
     #[test]
     fn what_a_model_is_asked_for_follows_the_span() {
