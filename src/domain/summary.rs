@@ -96,7 +96,7 @@ const MOST_IDENTIFIERS: u64 = 3_000;
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// For a summary that can be written to measure.
+    /// For a summary that is written to measure: nine tenths of an answer, for it has no words to spare.
     pub body: u32,
     /// The most that a model is asked for: a long span may have a longer summary than one written to measure.
     pub answer: u32,
@@ -118,7 +118,7 @@ impl Allowance {
         let answer = whole.saturating_sub(taken).max(*BODY.start());
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Allowance {
-            body: tokens(answer.min(*BODY.end())),
+            body: tokens((answer * 9 / 10).clamp(*BODY.start(), *BODY.end())),
             answer: tokens(answer),
             appendix: tokens(appendix),
             identifiers: tokens(identifiers),

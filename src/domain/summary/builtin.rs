@@ -27,8 +27,8 @@ use render::{SummaryRoom, render};
 
 /// Part of the output that passages about the focus topic may take: one in three.
 const FOCUS_SHARE: u32 = 3;
-/// Part of the room that a list of identifiers may take: one in five.
-const NAMED_SHARE: usize = 5;
+/// Part of the room that a list of identifiers may take: one in eight.
+const NAMED_SHARE: usize = 8;
 /// Part of the room that is kept free for it: one in twelve.
 const NAMED_AT_LEAST: usize = 12;
 const MOST_NAMED: usize = 400;

@@ -36,7 +36,7 @@ impl SummaryMessage<'_> {
     /// The ledger and the file lists, each in a share of `appendix` tokens. What the files don't need, the ledger may have.
     fn appendices(&self, body: &str, appendix: u32) -> (String, FileLists) {
         let told = ToldCalls::of(body);
-        let beside = |ledger: &str, room: u32| self.files.beside(ledger, &told.files).within(room);
+        let beside = |ledger: &str, room: u32| self.files.beside(ledger, &told.paths).within(room);
         let ledger = self.ledger.render_beside(body, appendix);
         let files = beside(&ledger, appendix);
         let needed = size(&files);

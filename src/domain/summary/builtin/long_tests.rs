@@ -1,5 +1,5 @@
 //! Long sessions and large messages: what the whole chain takes of them, from calls to the summary message. With
-//! `CONTEXTD_LONG=1` ten times as much; `--nocapture` shows the times.
+//! `CONTEXTD_LONG=1` ten times as much; `--nocapture` shows the times, `--ignored` runs them.
 
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,7 @@ fn summed_up(messages: &[Message]) -> (String, Duration) {
 }
 
 #[test]
+#[ignore = "takes minutes"]
 fn long_sessions_are_summed_up_within_bounds() {
     for share in [4, 2, 1] {
         let messages = session(MESSAGES * factor() / share);
@@ -79,6 +80,7 @@ fn long_sessions_are_summed_up_within_bounds() {
 }
 
 #[test]
+#[ignore = "takes minutes"]
 fn large_messages_are_summed_up_within_bounds() {
     for piece in
         ["a/b", "12 ms ", "日本。", "\n- [x] ", "{\"a\": [", "fixed because ", "→ failed: ", "` ** ", "src/a.rs "]

@@ -15,7 +15,7 @@ const HEADING: &str = "## Identifiers";
 /// Weightiest identifiers that are ranked by what they take.
 const MOST_RANKED: usize = 2_000;
 /// Room that makes no difference between two identifiers.
-const SHORT: u64 = 24;
+const SHORT: u64 = 120;
 /// Stands before a rule that a later one took the place of.
 const REPLACED: &str = "No longer holds: ";
 

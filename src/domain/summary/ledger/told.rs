@@ -13,7 +13,9 @@ pub struct ToldCalls<'b> {
     worked: HashSet<&'b str>,
     failed: HashSet<&'b str>,
     /// Files that were written or edited.
-    pub files: HashSet<&'b str>,
+    files: HashSet<&'b str>,
+    /// These, and what a step that failed was to act on.
+    pub paths: HashSet<&'b str>,
 }
 
 impl<'b> ToldCalls<'b> {
@@ -29,9 +31,12 @@ impl<'b> ToldCalls<'b> {
         if let Some((step, _)) = item.split_once(" → ") {
             self.worked.insert(without_count(step));
         } else if let Some(step) = failed() {
-            self.failed.insert(without_count(step));
+            let step = without_count(step);
+            self.failed.insert(step);
+            self.paths.extend(step.split_once(": ").map(|(_, target)| target));
         } else if let Some((path, _)) = item.rsplit_once(": ").filter(|(_, said)| tells_work(said)) {
             self.files.insert(path);
+            self.paths.insert(path);
         }
     }
 

@@ -86,10 +86,11 @@ pub fn telling(text: &str, width: usize) -> String {
     with_verdict(brief(line, width), counted, width)
 }
 
-/// The line with the most measures among the last ones, the last of several.
+/// The line with the most measures among the last ones, two at least; the last of several.
 fn measured<'t>(text: &'t str, says: impl Fn(&&'t str) -> bool) -> Option<&'t str> {
-    let lines = text.lines().rev().map(str::trim).filter(says).filter(|line| line.len() < 200).take(MEASURED_AMONG);
-    lines.filter(|line| measures(line) > 0).min_by_key(|line| Reverse(measures(line)))
+    let prints = |line: &&str| line.len() < 200 && !line.starts_with(['|', '-', '*']) && measures(line) > 1;
+    let last = text.lines().rev().map(str::trim).filter(says).take(MEASURED_AMONG).filter(prints);
+    last.min_by_key(|line| Reverse(measures(line)))
 }
 
 /// An error with what was counted at the end, where both have room.
@@ -123,19 +124,9 @@ fn sums_up(line: &str) -> bool {
             .iter()
             .any(|opening| line.starts_with(opening))
             || is_commit(line)
-            || [
-                " passed",
-                " failed",
-                " passing",
-                " failing",
-                " issues",
-                " warnings",
-                " errors",
-                "built in ",
-                " files changed",
-            ]
-            .iter()
-            .any(|cue| line.contains(cue)))
+            || [" passed", " failed", " passing", " failing", " issues", " warnings", " errors", "built in "]
+                .iter()
+                .any(|cue| line.contains(cue)))
 }
 
 /// `[main 1a2b3c4] Fix the lexer`
