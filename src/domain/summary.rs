@@ -96,7 +96,7 @@ const MOST_IDENTIFIERS: u64 = 3_000;
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// For a summary that can be written to measure.
+    /// For a summary that is written to measure: nine tenths of an answer, for it has no words to spare.
     pub body: u32,
     /// The most that a model is asked for: a long span may have a longer summary than one written to measure.
     pub answer: u32,
@@ -118,7 +118,7 @@ impl Allowance {
         let answer = whole.saturating_sub(taken).max(*BODY.start());
         let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         Allowance {
-            body: tokens(answer.min(*BODY.end())),
+            body: tokens((answer * 9 / 10).clamp(*BODY.start(), *BODY.end())),
             answer: tokens(answer),
             appendix: tokens(appendix),
             identifiers: tokens(identifiers),
@@ -145,6 +145,16 @@ impl Allowance {
     /// One of a compaction's `tasks` tasks, with no more output than its share of the body.
     pub fn bounded(&self, task: &SummaryTask, tasks: usize) -> SummaryTask {
         within(task.clone(), share(self.body, task.part, tasks))
+    }
+
+    /// As [`Allowance::bounded`], where the texts of other tasks are there already: what they left of their shares of the
+    /// body this one may have, up to `most`.
+    pub fn beside(&self, task: &SummaryTask, tasks: usize, written: &[String], most: Option<u32>) -> SummaryTask {
+        let bounded = self.bounded(task, tasks);
+        let taken: usize = written.iter().map(|text| text::quarters(text).div_ceil(4)).sum();
+        let left = self.body.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX)).min(most.unwrap_or(u32::MAX));
+        let max_output_tokens = if written.is_empty() { 0 } else { left }.max(bounded.max_output_tokens);
+        SummaryTask { max_output_tokens, ..bounded }
     }
 
     /// The tasks of a compaction, asking for no more than their shares of what a model may answer.
@@ -181,6 +191,17 @@ fn within(task: SummaryTask, most: u32) -> SummaryTask {
 mod tests {
     use super::testing::{task, user};
     use super::*;
+
+    #[test]
+    fn what_one_text_leaves_the_other_may_have() {
+        let allowance = Allowance::new(60_000, 16_384);
+        let whole = SummaryTask { max_output_tokens: 6_000, ..task(vec![user("hi")]) };
+        let room = |written: &[String], most| allowance.beside(&whole, 2, written, most).max_output_tokens;
+        assert_eq!(room(&[], None), allowance.body / 3 * 2);
+        assert_eq!(room(&["x".repeat(400)], None), allowance.body - 100);
+        assert_eq!(room(&["x".repeat(400)], Some(3_000)), 3_000);
+        assert_eq!(room(&["x".repeat(40_000)], None), allowance.body / 3 * 2);
+    }
 
     #[test]
     fn what_a_model_is_asked_for_follows_the_span() {

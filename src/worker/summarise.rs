@@ -148,11 +148,14 @@ impl Trail {
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
     let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
+    let most = request.settings.summary_max_tokens;
     let mut texts = Vec::new();
-    for task in request.tasks {
-        let task = allowance.bounded(task, request.tasks.len());
+    // What the beginning of a split turn leaves, the history may have.
+    for task in request.tasks.iter().rev() {
+        let task = allowance.beside(task, request.tasks.len(), &texts, most);
         texts.push(upstreams.builtin().summarise(&task).await?.text);
     }
+    texts.reverse();
     Ok(texts)
 }
 

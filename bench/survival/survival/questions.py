@@ -147,7 +147,14 @@ FAILED = re.compile(
     re.I | re.M,
 )
 SAYS_FAILED = re.compile(r"fail|error|exit(?:ed)?(?: with)?(?: code| status)? ?[1-9]|✗|❌|traceback|fatal|not found|no such|denied|panic|refused|did not allow|rejected", re.I)
-SAYS_DONE = re.compile(r"\bok\b|\bpass|succe|\bdone\b|✓|✅|complete|exit(?: code| status)? 0|\bworks?\b|\bcreated?\b|\bupdated?\b", re.I)
+SAYS_DONE = re.compile(
+    r"\bok\b|\bpass|succe|\bdone\b|✓|✅|complete|exit(?: code| status)? 0|\bworks?\b|\bcreated?\b|\bupdated?\b|"
+    r"\b(?:edited|written|wrote|modified|changed|added|replaced|removed|deleted|fixed|installed|committed|pushed|merged)\b",
+    re.I,
+)
+# How a command was run, not what: where from, and what becomes of its output. A here-document is what it is given.
+FROM = re.compile(r"cd [^;&|]+ && (?=\S)")
+OUTPUT = re.compile(r"\s+(?:2>&1|[12]?>\s*/dev/null|\|\s*(?:tail|head|cat)\b)|\s*\"?(?:\$\(cat )?<<")
 
 
 def command_of(name, arguments):
@@ -156,7 +163,7 @@ def command_of(name, arguments):
     for field_name in ("command", "cmd", "script"):
         if isinstance(values.get(field_name), str) and SHELL.search(name or "bash"):
             lines = [line.strip() for line in values[field_name].splitlines() if line.strip() and not line.lstrip().startswith("#")]
-            return lines[0][:60] if lines else None
+            return core(lines[0])[:60] if lines else None
     if READS.search(name or "") or values.get("command") == "view":
         return None
     for field_name in ("file_path", "path", "filePath", "filename"):
@@ -164,6 +171,13 @@ def command_of(name, arguments):
             return values[field_name]
     strings = [v for v in values.values() if isinstance(v, str) and 3 < len(v.strip()) <= 80 and "\n" not in v]
     return max(strings, key=len).strip() if strings else None
+
+
+def core(command):
+    """A command without what says only how it was run: no summary repeats that."""
+    while came := FROM.match(command):
+        command = command[came.end() :]
+    return OUTPUT.split(command, maxsplit=1)[0].strip() or command
 
 
 def head(output):
@@ -204,13 +218,15 @@ SUMS_UP = re.compile(r"\b(pass|fail|total|took|time|coverage|mean|median|average
 
 def numbers(messages):
     """Measured numbers with what they measure: a number with a unit and the words that it stood with. Asked of what the user or
-    the agent spoke of, and of the lines in which a command that does something sums up."""
-    doing = {
-        c["id"]
+    the agent spoke of, and of the lines in which a command that does something sums up; where it was run again, of its last run,
+    as with commands: how long an attempt took that failed before is no fact any more."""
+    last = {
+        command: c["id"]
         for m in messages
         for c in m.chat.get("tool_calls") or []
         if (command := command_of(c["function"]["name"], c["function"]["arguments"])) and not LOOKS.match(command)
     }
+    doing = set(last.values())
     found = {}
     for message in messages:
         if message.origin < 0 or (message.role == "tool" and message.chat["tool_call_id"] not in doing):

@@ -4,7 +4,7 @@ import json
 
 from survival import planted, rounds
 from survival.identifiers import contains, identifiers_in
-from survival.questions import Question, commands, numbers, requests, reuse, tasks
+from survival.questions import Question, commands, core, numbers, requests, reuse, tasks
 from survival.score import Page, holds
 from survival.text import rendered
 from survival.transcripts import Message, assistant, call, result
@@ -67,6 +67,15 @@ def test_a_command_needs_its_outcome():
     assert not holds(Page("ran make check --all"), done)
 
 
+def test_how_a_command_was_run_is_not_asked():
+    messages = [*ran("c1", "cd /srv/app && make check --all 2>&1 | tail -5", "42 checks, fine")]
+    asked = commands(messages)[0]
+    assert asked.answer == "make check --all"
+    assert holds(page(messages), asked) and holds(Page("- make check --all → ok"), asked)
+    assert core("gh pr comment 7 --body \"$(cat <<'EOF'") == "gh pr comment 7 --body"
+    assert core("grep -c x a.log | sort 2>/dev/null") == "grep -c x a.log | sort"
+
+
 def test_a_masked_result_is_no_outcome():
     messages = [*ran("c1", "make release --fast", "Exit code 2")]
     asked = commands(messages)[0]
@@ -84,6 +93,12 @@ def test_a_number_needs_what_it_measures():
     assert holds(Page("parser benchmark: 48.2 ms"), asked[0])
     assert not holds(Page("Numbers: 48.2 ms, 17 s"), asked[0])
     assert numbers([result("c1", "other benchmark took 99.1 ms here", 0)]) == []
+
+
+def test_of_a_command_that_was_run_again_the_last_run_counts():
+    before = ran("c1", "make bench | tail -3", "parser benchmark took 48.2 ms")
+    after = ran("c2", "make bench", "parser benchmark took 31.5 ms")
+    assert [question.answer for question in numbers([*before, *after])] == ["31.5 ms"]
 
 
 def test_open_tasks_are_those_of_the_newest_list():

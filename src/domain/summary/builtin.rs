@@ -4,6 +4,7 @@
 //! new, so that any number of updates keeps the task, the rules and the decisions, and forgets detail first.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::super::settings::Template;
@@ -26,11 +27,13 @@ use render::{SummaryRoom, render};
 
 /// Part of the output that passages about the focus topic may take: one in three.
 const FOCUS_SHARE: u32 = 3;
-/// Part of the room that a list of identifiers may take: one in five.
-const NAMED_SHARE: usize = 5;
+/// Part of the room that a list of identifiers may take: one in eight.
+const NAMED_SHARE: usize = 8;
 /// Part of the room that is kept free for it: one in twelve.
 const NAMED_AT_LEAST: usize = 12;
 const MOST_NAMED: usize = 400;
+/// Least weight of one that is listed: what was only printed once or twice is none.
+const LIGHT: u32 = 3;
 /// Most words of a summary in prose, the focus block aside.
 const PROSE_WORDS: usize = 1000;
 
@@ -55,17 +58,27 @@ fn written(task: &SummaryTask) -> String {
         quarters: budget.saturating_sub(quarters(&focus)),
         words: if task.template == Template::Prose { PROSE_WORDS } else { usize::MAX },
     };
-    let listed: usize = facts.named.iter().map(|one| quarters(one) + 2).sum();
+    let named = by_density(&facts);
+    let listed: usize = named.iter().map(|one| quarters(one) + 2).sum();
     let kept_free = listed.min(room.quarters / NAMED_AT_LEAST);
     let beside = SummaryRoom { quarters: room.quarters - kept_free, ..room };
     let mut text = render(task, &Ranked::of(&facts), beside);
-    text.push_str(&also_named(&facts.named, &text, room));
+    text.push_str(&also_named(&named, &text, room));
     if !text.is_empty() && quarters(&text) <= room.quarters {
         return format!("{}{focus}", text.trim_start());
     }
     // A heading alone is too much: the goal says most in least.
     let said = facts.goal.first().or(facts.done.first()).or(facts.context.first()).cloned().unwrap_or_default();
     within(&clip(&said, budget / 4), budget).trim_end().to_owned()
+}
+
+/// The identifiers, those that weigh most for their room first.
+fn by_density(facts: &Facts) -> Vec<String> {
+    let mut named: Vec<String> = facts.named.iter().take(MOST_NAMED).cloned().collect();
+    let weight = |one: &String| facts.weights.get(one).copied().unwrap_or(LIGHT);
+    named.retain(|one| weight(one) >= LIGHT);
+    named.sort_by_cached_key(|one| Reverse(identifiers::density(one, weight(one))));
+    named
 }
 
 /// A line with the weightiest identifiers that the text does not name, in a part of what it leaves free.
@@ -75,7 +88,7 @@ fn also_named(named: &[String], text: &str, room: SummaryRoom) -> String {
     let opening = format!("\n\n{}", Label::Named.as_str());
     let Some(mut free) = free.checked_sub(opening.len()) else { return String::new() };
     let wanted: Vec<TrackedIdentifier> =
-        named.iter().take(MOST_NAMED).map(|one| TrackedIdentifier::identifier(one.as_str(), 1)).collect();
+        named.iter().map(|one| TrackedIdentifier::identifier(one.as_str(), 1)).collect();
     let (missing, _) = identifiers::check(text, &wanted);
     let mut seen = HashSet::new();
     let fits = |one: &&str| {
@@ -90,5 +103,7 @@ fn also_named(named: &[String], text: &str, room: SummaryRoom) -> String {
 
 #[cfg(test)]
 mod corpus_tests;
+#[cfg(test)]
+mod long_tests;
 #[cfg(test)]
 mod tests;

@@ -61,11 +61,13 @@ pub fn patched(text: &str) -> Vec<String> {
 }
 
 impl FileLists {
-    /// The lists without the paths that a ledger names: what was done with these stands there.
-    pub fn beside(&self, ledger: &str) -> FileLists {
+    /// The lists without the paths that a ledger names, and those that are `told` elsewhere: what was done with them stands
+    /// there.
+    pub fn beside(&self, ledger: &str, told: &HashSet<&str>) -> FileLists {
         let marks = |c: char| c.is_whitespace() || "(),;".contains(c);
         let named: HashSet<&str> = ledger.split(marks).map(|word| word.trim_end_matches(':')).collect();
-        let others = |paths: &[String]| paths.iter().filter(|path| !named.contains(path.as_str())).cloned().collect();
+        let is_other = |path: &&String| !named.contains(path.as_str()) && !told.contains(path.as_str());
+        let others = |paths: &[String]| paths.iter().filter(is_other).cloned().collect();
         FileLists { read_files: others(&self.read_files), modified_files: others(&self.modified_files) }
     }
 

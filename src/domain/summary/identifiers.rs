@@ -28,8 +28,9 @@ use standing::{MAX_RULES, SaidRule, newest, standing};
 use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED};
 
 pub use occurrence::stands_in;
-pub use restore::{disclaimed, restore};
+pub use restore::{density, disclaimed, restore};
 pub use rules::rules;
+pub use token::is_measure;
 
 /// What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
 /// standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
@@ -51,6 +52,8 @@ impl Default for IdentifierReport {
 
 /// Upper bound of what one span is asked to keep, and of what is carried on.
 const MAX_WANTED: usize = 300;
+/// Newest corrections that rules are compared with.
+const MAX_CORRECTIONS: usize = 16;
 
 /// The distinct identifiers of a text in the order of their first appearance, at most [`MAX_WANTED`].
 pub fn extract(text: &str) -> Vec<String> {
@@ -148,6 +151,15 @@ impl IdentifierSpan {
         let rules = newest(rules.collect(), MAX_RULES).into_iter().map(TrackedIdentifier::rule);
         distinct(rules.chain(ranked(self.uses)))
     }
+}
+
+/// Returns the rules that no later one of them, and none of these corrections, took the place of, oldest first.
+pub fn holding(rules: Vec<String>, corrections: Vec<String>) -> Vec<String> {
+    let own: HashSet<String> = rules.iter().cloned().collect();
+    let corrections = newest(corrections, MAX_CORRECTIONS);
+    let said = rules.into_iter().chain(corrections).map(|text| SaidRule { text, stands: false }).collect();
+    let standing = standing(&[], said).into_iter().filter(|one| one.is_rule() && own.contains(&one.text));
+    standing.map(|one| one.text).collect()
 }
 
 /// The identifiers of a span, the weightiest first.

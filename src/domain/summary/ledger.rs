@@ -13,9 +13,11 @@ use crate::domain::summary::text::{clip, one_line};
 mod arguments;
 mod effect;
 mod render;
+mod told;
 
 use arguments::NAME_CHARS;
-pub use arguments::{describe, described};
+pub use arguments::{TOLD_CHARS, describe, described};
+pub use told::ToldCalls;
 
 /// Calls kept one by one; older ones are counted by name.
 const MAX_LINES: usize = 300;

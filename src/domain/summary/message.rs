@@ -6,6 +6,8 @@ use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::settings::Settings;
 use crate::domain::summary::identifiers;
+use crate::domain::summary::ledger::ToldCalls;
+use crate::domain::summary::text::quarters;
 
 /// Parts of a summary message.
 #[derive(Debug, Clone, Copy)]
@@ -17,12 +19,11 @@ pub struct SummaryMessage<'a> {
 }
 
 impl SummaryMessage<'_> {
-    /// Body, the user's words and identifiers that nothing else in it names, files that the ledger does not name, and the
-    /// ledger, framed.
+    /// Body, the user's words and identifiers that nothing else in it names, files that neither body nor ledger tell of, and
+    /// the ledger of what the body does not tell, framed.
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
-        let ledger = self.ledger.render(allowance.appendix);
-        let files = self.files.beside(&ledger).within(allowance.appendix);
         let body = identifiers::disclaimed(self.body);
+        let (ledger, files) = self.appendices(&body, allowance.appendix);
         let frame = |identifiers: Option<&str>| {
             framing::frame(settings, framing::DEFAULT_PREFIX, &body, identifiers, &files, &ledger)
         };
@@ -31,4 +32,23 @@ impl SummaryMessage<'_> {
         let restored = identifiers::restore(&missing, allowance.identifiers);
         restored.map_or(bare, |restored| frame(Some(&restored.block)))
     }
+
+    /// The ledger and the file lists, each in a share of `appendix` tokens. What the files don't need, the ledger may have.
+    fn appendices(&self, body: &str, appendix: u32) -> (String, FileLists) {
+        let told = ToldCalls::of(body);
+        let beside = |ledger: &str, room: u32| self.files.beside(ledger, &told.paths).within(room);
+        let ledger = self.ledger.render_beside(body, appendix);
+        let files = beside(&ledger, appendix);
+        let needed = size(&files);
+        let ledger = self.ledger.render_beside(body, appendix.saturating_add(appendix.saturating_sub(needed)));
+        let files = beside(&ledger, needed.saturating_add(1));
+        (ledger, files)
+    }
+}
+
+/// Tokens of file lists, four characters each.
+fn size(files: &FileLists) -> u32 {
+    let paths = files.read_files.iter().chain(&files.modified_files);
+    let chars: usize = paths.map(|path| quarters(path) + 1).sum();
+    u32::try_from(chars.div_ceil(4)).unwrap_or(u32::MAX)
 }

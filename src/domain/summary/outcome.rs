@@ -5,8 +5,10 @@ use serde_json::Value;
 use super::text::first_line;
 use crate::domain::model::message::ToolResult;
 
+mod measured;
 mod telling;
 
+pub use measured::measures;
 pub use telling::telling;
 
 /// End of a call that has a result.
@@ -107,7 +109,13 @@ fn tells_failure(value: &Value) -> bool {
 
 /// `error: …`, `error[E0308]`, `Error executing …`, but not `error.rs:12`.
 fn opens_as_error(line: &str) -> bool {
-    const OPENINGS: [&str; 11] = [
+    const OPENINGS: [&str; 17] = [
+        "execution timed out",
+        "command timed out",
+        "wrong flag",
+        "wrong answer",
+        "incorrect flag",
+        "incorrect answer",
         "error",
         "traceback",
         "fatal",
@@ -191,6 +199,8 @@ mod tests {
             "test result: FAILED. 3 passed; 1 failed",
             "Traceback (most recent call last)\n  File \"a.py\"\nValueError: no",
             "ValueError: invalid literal",
+            "EXECUTION TIMED OUT",
+            "Wrong flag!",
             "<tool_use_error>Error: File has not been read yet</tool_use_error>",
         ] {
             assert_eq!(end(false, text), CallEnd::Failed, "{text}");

@@ -42,12 +42,16 @@ pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
     let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
-    for task in &work.summary_tasks {
-        let text = Some(builtin::summarise(&allowance.bounded(task, work.summary_tasks.len())));
+    let (tasks, most) = (&work.summary_tasks, work.settings.summary_max_tokens);
+    let mut texts: Vec<String> = Vec::new();
+    // What the beginning of a split turn leaves, the history may have.
+    for task in tasks.iter().rev() {
+        let text = builtin::summarise(&allowance.beside(task, tasks.len(), &texts, most));
         match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = text,
-            SummaryPart::History | SummaryPart::Branch => outcome.history = text,
+            SummaryPart::TurnPrefix => outcome.turn_prefix = Some(text.clone()),
+            SummaryPart::History | SummaryPart::Branch => outcome.history = Some(text.clone()),
         }
+        texts.push(text);
     }
     outcome
 }

@@ -1,5 +1,5 @@
 //! Summary messages of real sessions over several compactions, measured, and written down for a reader where
-//! `CONTEXTD_SUMMARIES` names a folder.
+//! `CONTEXTD_SUMMARIES` names a folder. The texts in one that `CONTEXTD_SUMMARIES_BEFORE` names are measured beside them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ use crate::domain::summary::identifiers::{self, IdentifierSpan};
 const ROUNDS: usize = 10;
 const LONG: usize = 16_000;
 const RESERVE: u32 = 8_192;
+/// Least weight of an identifier that somebody spoke of, or used in a call, twice.
+const USED_TWICE: u32 = 12;
 const SOURCES: [&str; 11] = [
     "entireio-cli",
     "pi-mono",
@@ -56,6 +58,8 @@ struct Measured {
     sessions: usize,
     tokens: usize,
     identifiers: Share,
+    /// Identifiers that were spoken or used in calls twice.
+    used: Share,
     numbers: Share,
     calls: Share,
     lists: Share,
@@ -66,6 +70,7 @@ impl Measured {
         self.sessions += other.sessions;
         self.tokens += other.tokens;
         self.identifiers.add(other.identifiers.part, other.identifiers.of);
+        self.used.add(other.used.part, other.used.of);
         self.numbers.add(other.numbers.part, other.numbers.of);
         self.calls.add(other.calls.part, other.calls.of);
         self.lists.add(other.lists.part, other.lists.of);
@@ -85,12 +90,21 @@ fn spans(messages: Vec<Message>) -> Vec<Vec<Message>> {
     let span = if all < LONG { all } else { all / ROUNDS };
     let mut spans = vec![Vec::new()];
     let mut tokens = 0;
+    // As with any cut of ours, a call stays with its result.
+    let mut open: BTreeSet<String> = BTreeSet::new();
     for message in messages {
         let starts = message.role == Role::User && message.tool_results().next().is_none();
-        if tokens >= span && (starts || message.role == Role::Assistant) {
+        if starts {
+            open.clear();
+        }
+        if tokens >= span && open.is_empty() && (starts || message.role == Role::Assistant) {
             spans.push(Vec::new());
             tokens = 0;
         }
+        open.extend(message.tool_calls().map(|call| call.id.clone()));
+        message.tool_results().for_each(|result| {
+            open.remove(&result.tool_call_id);
+        });
         tokens += size(&message);
         spans.last_mut().expect("one").push(message);
     }
@@ -133,12 +147,12 @@ fn listed(text: &str) -> usize {
     sum
 }
 
-fn compact_all(messages: Vec<Message>, measured: &mut Measured) -> String {
+/// The summary message after the last compaction of a session.
+fn compact_all(messages: Vec<Message>) -> String {
     let tools = default_file_tools();
     let (mut ledger, mut carried, mut previous) = (Ledger::default(), Vec::new(), None);
     let (mut ops, mut open) = (FileOps::default(), OpenFile::default());
     let mut text = String::new();
-    let all = messages.clone();
     for span in spans(messages) {
         let replaced = span.iter().map(size).sum::<usize>() + text.len() / 4;
         let allowance = Allowance::new(replaced as u64, RESERVE);
@@ -157,60 +171,75 @@ fn compact_all(messages: Vec<Message>, measured: &mut Measured) -> String {
             .text(&settings(), allowance);
         previous = Some(body);
     }
-    let wanted: Vec<_> = identifiers::extract_span(&all).into_iter().filter(|one| !one.is_rule()).collect();
-    let report = identifiers::check(&text, &wanted).1;
-    measured.sessions += 1;
-    measured.tokens += text.len() / 4;
-    measured.identifiers.add(report.kept as usize, report.found as usize);
-    let numbers = numbers(&all);
+    text
+}
+
+/// What a summary message keeps of a session.
+fn measure(all: &[Message], text: &str) -> Measured {
+    let mut measured = Measured { sessions: 1, tokens: text.len() / 4, ..Measured::default() };
+    let wanted: Vec<_> = identifiers::extract_span(all).into_iter().filter(|one| !one.is_rule()).collect();
+    let mut kept = |share: fn(&mut Measured) -> &mut Share, wanted: &[_]| {
+        let report = identifiers::check(text, wanted).1;
+        share(&mut measured).add(report.kept as usize, report.found as usize);
+    };
+    kept(|measured| &mut measured.identifiers, &wanted);
+    let used: Vec<_> = wanted.into_iter().filter(|one| one.weight >= USED_TWICE).collect();
+    kept(|measured| &mut measured.used, &used);
+    let numbers = numbers(all);
     measured.numbers.add(numbers.iter().filter(|one| text.contains(one.as_str())).count(), numbers.len());
-    let calls = ledger::calls(&all);
+    let calls = ledger::calls(all);
     let shown = |call: &&ledger::LedgerCall<'_>| {
         let described = ledger::describe(call.call, 60);
         described.split_once(": ").is_some_and(|(_, target)| text.contains(target.trim_end_matches('…')))
     };
     measured.calls.add(calls.iter().filter(shown).count(), calls.len());
-    measured.lists.add(listed(&text), text.len());
-    text
+    measured.lists.add(listed(text), text.len());
+    measured
 }
 
 #[test]
 #[cfg_attr(not(shared), ignore = "needs ../shared")]
 fn real_sessions_are_summed_up_without_word_lists() {
-    let folder = std::env::var("CONTEXTD_SUMMARIES").ok().map(PathBuf::from);
-    let mut total = Measured::default();
-    let mut long = Measured::default();
+    let folder = |name: &str| std::env::var(name).ok().map(PathBuf::from);
+    let (folder, before) = (folder("CONTEXTD_SUMMARIES"), folder("CONTEXTD_SUMMARIES_BEFORE"));
+    let (mut total, mut long, mut old) = (Measured::default(), Measured::default(), Measured::default());
     for source in SOURCES {
         let sessions = transcripts(source);
         let every = if folder.is_some() { 1 } else { sessions.len().div_ceil(2).max(1) };
         let mut measured = Measured::default();
         for (at, messages) in sessions.into_iter().enumerate().step_by(every) {
-            let count = messages.len();
-            let mut one = Measured::default();
+            let name = format!("{source}-{at:02}-{}.md", messages.len());
             let is_long = messages.iter().map(size).sum::<usize>() >= LONG;
-            let text = compact_all(messages, &mut one);
+            let text = compact_all(messages.clone());
+            let one = measure(&messages, &text);
             measured.add(&one);
             if is_long {
                 long.add(&one);
+                let texts = before.iter().filter_map(|before| std::fs::read_to_string(before.join(&name)).ok());
+                texts.for_each(|text| old.add(&measure(&messages, &text)));
             }
             if let Some(folder) = &folder {
-                std::fs::write(folder.join(format!("{source}-{at:02}-{count}.md")), &text).expect("written");
+                std::fs::write(folder.join(name), &text).expect("written");
             }
         }
         println!("{source}: {}", told(&measured));
         total.add(&measured);
     }
+    println!("long before: {}", told(&old));
     println!("long: {}", told(&long));
     println!("all: {}", told(&total));
-    assert!(long.lists.percent() < 30.0 && long.numbers.percent() > 60.0, "{}", told(&long));
+    assert!(long.lists.percent() < 30.0 && long.numbers.percent() >= 75.0, "{}", told(&long));
 }
 
 fn told(measured: &Measured) -> String {
     format!(
-        "{} sessions, {} tokens each, identifiers {:.1} %, numbers {:.1} % of {}, calls {:.1} % of {}, lists {:.1} %",
+        "{} sessions, {} tokens each, identifiers {:.1} % of {}, used {:.1} % of {}, numbers {:.1} % of {}, calls {:.1} % of {}, lists {:.1} %",
         measured.sessions,
         measured.tokens / measured.sessions.max(1),
         measured.identifiers.percent(),
+        measured.identifiers.of,
+        measured.used.percent(),
+        measured.used.of,
         measured.numbers.percent(),
         measured.numbers.of,
         measured.calls.percent(),

@@ -37,8 +37,9 @@ const NEWEST_GOALS: usize = 1;
 /// Instructions of the system that one span tells, and how much of each.
 const MAX_INSTRUCTIONS: usize = 8;
 const INSTRUCTION_CHARS: usize = 240;
-/// Opens one.
+/// Opens one, and what else the system said.
 const INSTRUCTED: &str = "System instruction: ";
+const SYSTEM_SAID: &str = "The system said: ";
 /// Decisions taken from one message.
 const MAX_DECISIONS: usize = 3;
 
@@ -97,7 +98,7 @@ impl Facts {
                 }
                 UserText::Output(_) | UserText::Other => {}
             }
-            for list in [&mut self.goal, &mut self.done, &mut self.decisions, &mut self.context] {
+            for list in [&mut self.goal, &mut self.rules, &mut self.done, &mut self.decisions, &mut self.context] {
                 // Not each time: what is let go is moved over.
                 if list.len() > 2 * MAX_FOUND || at + 1 == messages.len() {
                     *list = newest_of(std::mem::take(list));
@@ -133,17 +134,20 @@ impl Facts {
         None
     }
 
-    /// Adds the words of the system in mid-conversation to the rules, as an instruction.
+    /// Adds the words of the system in mid-conversation to the rules, as an instruction where they order something.
     fn instructed(&mut self, text: &str) {
         let said = sentences(text).into_iter().filter(|sentence| cues::is_instruction(sentence)).take(6);
         let said = whole(&said.collect::<Vec<_>>().join(" "), INSTRUCTION_CHARS);
-        let says = |text: &String| text.chars().any(char::is_alphanumeric);
+        // The marks of an edit in somebody's diff say nothing.
+        let is_mark = |text: &str| [">>>", "<<<"].iter().any(|mark| text.starts_with(mark));
+        let says = |text: &String| text.chars().any(char::is_alphanumeric) && !is_mark(text);
+        let ordered = said.filter(says).map(|text| format!("{INSTRUCTED}{text}"));
         // One that is no order by its form is told by how it begins: it must not go unsaid.
-        let said = said.filter(says).or_else(|| Some(brief(text, INSTRUCTION_CHARS)).filter(says));
-        self.rules.extend(said.map(|text| format!("{INSTRUCTED}{text}")));
-        let told = self.rules.iter().filter(|rule| rule.starts_with(INSTRUCTED)).count();
+        let told = || Some(brief(text, INSTRUCTION_CHARS)).filter(says).map(|text| format!("{SYSTEM_SAID}{text}"));
+        self.rules.extend(ordered.or_else(told));
+        let told = self.rules.iter().filter(|rule| is_of_system(rule)).count();
         if told > MAX_INSTRUCTIONS
-            && let Some(oldest) = self.rules.iter().position(|rule| rule.starts_with(INSTRUCTED))
+            && let Some(oldest) = self.rules.iter().position(|rule| is_of_system(rule))
         {
             self.rules.remove(oldest);
         }
@@ -218,6 +222,11 @@ impl Facts {
         ];
         lists.into_iter().flatten().cloned().chain(self.files.iter().map(FileWork::told)).collect()
     }
+}
+
+/// Returns true for a rule that the system laid down, not the user.
+pub fn is_of_system(rule: &str) -> bool {
+    rule.starts_with(INSTRUCTED) || rule.starts_with(SYSTEM_SAID)
 }
 
 /// Returns true if a command that worked is what a next step names: a commit, a push.

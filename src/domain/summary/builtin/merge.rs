@@ -1,24 +1,21 @@
-//! Reading an earlier summary back and joining it with what is new.
+//! Joining an earlier summary with what is new.
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::focus::MARK;
-use super::super::framing::without_split;
-use super::super::sections::{SectionTopic, slot_of_heading, slot_of_paragraph};
-use super::super::text::{sentences, whole, words};
-use super::facts::{Facts, FileWork, ITEM_CHARS, SAID, is_correction, is_settled_by, joined, signature};
-use super::labels::{GAP, Label, SAME, is_outdated};
+use super::super::identifiers;
+use super::super::text::words;
+use super::facts::{Facts, SAID, is_correction, is_of_system, is_settled_by, joined, signature};
+
+mod reading;
+
+use reading::{MAX_ITEMS, read};
 
 /// Open items of the earlier summary that are kept beside new ones.
 const KEEP_OPEN: usize = 4;
-/// Paragraphs without a known heading that are kept.
-const KEEP_LOOSE: usize = 12;
-const MAX_ITEMS: usize = 120;
-const MAX_NAMED: usize = 300;
 /// Goals kept, beside older ones that correct others.
-const MAX_GOALS: usize = 12;
-/// Longer items are read back in the pieces that they were made of.
-const LONGEST_ITEM: usize = 2 * ITEM_CHARS;
+const MAX_GOALS: usize = 16;
+/// Weight of an identifier that the previous summary told of.
+const TOLD_BEFORE: u32 = 12;
 
 /// The new facts with those of the previous summary before them. What the new ones show as finished is no longer
 /// open: it moves to what is done.
@@ -42,6 +39,7 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
         let skip = old.len().saturating_sub(keep);
         old.into_iter().skip(skip).chain(new).collect::<Vec<_>>()
     };
+    let weights = with_told(new.weights, &old);
     distinct(Facts {
         // The agent's newest list of work replaces what earlier ones left open.
         in_progress: if new.planned { new.in_progress } else { open(old.in_progress, new.in_progress) },
@@ -58,10 +56,20 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
         results: join(old.results, new.results),
         named: join(new.named, old.named),
         worked: new.worked,
-        weights: new.weights,
+        weights,
         planned: new.planned,
         heard: new.heard,
     })
+}
+
+/// The weights of the new span, with those of what was told before it.
+fn with_told(mut weights: HashMap<String, u32>, old: &Facts) -> HashMap<String, u32> {
+    for item in [&old.goal, &old.decisions, &old.context].into_iter().flatten() {
+        for identifier in identifiers::extract(item) {
+            weights.entry(identifier).or_insert(TOLD_BEFORE);
+        }
+    }
+    weights
 }
 
 /// Facts of the new span that tell what became of older ones.
@@ -114,100 +122,6 @@ fn join(first: Vec<String>, second: Vec<String>) -> Vec<String> {
     first.into_iter().chain(second).collect()
 }
 
-/// The items of a summary by section, from whatever template; a split turn's part goes to the same sections.
-fn read(summary: &str) -> Facts {
-    let (history, turn) = without_split(summary);
-    let mut facts = Facts::default();
-    for part in [Some(history), turn].into_iter().flatten() {
-        let mut slot = None;
-        for line in part.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "---") {
-            if let Some((prose, rest)) = slot_of_paragraph(line) {
-                slot = Some(prose);
-                take_long(&mut facts, slot, rest);
-            } else if line.trim_start_matches('#').starts_with(' ') && line.starts_with('#') {
-                slot = Some(match slot_of_heading(line) {
-                    // One template has subsections under "Progress", another what was done.
-                    Some(SectionTopic::Group) => SectionTopic::Done,
-                    known => known.unwrap_or(SectionTopic::Group),
-                });
-            } else {
-                take_long(&mut facts, slot, line);
-            }
-        }
-    }
-    facts
-}
-
-/// Takes a line. One that is longer than any item of ours is a paragraph of somebody else's.
-fn take_long(facts: &mut Facts, slot: Option<SectionTopic>, line: &str) {
-    if line.chars().count() <= LONGEST_ITEM || Label::read(line).is_some_and(|(label, _)| label == Label::Named) {
-        return take(facts, slot, line);
-    }
-    for piece in line.split("; ").flat_map(sentences) {
-        take(facts, slot, &piece);
-    }
-}
-
-fn take(facts: &mut Facts, slot: Option<SectionTopic>, line: &str) {
-    let item = strip_bullet(line);
-    let none = ["(none)", "none", "(none).", "none."].iter().any(|none| item.eq_ignore_ascii_case(none));
-    if none || item.starts_with(GAP) || item == SAME || is_outdated(item) {
-        return;
-    }
-    let Some((label, item)) = Label::read(item) else { return take_plain(facts, slot, item) };
-    match label {
-        Label::Decided => add(&mut facts.decisions, item),
-        Label::Obstacle => add(&mut facts.blocked, item),
-        Label::Rule => add(&mut facts.rules, item),
-        Label::UnderWay if is_outdated(item) => {}
-        Label::UnderWay => add(&mut facts.in_progress, item),
-        Label::Question => add(&mut facts.questions, item),
-        Label::Named => facts.named.extend(item.split(", ").take(MAX_NAMED).map(str::to_owned)),
-    }
-}
-
-fn take_plain(facts: &mut Facts, slot: Option<SectionTopic>, item: &str) {
-    if let Some(work) = FileWork::read(item)
-        && facts.files.len() < 4 * MAX_ITEMS
-    {
-        return facts.files.push(work);
-    }
-    let list = match slot {
-        Some(SectionTopic::Topic | SectionTopic::Goal) => &mut facts.goal,
-        Some(SectionTopic::Rules | SectionTopic::Preferences) => &mut facts.rules,
-        Some(SectionTopic::Done) => &mut facts.done,
-        Some(SectionTopic::InProgress) => &mut facts.in_progress,
-        Some(SectionTopic::Blocked) => &mut facts.blocked,
-        Some(SectionTopic::Decisions) => &mut facts.decisions,
-        Some(SectionTopic::Questions) => &mut facts.questions,
-        Some(SectionTopic::Next) => &mut facts.next,
-        Some(SectionTopic::Results) => &mut facts.results,
-        // The focus block is carried by its own code.
-        Some(SectionTopic::Group) if item.starts_with(MARK) => return,
-        Some(SectionTopic::Files | SectionTopic::Context) => &mut facts.context,
-        Some(SectionTopic::Group) | None if facts.context.len() >= KEEP_LOOSE => return,
-        Some(SectionTopic::Group) | None => &mut facts.context,
-    };
-    add(list, item);
-}
-
-fn add(list: &mut Vec<String>, item: &str) {
-    // A clipped line may end in half an identifier.
-    let cut = item.ends_with('…') && !item.contains(' ');
-    if !cut && item.chars().any(char::is_alphanumeric) && list.len() < MAX_ITEMS {
-        list.extend(whole(item, LONGEST_ITEM));
-    }
-}
-
-fn strip_bullet(line: &str) -> &str {
-    let line = line.strip_prefix(['-', '*']).filter(|rest| rest.starts_with(' ')).unwrap_or(line).trim_start();
-    let line = ["[x] ", "[X] ", "[ ] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
-    match line.split_once(". ") {
-        Some((number, rest)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
-        _ => line,
-    }
-}
-
 /// Items are the same when they say the same in the same first words, or tell of the same step.
 fn key(item: &str) -> String {
     let step = item.split_once(" → ").map(|(step, _)| without_count(step).0);
@@ -219,6 +133,7 @@ fn key(item: &str) -> String {
 fn distinct(mut facts: Facts) -> Facts {
     facts.files = joined(std::mem::take(&mut facts.files));
     facts.done = counted(std::mem::take(&mut facts.done));
+    facts.rules = holding(std::mem::take(&mut facts.rules), &facts.goal);
     let keep_first = |list: &mut Vec<String>| {
         let mut seen = HashSet::new();
         list.retain(|item| seen.insert(key(item)));
@@ -246,6 +161,14 @@ fn distinct(mut facts: Facts) -> Facts {
     let said = |item: &String| key(item.strip_prefix(SAID).unwrap_or(item));
     facts.context.retain(|item| !told.contains(&said(item)) && !done.contains(&key(item)));
     facts
+}
+
+/// The rules that no later one, and no correction, took the place of.
+fn holding(rules: Vec<String>, goals: &[String]) -> Vec<String> {
+    let (mut told, said): (Vec<String>, Vec<String>) = rules.into_iter().partition(|rule| is_of_system(rule));
+    let corrections: Vec<String> = goals.iter().filter(|goal| is_correction(goal)).cloned().collect();
+    told.extend(identifiers::holding(said, corrections));
+    told
 }
 
 /// The task, its corrections and the newest requests. Older requests were met long ago: what was done tells of them.

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::identifiers;
-use super::super::ledger;
+use super::super::{identifiers, ledger, outcome};
 use super::facts::{Facts, FileWork, SAID, is_correction, is_settled};
 
 /// A line of a summary and how likely it is to be needed.
@@ -16,7 +15,7 @@ pub struct Line {
 /// The most that identifiers add.
 const MOST_NAMED: u32 = 150;
 /// What a measured number adds.
-const MEASURED: u32 = 120;
+const MEASURED: u32 = 150;
 
 /// The facts as lines, list by list.
 pub struct Ranked {
@@ -38,7 +37,7 @@ impl Ranked {
         let named = |text: &str| named(text, &facts.weights);
         let files: Vec<String> = facts.files.iter().map(FileWork::told).collect();
         let last = facts.goal.len().saturating_sub(1);
-        let mut goal = rank(&facts.goal, 500, 200, |text| if is_correction(text) { 150 } else { 0 });
+        let mut goal = rank(&facts.goal, 380, 200, |text| named(text) + if is_correction(text) { 150 } else { 0 });
         for (at, line) in goal.iter_mut().enumerate() {
             line.need = if at == 0 {
                 2000
@@ -55,10 +54,10 @@ impl Ranked {
             files: rank(&files, 400, 250, |_| 0),
             in_progress: rank(&facts.in_progress, 800, 20, |_| 0),
             blocked: rank(&facts.blocked, 700, 80, |_| 0),
-            decisions: rank(&facts.decisions, 450, 200, |text| named(text) + if is_settled(text) { 120 } else { 0 }),
+            decisions: rank(&facts.decisions, 360, 160, |text| named(text) + if is_settled(text) { 140 } else { 0 }),
             questions: rank(&facts.questions, 850, 20, |_| 0),
             next: rank(&facts.next, 780, 20, |_| 0),
-            context: rank(&facts.context, 330, 200, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
+            context: rank(&facts.context, 330, 120, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
             results: rank(&facts.results, 150, 250, named),
         }
     }
@@ -76,9 +75,17 @@ fn deeds(done: &[String], named: impl Fn(&str) -> u32 + Copy) -> Vec<Line> {
     let is_call = |text: &String| text.contains(" → ");
     let of = |call: bool| done.iter().filter(|text| is_call(text) == call).cloned().collect::<Vec<_>>();
     // A path that every call names makes none of them worth more.
-    let mut calls = rank(&of(true), 200, 250, deed).into_iter();
+    let mut calls = rank(&of(true), 200, 150, |text| deed(text) + measured(text)).into_iter();
     let mut said = rank(&of(false), 200, 250, |text| named(text) + deed(text)).into_iter();
     done.iter().filter_map(|text| if is_call(text) { calls.next() } else { said.next() }).collect()
+}
+
+/// Worth of what a call measured; how long it took says little.
+fn measured(text: &str) -> u32 {
+    match text.split_once(" → ").map_or(0, |(_, says)| outcome::measures(says)) {
+        0 | 1 => 0,
+        _ => MEASURED,
+    }
 }
 
 /// Worth of the identifiers that an item tells of, the most used ones most.

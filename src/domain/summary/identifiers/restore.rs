@@ -1,6 +1,7 @@
 //! Giving back what a summary left out.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use super::occurrence::stands_in;
 use super::requests;
@@ -11,6 +12,10 @@ use crate::domain::summary::text::quarters;
 const RULES: &str = "## Standing rules";
 const REQUESTS: &str = "## User's requests, newest last";
 const HEADING: &str = "## Identifiers";
+/// Weightiest identifiers that are ranked by what they take.
+const MOST_RANKED: usize = 2_000;
+/// Room that makes no difference between two identifiers.
+const SHORT: u64 = 120;
 /// Stands before a rule that a later one took the place of.
 const REPLACED: &str = "No longer holds: ";
 
@@ -144,10 +149,13 @@ fn rest(room: usize, spent: usize) -> usize {
     room.saturating_sub(HEADING.len() + spent.min(room / 2))
 }
 
-/// Those from the front that have room. What stands inside another needs none of its own.
+/// Those of the weightiest that weigh most for their room, in the order in which they are given. What stands inside another
+/// needs no room of its own.
 pub(super) fn fitting(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&TrackedIdentifier> {
+    let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
+    ranked.sort_by_key(|(at, one)| (Reverse(density(&one.text, one.weight)), *at));
     let mut written = String::new();
-    let fits = |one: &&TrackedIdentifier| {
+    ranked.retain(|(_, one)| {
         if stands_in(&written, &one.text) {
             return true;
         }
@@ -159,8 +167,14 @@ pub(super) fn fitting(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&
             written.push('\n');
         }
         fits
-    };
-    wanted.into_iter().filter(fits).collect()
+    });
+    ranked.sort_by_key(|(at, _)| *at);
+    ranked.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Weight of an identifier for the room that it takes: of two that are used as much, the shorter one comes first.
+pub fn density(text: &str, weight: u32) -> u64 {
+    u64::from(weight) * 1_000 / (cost(text) as u64 + SHORT)
 }
 
 /// One line for each sort, paths sorted so that neighbours are together.

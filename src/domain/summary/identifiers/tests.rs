@@ -44,6 +44,13 @@ fn fragments_of_prose_and_terminals_are_none() {
         extract("src/domain/lib /tmp utf-8 entire/checkpoints/v1"),
         ["src/domain/lib", "/tmp", "utf-8", "entire/checkpoints/v1"]
     );
+    let text = "packages/*/src/a.ts src/{one,two}/b.rs ${HOME}/bin/tool conf/app… .../lib/c.rs /theme /.test console.log \
+        Node.js process.env, shot at 01.27.21.png";
+    assert_eq!(extract(text), Vec::<String>::new());
+    assert_eq!(
+        extract("**src/a.rs** {lib/b.rs} *c.toml*: shots/01.png ./run /srv/a /etc"),
+        ["src/a.rs", "lib/b.rs", "c.toml", "shots/01.png", "./run", "/srv/a", "/etc"]
+    );
 }
 
 #[test]

@@ -42,7 +42,8 @@ static MEASURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&MEASURES.
 
 /// Returns true if an identifier is a bare amount or a number with its unit. Tools print many that mean nothing later.
 pub fn is_measure(token: &str) -> bool {
-    MEASURE.as_ref().is_some_and(|measure| measure.is_match(token))
+    let worded = || token.split_once(' ').is_some_and(|(_, unit)| UNITS.contains(&unit));
+    MEASURE.as_ref().is_some_and(|measure| measure.is_match(token)) || worded()
 }
 
 const ERRNO: [&str; 24] = [
@@ -72,15 +73,36 @@ const ERRNO: [&str; 24] = [
     "EXDEV",
 ];
 
-const UNITS: [&str; 27] = [
-    "ms", "seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "bytes", "KB", "MB", "GB",
-    "TB", "KiB", "MiB", "GiB", "tokens", "percent", "px", "requests", "rows", "lines", "USD", "EUR", "retries",
+const UNITS: [&str; 33] = [
+    "s", "ns", "µs", "commits", "dollars", "euros", "ms", "seconds", "second", "minutes", "minute", "hours", "hour",
+    "days", "day", "weeks", "bytes", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "tokens", "percent", "px",
+    "requests", "rows", "lines", "USD", "EUR", "retries",
 ];
 
 const EXTENSIONS: [&str; 44] = [
     "rs", "py", "js", "ts", "tsx", "jsx", "mjs", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php",
     "swift", "sh", "sql", "md", "txt", "json", "jsonl", "yaml", "yml", "toml", "lock", "html", "css", "scss", "xml",
     "csv", "ini", "cfg", "env", "log", "ipynb", "proto", "svg", "png", "pdf", "vue",
+];
+
+/// Names of other things that end as files do.
+const NO_FILES: [&str; 16] = [
+    "console.log",
+    "logger.log",
+    "Math.log",
+    "math.log",
+    "np.log",
+    "process.env",
+    "meta.env",
+    "Node.js",
+    "node.js",
+    "Next.js",
+    "Nuxt.js",
+    "Vue.js",
+    "React.js",
+    "Express.js",
+    "Three.js",
+    "D3.js",
 ];
 
 /// Calls `found` for every identifier, repetitions included, in order.
@@ -95,8 +117,9 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
         }
         // The name of a closing tag is no path.
         let tagless = chunk.replace("</", "<");
-        for token in tagless.split(|c: char| "\"'`<>()[]{},;|*=\\“”「」。、，".contains(c)) {
-            let token = trimmed(token);
+        let pieces = tagless.split(|c: char| "\"'`<>()[],;|=\\“”「」。、，".contains(c));
+        for token in pieces.filter(|piece| !is_pattern(piece)).flat_map(|piece| piece.split(['{', '}', '*'])) {
+            let token = if is_cut(token) { "" } else { trimmed(token) };
             if token.is_empty() {
                 continue;
             }
@@ -107,6 +130,17 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
             previous.push_str(token.get(..32).unwrap_or(token));
         }
     }
+}
+
+/// Returns true for a pattern or a template of names, `src/*.rs` or `${HOME}/bin`: its parts are none.
+fn is_pattern(piece: &str) -> bool {
+    let inside = piece.trim_matches(|c: char| "*{}_.:!?&…".contains(c));
+    inside.contains('*') || inside.contains(['{', '}']) && inside.contains('/')
+}
+
+/// Returns true for a name of which a part was left out.
+fn is_cut(token: &str) -> bool {
+    token.starts_with('…') || token.ends_with(['…', '-', '$']) || token.starts_with("...")
 }
 
 /// The token without the punctuation around it. The dot of `.env` or `../x` is its own.
@@ -132,11 +166,14 @@ fn url(chunk: &str) -> Option<&str> {
 }
 
 fn classify(token: &str, previous: &str) -> Option<String> {
-    if token.len() < 2 || token.len() > MAX_TOKEN {
+    if token.len() > MAX_TOKEN {
         return None;
     }
     if let Some(pair) = after_word(token, previous) {
         return Some(pair);
+    }
+    if token.len() < 2 {
+        return None;
     }
     if let Some(path) = path(token) {
         return Some(path.to_owned());
@@ -176,31 +213,34 @@ fn path(token: &str) -> Option<&str> {
         return None;
     }
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let file =
-        last.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && EXTENSIONS.contains(&extension));
+    let alone = last.len() == path.len();
+    let file = last.rsplit_once('.').is_some_and(|(stem, extension)| {
+        // The end of a name with blanks in it has no letter: `at 01.27.21.png`.
+        let named = if alone { stem.chars().any(char::is_alphabetic) } else { !stem.is_empty() };
+        named && EXTENSIONS.contains(&extension)
+    });
+    if alone && NO_FILES.contains(&path) {
+        return None;
+    }
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| path.starts_with(root)) && path.len() > 3;
     let drive = path.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
     let found = file || drive || (rooted || path.matches('/').count() > 1) && !is_prose(path);
     found.then_some(path)
 }
 
-/// `/the`, `pros/cons/effort`: words with slashes between them.
+/// `/the`, `/model`, `pros/cons/effort`: words with slashes before or between them.
 fn is_prose(path: &str) -> bool {
     const FOLDERS: [&str; 24] = [
         "src", "lib", "cmd", "app", "apps", "test", "tests", "docs", "bin", "pkg", "internal", "packages", "usr",
         "etc", "var", "tmp", "home", "opt", "dev", "api", "root", "crates", "examples", "scripts",
     ];
-    const WORDS: [&str; 20] = [
-        "the", "and", "for", "with", "not", "this", "that", "from", "are", "was", "you", "your", "its", "but", "has",
-        "have", "all", "any", "can", "will",
-    ];
     let parts = || path.split(['/', '\\']).filter(|part| !part.is_empty());
+    let named = parts().any(|part| FOLDERS.contains(&part));
+    let plain = |part: &str| part.trim_start_matches('.').chars().all(char::is_alphabetic);
     if path.starts_with(['/', '.', '~']) {
-        return parts().count() == 1 && parts().any(|part| WORDS.contains(&part));
+        return path.starts_with('/') && parts().count() == 1 && parts().all(plain) && !named;
     }
     let short = parts().all(|part| part.chars().count() < 5);
-    let named = parts().any(|part| FOLDERS.contains(&part));
-    let plain = |part: &str| part.chars().all(char::is_alphabetic);
     !named && (short || parts().all(plain))
 }
 

@@ -9,6 +9,8 @@ use crate::domain::summary::text::{brief, clip, one_line};
 
 /// Characters of a tool's name.
 pub(super) const NAME_CHARS: usize = 64;
+/// Characters of a call as a summary tells it.
+pub const TOLD_CHARS: usize = 120;
 const REST_CHARS: usize = 80;
 /// Longer arguments that hold a text to be written are not shown: the file has it.
 const LONGEST_CONTENT: usize = 24;
@@ -164,7 +166,7 @@ pub fn described(call: &ToolCall, width: usize) -> String {
 pub(super) fn plain_command(command: &str) -> String {
     let lines: Vec<&str> =
         command.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let text = lines.join(" ").replace("\"$(cat <<'EOF' ", "\"").replace(" 2>&1", "");
+    let text = lines.join(" ").replace("\"$(cat <<'EOF' ", "\"").replace(" 2>&1", "").replace(" 2>/dev/null", "");
     let mut text = text.split(" EOF").next().unwrap_or_default().trim();
     while let Some((_, rest)) =
         text.split_once(" && ").filter(|(first, _)| first.starts_with("cd ") && !first.contains(';'))

@@ -196,6 +196,31 @@ pub fn is_lasting(name: &str, target: &str) -> bool {
     name_words(name).iter().any(|word| LASTING.contains(&word.as_str()))
 }
 
+/// Returns true for the tools that write or edit what they are given a path of.
+pub fn writes(name: &str) -> bool {
+    const WRITES: [&str; 9] =
+        ["write", "edit", "create", "update", "insert", "replace", "patch", "editor", "multiedit"];
+    let words = name_words(name);
+    words.iter().any(|word| WRITES.contains(&word.as_str()))
+        && !words.iter().any(|word| matches!(word.as_str(), "delete" | "remove" | "move" | "rename"))
+}
+
+/// Returns true for the tools that keep the agent's own list of what is to be done, which the body tells.
+pub fn keeps_list(name: &str) -> bool {
+    const LISTS: [&str; 9] = [
+        "todowrite",
+        "todoread",
+        "updateplan",
+        "taskcreate",
+        "taskupdate",
+        "tasklist",
+        "taskget",
+        "exitplanmode",
+        "enterplanmode",
+    ];
+    LISTS.contains(&name_words(name).concat().as_str())
+}
+
 /// Returns true for the tools that run commands; `$` is a command typed without a tool.
 pub fn is_shell(name: &str) -> bool {
     name == "$" || SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str())
@@ -239,7 +264,7 @@ pub fn is_read_only(name: &str, arguments: &Value) -> bool {
 fn inspects(command: &str) -> bool {
     let command = unquoted(command);
     let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("&&", ";");
-    let suspicious = [">", "`", "$(", "<(", "\n", "-delete", "-exec", "-ok", "-fprint", "--output", "-o "];
+    let suspicious = [">", "`", "$(", "<(", "\n", "-delete", "-exec", "-ok", "-fprint", "--output"];
     if command.trim().is_empty() || suspicious.iter().any(|part| command.contains(part)) {
         return false;
     }
@@ -282,6 +307,8 @@ fn looks(command: &str) -> bool {
             }
             verb.is_some_and(|verb| GIT_INSPECTING.contains(&verb))
         }
+        // Elsewhere it is another option.
+        Some("sort" | "tree") => words.all(|word| !word.starts_with("-o")),
         Some("sed") => words.next() == Some("-n") && !command.contains(" -i") && !command.contains("w "),
         Some(program) => INSPECTING.contains(&program),
         None => false,
@@ -338,6 +365,7 @@ mod tests {
             !bash("echo a | xargs rm") && !bash("git -C /x push") && !bash("sed -i s/a/b/ f") && !bash("ls & rm x")
         );
         assert!(!bash("echo $(rm x)") && !bash("sort a -o b"));
+        assert!(bash("find . -name '*.md' -o -name '*.rs' | head -3") && bash("grep -o x a.log"));
         assert!(!bash("ls; rm -rf x") && !bash("git push") && !bash("cat a > b") && !bash("find . -delete"));
         for name in ["read", "get_user_details", "WebSearch", "mcp__fs__read-file", "searchDirectFlight"] {
             assert!(is_read_only(name, &json!({})), "{name}");

@@ -53,13 +53,40 @@ fn tells_repeated_calls_once_and_reads_by_file() {
          - read ×2 (2 errors): src/b.rs → error: no such file"
     );
     assert_eq!(
-        first.render(60),
+        first.render(53),
         "- bash ×2 (1 error): pytest -q → ok\n- bash(git push) → ok: main -> main\n- read ×4 (2 errors): src/a.rs ×2, src/b.rs ×2 (error)"
     );
-    assert_eq!(first.render(26), "other calls: read ×4 (2 errors), bash ×2 (1 error)\n- bash(git push) → ok");
+    assert_eq!(first.render(22), "other calls: read ×4 (2 errors), bash ×2 (1 error)\n- bash(git push) → ok");
     let mut second = first.clone();
     second.extend(recorded(&messages));
     assert_eq!(second.lines.iter().map(|line| line.calls).collect::<Vec<_>>(), [4, 4, 4, 2]);
+}
+
+#[test]
+fn edits_are_told_by_file_with_how_they_ended() {
+    let mut messages = Vec::new();
+    for (at, path) in ["src/a.rs", "src/b.rs", "src/a.rs", "src/c.rs"].iter().enumerate() {
+        messages.push(call("e", "edit", json!({"path": path, "old": format!("x{at}"), "new": "y"})));
+        messages.push(if at == 3 { failed("e", "no such file") } else { result("e", "The file has been updated.") });
+    }
+    let mut plan = vec![call("t", "TodoWrite", json!({"todos": []})), result("t", "ok")];
+    plan.extend(messages);
+    let text = ledger(&plan).render(40);
+    assert_eq!(
+        text,
+        "other calls: TodoWrite\n- edit ×4 (1 error): src/a.rs ×2, src/b.rs, src/c.rs (error) → others ok"
+    );
+    let many: Vec<Message> = (0..30)
+        .flat_map(|at| {
+            let path = format!("a/path/of/some/length/file{at:02}.rs");
+            [call("e", "edit", json!({"path": path})), result("e", "The file has been updated.")]
+        })
+        .collect();
+    let text = ledger(&many).render(1000);
+    assert!(
+        text.lines().count() == 3 && text.lines().all(|line| line.ends_with(" → ok") && line.len() < 500),
+        "{text}"
+    );
 }
 
 #[test]

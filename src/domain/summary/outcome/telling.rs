@@ -1,12 +1,15 @@
 //! What a result tells, in one line.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
+use super::measured::measures;
 use super::{EDGE, MAX_JSON};
 use crate::domain::summary::text::{brief, clip, first_line, one_line, without_colours};
 
 /// Openings of lines that a tool prints whatever it has done.
-const RECEIPTS: [&str; 32] = [
+const RECEIPTS: [&str; 34] = [
     "(Open file",
     "bash-$",
     "File updated.",
@@ -32,6 +35,8 @@ const RECEIPTS: [&str; 32] = [
     "Command running in background",
     "Exit code",
     "Exit Code",
+    "Command exited with code",
+    "Process exited with code",
     "Wall time",
     "Total output lines",
     "Output:",
@@ -41,8 +46,11 @@ const RECEIPTS: [&str; 32] = [
     "Now ",
 ];
 
-/// The line of a result that tells most, at most `width` characters: an error, the verdict of a test run, else the first
-/// that is no mere receipt. Of JSON its first fields.
+/// Last lines of a result that are searched for what was measured.
+const MEASURED_AMONG: usize = 40;
+
+/// The line of a result that tells most, at most `width` characters: an error, the verdict of a test run, the last that was
+/// measured, else the first that is no mere receipt. Of JSON its first fields.
 pub fn telling(text: &str, width: usize) -> String {
     let text = without_colours(text);
     let text = text.split("<system-reminder>").next().unwrap_or_default();
@@ -64,15 +72,31 @@ pub fn telling(text: &str, width: usize) -> String {
     let verdict =
         || text.lines().rev().map(str::trim).filter(|line| !line.is_empty()).take(EDGE).find(|line| sums_up(line));
     let says = |line: &&str| {
-        // Package managers print the command first.
-        line.chars().any(char::is_alphanumeric) && !line.starts_with("> ") && !line.ends_with(':') && !is_receipt(line)
+        // Package managers print the command first, and so does a shell that traces.
+        let echo = line.starts_with("> ") || line.starts_with("+ ");
+        line.chars().any(char::is_alphanumeric) && !echo && !line.ends_with(':') && !is_receipt(line)
     };
     let line = error
         .or_else(|| text.starts_with("Traceback").then(traceback).flatten())
         .or_else(verdict)
+        .or_else(|| measured(text, says))
         .or_else(|| lines().find(says));
     let line = line.unwrap_or_default().trim_end_matches("</tool_use_error>").trim_start_matches(['#', '*', ' ']);
-    brief(line, width)
+    let counted = error.and_then(|error| verdict().filter(|verdict| *verdict != error));
+    with_verdict(brief(line, width), counted, width)
+}
+
+/// The line with the most measures among the last ones, two at least; the last of several.
+fn measured<'t>(text: &'t str, says: impl Fn(&&'t str) -> bool) -> Option<&'t str> {
+    let prints = |line: &&str| line.len() < 200 && !line.starts_with(['|', '-', '*']) && measures(line) > 1;
+    let last = text.lines().rev().map(str::trim).filter(says).take(MEASURED_AMONG).filter(prints);
+    last.min_by_key(|line| Reverse(measures(line)))
+}
+
+/// An error with what was counted at the end, where both have room.
+fn with_verdict(error: String, verdict: Option<&str>, width: usize) -> String {
+    let both = verdict.map(|verdict| format!("{error}; {}", one_line(verdict)));
+    both.filter(|both| both.chars().count() <= width).unwrap_or(error)
 }
 
 fn is_error_line(line: &str) -> bool {
@@ -96,11 +120,11 @@ fn is_receipt(line: &str) -> bool {
 fn sums_up(line: &str) -> bool {
     let counted = line.len() < 200 && line.chars().any(|c| c.is_ascii_digit());
     counted
-        && (["test result:", "Tests:", "Finished ", "Ran ", "ok  ", "ok\t"]
+        && (["test result:", "Tests:", "Finished ", "Checked ", "Ran ", "ok  ", "ok\t", "FAIL  ", "FAIL\t", "Done in "]
             .iter()
             .any(|opening| line.starts_with(opening))
             || is_commit(line)
-            || [" passed", " failed", " issues", " warnings", " errors", "built in "]
+            || [" passed", " failed", " passing", " failing", " issues", " warnings", " errors", "built in "]
                 .iter()
                 .any(|cue| line.contains(cue)))
 }
@@ -155,6 +179,19 @@ mod tests {
             "test result: ok. 3 passed; 0 failed"
         );
         assert_eq!(tells("Exit code 1\nfatal: no upstream"), "fatal: no upstream");
+        assert_eq!(
+            tells("=== RUN   TestScan\n--- FAIL: TestScan (0.12s)\nFAIL\nFAIL\texample.org/lex\t0.674s"),
+            "--- FAIL: TestScan (0.12s); FAIL example.org/lex 0.674s"
+        );
+        assert_eq!(tells("Command exited with code 1"), "");
+        assert_eq!(
+            tells("warming up\nlexer: 8841 requests in 60 s, p99 412 µs\nstopped after 60 s\nbuild 1a2b"),
+            "lexer: 8841 requests in 60 s, p99 412 µs"
+        );
+        assert_eq!(
+            tells("> check\nChecked 26 files in 24ms. No fixes applied."),
+            "Checked 26 files in 24ms. No fixes applied."
+        );
         assert_eq!(
             tells(r#"{"id": "HATHAT", "user": "mia", "list": [1], "total": 305}"#),
             "id HATHAT, user mia, total 305"

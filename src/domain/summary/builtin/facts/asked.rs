@@ -12,6 +12,9 @@ const ANSWER_CHARS: usize = 240;
 /// Sentences that may ask for something: what comes later explains it.
 const OPENING: usize = 6;
 
+/// Bytes of a text that is no message any more.
+const LONG: usize = 1_000;
+
 /// Opens an item that tells what the user said without asking for anything.
 pub const SAID: &str = "The user said: ";
 
@@ -32,7 +35,7 @@ pub fn sort(text: &str, is_task: bool, answers: bool) -> Asked {
     let text = text.trim();
     let opening: Vec<String> = sentences(text).into_iter().take(OPENING).collect();
     let words = text.split_whitespace().take(60).collect::<Vec<_>>().join(" ");
-    if cues::is_nod(&words) {
+    if cues::is_nod(&words) || !is_task && cues::is_command(text) {
         return Asked::Nothing;
     }
     if is_task {
@@ -54,10 +57,17 @@ pub fn sort(text: &str, is_task: bool, answers: bool) -> Asked {
 
 fn told(text: &str) -> Asked {
     let said: Vec<String> = sentences(text).into_iter().filter(|one| !cues::is_nod(one) && !is_thanks(one)).collect();
-    match whole(&joined(&said), ANSWER_CHARS).filter(|text| text.split_whitespace().count() > 2 || !text.is_ascii()) {
-        Some(text) => Asked::Told(format!("{SAID}{text}")),
+    let said = joined(&said);
+    match whole(&said, ANSWER_CHARS).filter(|text| text.split_whitespace().count() > 2 || !text.is_ascii()) {
+        Some(text) => Asked::Told(format!("{SAID}{text}{}", gap(&text, &said))),
         None => Asked::Nothing,
     }
+}
+
+/// Stands behind what ends before its sentence does.
+fn gap(text: &str, said: &str) -> &'static str {
+    let ended = text.len() == said.len() || text.ends_with(['.', '!', '?', '。', '！', '？']);
+    if ended { "" } else { " …" }
 }
 
 fn is_thanks(sentence: &str) -> bool {
@@ -82,13 +92,24 @@ fn joined(sentences: &[String]) -> String {
     text
 }
 
-/// The user's request from the first sentences of a message, uncut as far as sentences end.
+/// The user's request from the first sentences of a message, uncut as far as sentences end; of a document its title.
 fn request(text: &str, width: usize) -> Option<String> {
+    if let Some(title) = title(text) {
+        return Some(brief(title, width));
+    }
     let said = sentences(text).into_iter().filter(|sentence| !cues::is_nod(sentence)).take(12);
     let said = joined(&said.collect::<Vec<_>>());
     let said = if said.is_empty() { brief(text, width) } else { said };
     let text = whole(&said, width).unwrap_or_else(|| brief(&said, width));
     text.chars().any(char::is_alphanumeric).then(|| one_line(&text))
+}
+
+/// The title of a document with sections, as the text of a command is.
+fn title(text: &str) -> Option<&str> {
+    let first = text.lines().next().filter(|line| line.starts_with("# "))?;
+    let headings = text.lines().filter(|line| line.starts_with("## ")).take(3).count();
+    let title = first.trim_start_matches('#').trim();
+    (text.len() > LONG && headings > 2 && title.chars().any(char::is_alphabetic)).then_some(title)
 }
 
 /// The message without the worked example that some harnesses put before the task.
@@ -126,6 +147,9 @@ mod tests {
             "yes please",
             "run it again",
             "No, that's all for now.",
+            "/undo",
+            "/clear\n\n/add src/main.rs",
+            "Hey",
         ] {
             assert_eq!(later(text), Asked::Nothing, "{text}");
         }
@@ -134,6 +158,16 @@ mod tests {
             Asked::Told(format!("{SAID}Sure, my user ID is mia_li_3668."))
         );
         assert!(matches!(sort("why is it broken?", true, false), Asked::Goal(_)));
+    }
+
+    #[test]
+    fn a_document_is_told_by_its_title() {
+        let section =
+            |at: usize| format!("\n## Part {at}\n- Check the branch first, then the tests, then the rest of it.\n");
+        let text = format!("# Review Command\n{}", (0..20).map(section).collect::<String>());
+        assert_eq!(sort(&text, false, false), Asked::Goal("Review Command".into()));
+        let short = "# Fix it\n## Where\nPlease fix the parser of src/lex.rs.";
+        assert_eq!(sort(short, false, false), Asked::Goal("Please fix the parser of src/lex.rs.".into()));
     }
 
     #[test]

@@ -58,9 +58,9 @@ pub fn item_text(line: &str) -> &str {
     numbered.map_or(line, |(_, rest)| rest.trim_start())
 }
 
-/// The questions that an answer ends with.
+/// The questions to the user that an answer ends with.
 pub fn questions(text: &str) -> Vec<String> {
-    let asked: Vec<String> = said(text).filter(|one| one.ends_with(['?', '？'])).collect();
+    let asked: Vec<String> = said(text).filter(|one| one.ends_with(['?', '？']) && cues::asks_user(one)).collect();
     let skip = asked.len().saturating_sub(MAX_QUESTIONS);
     asked.into_iter().skip(skip).filter_map(|one| whole(&one, ITEM_CHARS)).collect()
 }
@@ -80,7 +80,7 @@ pub fn asks_back(text: &str) -> bool {
 
 /// The sentences that say what was decided or found out, those that settle something first.
 pub fn decisions(text: &str, most: usize) -> Vec<String> {
-    let mut found: Vec<String> = said(text).filter(|one| cues::is_decision(one) && enough(one)).collect();
+    let mut found: Vec<String> = said(text).filter(|one| cues::is_decision(one) && informs(one)).collect();
     found.sort_by_key(|one| !cues::is_settled(one));
     found.into_iter().filter_map(|one| whole(&one, ITEM_CHARS)).take(most).collect()
 }
@@ -92,6 +92,12 @@ fn said(text: &str) -> impl Iterator<Item = String> {
 /// A sentence of four words or more, or in a script without spaces.
 fn enough(sentence: &str) -> bool {
     !sentence.is_ascii() || words(sentence).take(4).count() > 3
+}
+
+/// Returns true for a sentence that says what, and not only that: "The problem is clear." says nothing.
+fn informs(sentence: &str) -> bool {
+    let names = sentence.contains('`') || sentence.chars().any(|c| c.is_ascii_digit());
+    enough(sentence) && (names || !sentence.is_ascii() || words(sentence).take(6).count() > 5)
 }
 
 /// A sentence without marks of emphasis and the sounds of thinking.
@@ -126,10 +132,29 @@ mod tests {
     }
 
     #[test]
+    fn orders_descriptions_and_guesses_are_not_told_as_facts() {
+        for said in [
+            "Run `git config gc.auto 0` in the main repository to keep its objects.",
+            "Set the limit to 5 in the settings.",
+            "This tests all the colours that we've configured!",
+        ] {
+            assert!(done(said).is_empty(), "{said}");
+        }
+        assert_eq!(done("Ran the tests in all four crates.").len(), 1);
+        let said = "The problem is clear. I bet the problem is the cache. The problem is the cache of the parser.";
+        assert_eq!(decisions(said, 3), ["The problem is the cache of the parser."]);
+        let said = "I will keep the cache in /srv/cache.db, because the disk of the home folder is small.";
+        assert_eq!(decisions(said, 3), [said]);
+        assert!(decisions("I will look at the cache of it, because the tests are red.", 3).is_empty());
+    }
+
+    #[test]
     fn next_is_what_is_named_so() {
         let text = "Fixed the parser in src/lex.rs.\n\n**Next steps:**\n1. Update the manual of the tool\n2. Tag version 1.2\n\nThat is all.";
         assert_eq!(next(text), ["Update the manual of the tool", "Tag version 1.2"]);
         assert_eq!(next("The parser works. Still need to write its docs."), ["Still need to write its docs."]);
+        assert!(next("**Changes:**\n- Renamed AddTodo to AddTodoForm.tsx\n- useSimpleTodos added").is_empty());
+        assert_eq!(questions("What more could one ask for? Shall I push it?"), ["Shall I push it?"]);
         assert!(next("I need to look at the parser first. Shall I do the remaining ones?").is_empty());
     }
 }

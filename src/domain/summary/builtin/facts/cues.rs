@@ -52,6 +52,21 @@ const SETTLED: [&str; 16] = [
     "decidido",
 ];
 
+/// Words of sentences that guess.
+const GUESSES: [&str; 11] = [
+    "i bet",
+    "i guess",
+    "i suspect",
+    "probably",
+    "might be",
+    "may be",
+    "could be",
+    "perhaps",
+    "maybe",
+    "would explain",
+    "可能",
+];
+
 const NEXT: [&str; 22] = [
     "next step",
     "next steps",
@@ -61,7 +76,7 @@ const NEXT: [&str; 22] = [
     "remaining",
     "still need",
     "still to do",
-    "todo",
+    "todo:",
     "to do:",
     "left to do",
     "follow-up",
@@ -224,6 +239,12 @@ const DONE: [&str; 78] = [
     "processed",
 ];
 
+/// Words of these that open an order as well: "Run the tests".
+const ORDERS: [&str; 4] = ["run", "set", "put", "split"];
+
+/// First words of sentences that explain or describe.
+const EXPLAINS: [&str; 9] = ["why", "how", "because", "it", "that", "what", "this", "these", "there"];
+
 /// Words that say the same anywhere.
 const DONE_PHRASES: [&str; 32] = [
     "is fixed",
@@ -304,7 +325,20 @@ const UNDONE: [&str; 38] = [
 
 pub fn is_decision(sentence: &str) -> bool {
     let printed = ["ERROR", "Error", "WARNING", "Warning"].iter().any(|opening| sentence.starts_with(opening));
-    has(sentence, &DECISIONS) && !sentence.ends_with(['?', '？', ':', '：']) && !is_intent(sentence) && !printed
+    let settles = !is_intent(sentence) || is_choice(sentence);
+    let stated = !sentence.ends_with(['?', '？', ':', '：']) && settles && !has(sentence, &GUESSES);
+    has(sentence, &DECISIONS) && stated && !printed
+}
+
+/// Returns true for an intent that holds from then on, with its reason: "I will keep it in X, because Y".
+fn is_choice(sentence: &str) -> bool {
+    const REASONS: [&str; 6] = ["because", "instead of", "rather than", "so that", "weil ", "parce que"];
+    const CHOICES: [&str; 12] =
+        ["keep", "use", "store", "put", "name", "call", "leave", "stick", "stay", "treat", "avoid", "write"];
+    let words: Vec<String> = words(sentence).take(8).collect();
+    let will = words.iter().position(|word| ["will", "i'll", "we'll"].contains(&word.as_str()));
+    let chosen = will.and_then(|at| words.get(at + 1)).is_some_and(|verb| CHOICES.contains(&verb.as_str()));
+    chosen && has(sentence, &REASONS)
 }
 
 /// Returns true if a sentence of the system's says how the agent is to work, and not what a harness did.
@@ -339,6 +373,32 @@ pub fn is_next(sentence: &str) -> bool {
     has(sentence, &NEXT)
 }
 
+/// Returns true if a question is put to the user, and not to nobody in particular.
+pub fn asks_user(question: &str) -> bool {
+    const ASKS: [&str; 19] = [
+        "you",
+        "shall i",
+        "shall we",
+        "should i",
+        "should we",
+        "can i",
+        "may i",
+        "do we",
+        "is that",
+        "is this",
+        "does that",
+        "does this",
+        "which ",
+        "what would",
+        "ready to",
+        "okay?",
+        "ok?",
+        "proceed",
+        "prefer",
+    ];
+    !question.is_ascii() || has(question, &ASKS)
+}
+
 pub fn is_intent(sentence: &str) -> bool {
     has(sentence, &INTENTS)
 }
@@ -354,9 +414,8 @@ pub fn is_done(sentence: &str) -> bool {
     let undone =
         undone || ["没有", "失败", "无法", "できません", "失敗", "nicht"].iter().any(|word| sentence.contains(word));
     let first = words.iter().find(|word| !["also", "now", "all", "successfully", "done"].contains(&word.as_str()));
-    let opens = first.is_some_and(|word| DONE.contains(&word.as_str()));
-    let explains =
-        words.first().is_some_and(|word| ["why", "how", "because", "it", "that", "what"].contains(&word.as_str()));
+    let opens = first.is_some_and(|word| DONE.contains(&word.as_str()) && !ORDERS.contains(&word.as_str()));
+    let explains = words.first().is_some_and(|word| EXPLAINS.contains(&word.as_str()));
     !undone && !explains && (opens || has(sentence, &DONE_PHRASES) || says_who_did(&words))
 }
 

@@ -113,7 +113,10 @@ impl<'w> Search<'w> {
         let value = text.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
         match value {
             Some(value) => objects(&value).iter().for_each(|object| self.piece(at, Telling::Printed, name, object)),
-            None => text.lines().for_each(|line| self.piece(at, Telling::Printed, "", &printed_line(line))),
+            None => {
+                let lines = text.lines().filter(|line| !is_numbered(line));
+                lines.for_each(|line| self.piece(at, Telling::Printed, "", &printed_line(line)));
+            }
         }
     }
 
@@ -141,19 +144,47 @@ impl<'w> Search<'w> {
     /// The clauses for those wanted most, each once: one clause is often home to several.
     fn clauses(mut self, wanted: &[&str]) -> Vec<String> {
         let mut covered: HashSet<String> = HashSet::new();
+        let mut parts: HashSet<String> = HashSet::new();
         let mut chosen: Vec<(usize, String)> = Vec::new();
         for (place, text) in wanted.iter().enumerate() {
             if covered.contains(*text) || chosen.len() >= MAX_CLAUSES {
                 continue;
             }
             let Some(home) = self.homes.get_mut(place).and_then(Option::take) else { continue };
+            // Windows on one long line overlap.
+            let told: Vec<bool> = clauses(&home.clause).iter().map(|part| parts.contains(part.trim())).collect();
+            if told.iter().filter(|told| **told).count() * 5 > told.len() * 3 {
+                continue;
+            }
+            parts.extend(clauses(&home.clause).iter().map(|part| part.trim().to_owned()));
             covered.extend(identifiers::extract(&home.clause));
             chosen.push((home.at, home.clause));
         }
         chosen.sort_by_key(|(at, _)| *at);
         let mut seen = HashSet::new();
-        chosen.into_iter().map(|(_, clause)| clause).filter(|clause| seen.insert(clause.clone())).collect()
+        chosen.reverse();
+        chosen.retain(|(_, clause)| seen.insert(shape(clause)));
+        chosen.reverse();
+        chosen.into_iter().map(|(_, clause)| clause).collect()
     }
+}
+
+/// What clauses share that tell the same of other runs: where only numbers and times are named, the words between them.
+fn shape(clause: &str) -> String {
+    let timed = identifiers::extract(clause).iter().all(|one| identifiers::is_measure(one));
+    if !timed {
+        return clause.to_owned();
+    }
+    let word =
+        |word: &str| if word.starts_with(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() };
+    clause.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns true for a line of a file, with its number.
+fn is_numbered(line: &str) -> bool {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len() && rest.starts_with(['\t', '→', '|'])
 }
 
 /// A clause says more than the identifier.
@@ -166,10 +197,15 @@ fn tells(clause: &str, identifier: &str) -> bool {
 /// Code and dumps of data have identifiers too, but tell nothing of them.
 fn is_prose(clause: &str) -> bool {
     const CODE: [&str; 12] = ["': ", "\": ", "();", "=>", "->", "==", "+=", " = ", "//", "/*", "│", "→"];
+    const MIDWAY: [&str; 8] = ["which ", "that ", "and ", "or ", "but ", "so ", "because ", "than "];
     let count = clause.chars().count();
     let plain = clause.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).count();
     let opens = clause.starts_with(|c: char| c.is_alphanumeric() || "`\"'($€".contains(c));
+    let midway = MIDWAY.iter().any(|word| clause.starts_with(word));
+    let called = clause.contains('=') && clause.contains('(') && clause.ends_with([')', ';', ',']);
     opens
+        && !midway
+        && !called
         && plain * 4 >= count * 3
         && !clause.ends_with(['{', ';', '('])
         && !CODE.iter().any(|mark| clause.contains(mark) && !clause.contains("://"))

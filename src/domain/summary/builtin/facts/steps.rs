@@ -10,7 +10,7 @@ use super::todos;
 use super::work::{self, FileWork};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::default_file_tools;
-use crate::domain::summary::ledger::{self, LedgerCall};
+use crate::domain::summary::ledger::{self, LedgerCall, TOLD_CHARS};
 
 /// A call, or a command in a transcript that writes calls as text.
 #[derive(Debug, Clone)]
@@ -32,9 +32,22 @@ impl CallStep {
     pub fn worked(&self) -> bool {
         self.end == Some(CallEnd::Ok)
     }
+
+    /// Returns true for a failure that stops nobody: a lookup that found nothing or that work went on after, or a slip in
+    /// the call itself.
+    fn stops_nobody(&self, went_on: bool) -> bool {
+        const SLIPS: [&str; 6] = [
+            "InputValidationError",
+            "has not been read yet",
+            "has been modified since read",
+            "String to replace not found",
+            "Invalid `",
+            "Unknown tool",
+        ];
+        self.read_only && (went_on || self.says.is_empty()) || SLIPS.iter().any(|slip| self.says.contains(slip))
+    }
 }
 
-const KEY_CHARS: usize = 120;
 const SAYS_CHARS: usize = 90;
 
 /// The steps in order; keeping a todo list is none.
@@ -53,8 +66,8 @@ fn step(call: &LedgerCall<'_>, table: FileTable<'_>, open: &mut OpenFile) -> Cal
     let read_only = ledger::is_read_only(call.call);
     let files = work::of(call.call, table, open);
     CallStep {
-        attempt: signature(&ledger::describe(call.call, KEY_CHARS)),
-        key: ledger::described(call.call, KEY_CHARS),
+        attempt: signature(&ledger::describe(call.call, TOLD_CHARS)),
+        key: ledger::described(call.call, TOLD_CHARS),
         says: text.map(|(_, text)| outcome::telling(&text, SAYS_CHARS)).unwrap_or_default(),
         end,
         read_only,
@@ -69,7 +82,7 @@ fn typed(messages: &[Message], told: &[UserText]) -> Vec<CallStep> {
         .filter_map(|(message, answer)| {
             let UserText::Output(output) = answer else { return None };
             let command = (message.role == Role::Assistant).then(|| fenced(&message.plain_text())).flatten()?;
-            let key = format!("$: {}", brief(&command, KEY_CHARS));
+            let key = format!("$: {}", brief(&command, TOLD_CHARS));
             let says = outcome::telling(output, SAYS_CHARS);
             let end = Some(outcome::end(false, output));
             Some(CallStep { attempt: signature(&key), read_only: false, key, end, says, files: Vec::new() })
@@ -92,7 +105,7 @@ pub fn signature(key: &str) -> String {
     if !ledger::is_shell(tool) {
         let target =
             target.split_once(", ").filter(|(_, rest)| rest.contains('=')).map_or(target, |(target, _)| target);
-        return clip(&format!("{tool}: {target}"), KEY_CHARS);
+        return clip(&format!("{tool}: {target}"), TOLD_CHARS);
     }
     let commands = target.split(['&', ';', '|', '\n']).map(str::trim);
     let Some(command) = commands.filter(|one| !one.is_empty()).find(|one| !one.starts_with("cd ")) else {
@@ -167,7 +180,7 @@ pub fn progress(steps: &[CallStep]) -> Progress {
             Some(CallEnd::Ok) if step.read_only => progress.results.extend((!step.says.is_empty()).then_some(told)),
             Some(CallEnd::Ok) if !step.files.is_empty() || is_trivial(&step.key) => {}
             Some(CallEnd::Ok) => progress.done.push(told),
-            Some(CallEnd::Failed) if mended || at < recent || step.read_only && at + LAST < steps.len() => {}
+            Some(CallEnd::Failed) if mended || at < recent || step.stops_nobody(at + LAST < steps.len()) => {}
             Some(CallEnd::Failed) => progress.blocked.push(told),
         }
     }

@@ -13,8 +13,8 @@ const MAX_NAMES: usize = 6;
 const NAME_CHARS: usize = 48;
 /// Part of a text that is searched for names, in lines.
 const MAX_LINES: usize = 400;
-/// Longer paths are told by their last parts; the file lists have them whole.
-const MAX_PATH: usize = 48;
+/// Longer paths are told by their last parts; ledger and file lists have them whole.
+const MAX_PATH: usize = 120;
 
 const WRITTEN: &str = "written";
 const EDITED: &str = "edited";
@@ -111,7 +111,7 @@ fn short(path: &str) -> String {
     }
     let mut parts: Vec<&str> = path.rsplit(['/', '\\']).filter(|part| !part.is_empty()).take(3).collect();
     parts.reverse();
-    clip(&parts.join("/"), 2 * MAX_PATH)
+    clip(&parts.join("/"), MAX_PATH)
 }
 
 /// Names that are defined in the texts of a call's arguments, as far as one line tells.
@@ -211,8 +211,14 @@ mod tests {
         let all = joined(write.into_iter().chain(edit("let x = 1;")).chain(edit("def login(user):")));
         assert_eq!(all[0].told(), "src/a.rs: written, edited ×2 (Login, check, login)");
         assert_eq!(FileWork::read(&all[0].told()), Some(all[0].clone()));
-        let patch = "*** Begin Patch\n*** Update File: /home/somebody/work/on/a/very/long/path/cmd/cli/main.go\n+func (r *Runner) Start() {\n*** End Patch";
-        assert_eq!(done("apply_patch", json!({"input": patch}))[0].told(), "cmd/cli/main.go: edited (Start)");
+        let patch = |folder: &str| {
+            let patch = format!(
+                "*** Begin Patch\n*** Update File: {folder}/cmd/cli/main.go\n+func (r *Runner) Start() {{\n*** End Patch"
+            );
+            done("apply_patch", json!({"input": patch}))[0].told()
+        };
+        assert_eq!(patch("/home/somebody/work"), "/home/somebody/work/cmd/cli/main.go: edited (Start)");
+        assert_eq!(patch(&"/a/long/way".repeat(12)), "cmd/cli/main.go: edited (Start)");
         assert!(done("Read", json!({"file_path": "src/a.rs"})).is_empty());
     }
 

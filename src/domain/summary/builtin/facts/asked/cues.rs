@@ -4,10 +4,10 @@ use super::super::super::super::text::words;
 use super::super::cues::has;
 
 /// Words of messages that only agree, thank or say hello.
-const NODS: [&str; 36] = [
+const NODS: [&str; 37] = [
     "yes", "yep", "yeah", "ok", "okay", "sure", "thanks", "thank", "you", "please", "go", "ahead", "continue", "do",
     "it", "great", "good", "perfect", "that's", "looks", "fine", "so", "much", "for", "your", "help", "the", "all",
-    "hello", "hi", "stop", "no", "nope", "right", "cool", "bye",
+    "hello", "hi", "hey", "stop", "no", "nope", "right", "cool", "bye",
 ];
 
 /// Returns true if a sentence asks for something to be done.
@@ -168,6 +168,15 @@ pub fn is_routine(text: &str) -> bool {
         .take(9)
         .enumerate()
         .all(|(at, word)| at < 8 && (ROUTINE.contains(&word.as_str()) || NODS.contains(&word.as_str())))
+}
+
+/// Returns true for commands to the harness: `/undo`, `/add src/a.rs`.
+pub fn is_command(text: &str) -> bool {
+    let is_one = |line: &str| {
+        let name = line.split_whitespace().next().and_then(|word| word.strip_prefix('/')).unwrap_or_default();
+        !name.is_empty() && !name.contains('/') && line.split_whitespace().count() < 4
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).take(4).all(is_one) && text.len() < 200
 }
 
 /// Returns true if a message asks for nothing new, as a mere yes or thanks.

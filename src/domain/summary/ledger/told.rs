@@ -1,0 +1,140 @@
+//! Calls that the body of a summary tells already, each with how it ended: the ledger need not list them again.
+
+use std::collections::HashSet;
+
+use super::arguments::TOLD_CHARS;
+use super::effect;
+use crate::domain::model::ledger::{CallOutcome, LedgerLine};
+use crate::domain::summary::text::{clip, without_bullet};
+
+/// Steps and files of a body, in the form that the built-in summariser gives them.
+#[derive(Debug, Default)]
+pub struct ToldCalls<'b> {
+    worked: HashSet<&'b str>,
+    failed: HashSet<&'b str>,
+    /// Files that were written or edited.
+    files: HashSet<&'b str>,
+    /// These, and what a step that failed was to act on.
+    pub paths: HashSet<&'b str>,
+}
+
+impl<'b> ToldCalls<'b> {
+    /// Reads a body line by line.
+    pub fn of(body: &'b str) -> ToldCalls<'b> {
+        let mut told = ToldCalls::default();
+        body.lines().for_each(|line| told.take(item(line)));
+        told
+    }
+
+    fn take(&mut self, item: &'b str) {
+        let failed = || item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"));
+        if let Some((step, _)) = item.split_once(" → ") {
+            self.worked.insert(without_count(step));
+        } else if let Some(step) = failed() {
+            let step = without_count(step);
+            self.failed.insert(step);
+            self.paths.extend(step.split_once(": ").map(|(_, target)| target));
+        } else if let Some((path, _)) = item.rsplit_once(": ").filter(|(_, said)| tells_work(said)) {
+            self.files.insert(path);
+            self.paths.insert(path);
+        }
+    }
+
+    /// Returns true if the body tells of a line's calls, and that they ended as the line says.
+    pub fn tells(&self, line: &LedgerLine) -> bool {
+        let steps = match line.outcome {
+            CallOutcome::Ok => &self.worked,
+            CallOutcome::Error => &self.failed,
+            CallOutcome::NoResult => return false,
+        };
+        let edited = line.outcome == CallOutcome::Ok && !line.read_only && effect::writes(&line.name);
+        edited && self.files.contains(line.target.as_str())
+            || !steps.is_empty() && keys(line).iter().any(|key| steps.contains(key.as_str()))
+    }
+}
+
+/// An item without its mark and label.
+fn item(line: &str) -> &str {
+    let line = without_bullet(line.trim());
+    let line = ["[x] ", "[ ] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+    line.strip_prefix("Obstacle: ").unwrap_or(line)
+}
+
+/// `bash: make (×3, 1 failed before)` → `bash: make`.
+fn without_count(step: &str) -> &str {
+    step.rsplit_once(" (×").map_or(step, |(step, _)| step)
+}
+
+/// Returns true for `written, edited ×3 (login, check)`.
+fn tells_work(said: &str) -> bool {
+    let verbs = said.split(" (").next().unwrap_or_default();
+    verbs.split(", ").all(|verb| {
+        let (word, times) = verb.split_once(" ×").unwrap_or((verb, "1"));
+        matches!(word, "written" | "edited") && times.parse::<u32>().is_ok()
+    })
+}
+
+/// The ways in which a body may name a line's calls: by the target, without its key, and with the other arguments.
+fn keys(line: &LedgerLine) -> Vec<String> {
+    let bare = match line.target.split_once('=') {
+        Some((key, value)) if !effect::is_shell(&line.name) && !key.contains([' ', '/']) => value,
+        _ => line.target.as_str(),
+    };
+    let named = |target: &str| match target {
+        "" => line.name.clone(),
+        target => format!("{}: {}", line.name, clip(target, TOLD_CHARS)),
+    };
+    let mut keys = vec![named(&line.target), named(bare)];
+    if !line.rest.is_empty() {
+        keys.push(format!("{}, {}", named(bare), line.rest));
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{Ledger, Recorder};
+    use crate::domain::summary::testing::{call, failed, result};
+
+    fn ledger() -> Ledger {
+        let messages = [
+            call("a", "bash", json!({"command": "cd /x && cargo test 2>&1 | tail -3"})),
+            result("a", "test result: ok. 3 passed; 0 failed"),
+            call("b", "bash", json!({"command": "make deploy"})),
+            failed("b", "no rule"),
+            call("c", "edit", json!({"path": "src/a.rs", "new": "fn scan() {}"})),
+            result("c", "ok"),
+            call("d", "edit", json!({"path": "src/b.rs"})),
+            failed("d", "no such file"),
+            call("e", "send_email", json!({"to": "ann@example.org", "cc": "bo@example.org"})),
+            result("e", "sent"),
+            call("f", "delete_file", json!({"path": "src/a.rs"})),
+            result("f", "gone"),
+        ];
+        let mut recorder = Recorder::default();
+        messages.iter().for_each(|message| recorder.add(message));
+        let mut ledger = Ledger::default();
+        ledger.extend(recorder);
+        ledger
+    }
+
+    #[test]
+    fn what_the_body_tells_is_counted_alone() {
+        let body = "### Done\n- [x] bash: cargo test (×2, 1 failed before) → 3 passed\n- [x] src/a.rs: edited (scan)\n\
+            - send_email: ann@example.org, cc=bo@example.org → sent\n### Blocked\n- bash: make deploy failed: no rule";
+        assert_eq!(
+            ledger().render_beside(body, 1000),
+            "told above, calls: bash ×2 (1 error), edit, send_email\n\
+             - edit(src/b.rs) → error: no such file\n- delete_file(src/a.rs) → ok: gone"
+        );
+    }
+
+    #[test]
+    fn what_ended_otherwise_or_is_only_named_is_listed() {
+        let body = "- [x] bash: make deploy → done\n- bash: cargo test failed\n- src/a.rs: edited the parser\n\
+            - send_email: ann@example.org, cc=x → sent\nWe ran cargo test and made src/b.rs: edited ×2.";
+        assert_eq!(ledger().render_beside(body, 1000), ledger().render(1000));
+    }
+}
