@@ -31,7 +31,7 @@ fn session(messages: usize) -> Vec<Message> {
             user(&format!("Now do part {at}, see ABC-{at}. Never touch part {at} again. It may take {at} seconds.")),
             call(
                 "c",
-                if at % 3 == 0 { "bash" } else { "edit" },
+                if at.is_multiple_of(3) { "bash" } else { "edit" },
                 json!({"command": format!("make part{at}"), "path": format!("src/part{at}.rs")}),
             ),
             result("c", &output),
