@@ -7,29 +7,15 @@ use super::effect::keeps_list;
 use super::told::ToldCalls;
 use super::{OTHER, is_lasting};
 use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
-use crate::domain::summary::text::{clip, quarters};
+use crate::domain::summary::text::quarters;
 
 mod group;
+mod line;
 
 use group::grouped;
+use line::{Detail, failures, show};
 
-/// Characters of a target where little else is told.
-const SHORT_TARGET: usize = 120;
 const OTHER_CALLS: &str = "other ";
-
-/// How much of a line is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    /// Nothing: the body tells it.
-    Told,
-    /// Counted by its name.
-    Name,
-    Target,
-    /// All its arguments and its outcome.
-    Call,
-    /// What the result told, too.
-    Full,
-}
 
 /// The order in which lines are given room, the likeliest to be needed first within a step.
 const STEPS: [(Lines, Detail); 6] = [
@@ -173,33 +159,6 @@ fn size(line: &LedgerLine, detail: Detail) -> usize {
         Detail::Told | Detail::Name => 0,
         _ if in_group(line, detail) => group::size(line),
         _ => quarters(&show(line, detail)) + 1,
-    }
-}
-
-fn show(line: &LedgerLine, detail: Detail) -> String {
-    // Of several looks at one thing each had arguments of its own.
-    let rest = if detail >= Detail::Call && !(line.read_only && line.calls > 1) { line.rest.as_str() } else { "" };
-    let separator = if rest.is_empty() || line.target.is_empty() { "" } else { ", " };
-    let target = if detail == Detail::Full { line.target.clone() } else { clip(&line.target, SHORT_TARGET) };
-    let said = format!("{target}{separator}{rest}");
-    let outcome = match line.outcome {
-        CallOutcome::Ok => "ok",
-        CallOutcome::Error => "error",
-        CallOutcome::NoResult => "no result",
-    };
-    let says = if detail == Detail::Full && !line.says.is_empty() { format!(": {}", line.says) } else { String::new() };
-    if line.calls == 1 {
-        return format!("- {}({said}) → {outcome}{says}", line.name);
-    }
-    let colon = if said.is_empty() { "" } else { ": " };
-    format!("- {} ×{}{}{colon}{said} → {outcome}{says}", line.name, line.calls, failures(line.errors()))
-}
-
-fn failures(errors: u64) -> String {
-    match errors {
-        0 => String::new(),
-        1 => " (1 error)".to_owned(),
-        many => format!(" ({many} errors)"),
     }
 }
 

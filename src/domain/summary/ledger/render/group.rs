@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Detail, failures, show};
+use super::line::{Detail, failures, show};
 use crate::domain::model::ledger::{CallOutcome, LedgerLine};
 use crate::domain::summary::text::{clip, quarters};
 
