@@ -91,7 +91,7 @@ impl Facts {
                         self.done.extend(done);
                     }
                     self.decisions.extend(decisions);
-                    answers = text.trim_end().ends_with(['?', '？']) || concludes && text.contains(['?', '？']);
+                    answers = closing::asks_back(&text) || concludes && text.contains(['?', '？']);
                 }
                 UserText::Other if matches!(message.role, Role::System | Role::Developer) => {
                     self.instructed(&message.plain_text());

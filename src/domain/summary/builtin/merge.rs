@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::identifiers;
+use super::super::ledger::failed_step;
 use super::super::text::words;
 use super::facts::{Facts, SAID, is_correction, is_of_system, is_settled_by, joined, signature};
 
@@ -101,8 +102,7 @@ impl NewFacts {
 
     /// Returns true if the step that failed in this item has worked since.
     fn mended(&self, item: &str) -> bool {
-        let step = item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"));
-        step.is_some_and(|step| self.worked.contains(&signature(without_count(step).0)))
+        failed_step(item).is_some_and(|step| self.worked.contains(&signature(without_count(step).0)))
     }
 }
 

@@ -27,10 +27,9 @@ impl<'b> ToldCalls<'b> {
     }
 
     fn take(&mut self, item: &'b str) {
-        let failed = || item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"));
         if let Some((step, _)) = item.split_once(" → ") {
             self.worked.insert(without_count(step));
-        } else if let Some(step) = failed() {
+        } else if let Some(step) = failed_step(item) {
             let step = without_count(step);
             self.failed.insert(step);
             self.paths.extend(step.split_once(": ").map(|(_, target)| target));
@@ -58,6 +57,11 @@ fn item(line: &str) -> &str {
     let line = without_bullet(line.trim());
     let line = ["[x] ", "[ ] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
     line.strip_prefix("Obstacle: ").unwrap_or(line)
+}
+
+/// The step of an item that tells of its failure: `bash: make failed: no rule`, `bash: make failed`.
+pub fn failed_step(item: &str) -> Option<&str> {
+    item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"))
 }
 
 /// `bash: make (×3, 1 failed before)` → `bash: make`.
