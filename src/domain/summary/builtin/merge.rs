@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::identifiers;
-use super::super::ledger::failed_step;
+use super::super::ledger::{failed_step, without_count};
 use super::super::text::words;
 use super::facts::{Facts, SAID, is_correction, is_of_system, is_settled_by, joined, signature};
 
@@ -104,13 +104,6 @@ impl NewFacts {
     fn mended(&self, item: &str) -> bool {
         failed_step(item).is_some_and(|step| self.worked.contains(&signature(without_count(step).0)))
     }
-}
-
-/// What was tried, and how often: `bash: make (×3, 1 failed before)`.
-fn without_count(step: &str) -> (&str, u32) {
-    let Some((what, count)) = step.rsplit_once(" (×") else { return (step, 1) };
-    let digits = count.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    digits.parse().map_or((step, 1), |times| (what, times))
 }
 
 /// The beginnings of the longer words: forms of a word share them.

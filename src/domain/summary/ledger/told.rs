@@ -28,9 +28,9 @@ impl<'b> ToldCalls<'b> {
 
     fn take(&mut self, item: &'b str) {
         if let Some((step, _)) = item.split_once(" → ") {
-            self.worked.insert(without_count(step));
+            self.worked.insert(without_count(step).0);
         } else if let Some(step) = failed_step(item) {
-            let step = without_count(step);
+            let (step, _) = without_count(step);
             self.failed.insert(step);
             self.paths.extend(step.split_once(": ").map(|(_, target)| target));
         } else if let Some((path, _)) = item.rsplit_once(": ").filter(|(_, said)| tells_work(said)) {
@@ -64,9 +64,11 @@ pub fn failed_step(item: &str) -> Option<&str> {
     item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"))
 }
 
-/// `bash: make (×3, 1 failed before)` → `bash: make`.
-fn without_count(step: &str) -> &str {
-    step.rsplit_once(" (×").map_or(step, |(step, _)| step)
+/// What was tried, and how often: `bash: make (×3, 1 failed before)`.
+pub fn without_count(step: &str) -> (&str, u32) {
+    let Some((what, count)) = step.rsplit_once(" (×") else { return (step, 1) };
+    let digits = count.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().map_or((step, 1), |times| (what, times))
 }
 
 /// Returns true for `written, edited ×3 (login, check)`.
