@@ -3,15 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::identifiers;
-<<<<<<< HEAD
-use super::super::ledger::failed_step;
-use super::super::text::words;
-use super::facts::{Facts, SAID, is_correction, is_of_system, is_settled_by, joined, signature};
-=======
 use super::super::ledger::{failed_step, without_count};
 use super::super::text::{sentences, words};
 use super::facts::{Facts, FileWork, SAID, is_correction, is_of_system, is_outdated, is_settled_by, joined, signature};
->>>>>>> text
 
 mod reading;
 
