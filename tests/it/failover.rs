@@ -188,6 +188,46 @@ async fn a_server_that_takes_no_writes_is_passed_over_and_found_when_it_does() {
     }
 }
 
+/// A connection that was begun before a move and is ready after it looks as if it were of now, and leads to a server that
+/// takes no writes any more: whoever were given it would be refused for as long as it lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_outlasts_a_move_is_not_kept() {
+    let one = Proxy::start().await;
+    let other = one.beside().await;
+    let url = format!(
+        "postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable&target_session_attrs=read-write",
+        one.user, one.port, other.port, one.database
+    );
+    let filling = App::fresh(&[("DATABASE_URL", &one.url())]);
+    let session = filling.session(json!({})).await;
+    assert!(filling.stop().await.success());
+    let standby = standby_of(&one).await;
+    other.set(Mode::Cut);
+    let minutes = PATIENCE.as_millis().to_string();
+    let app = App::fresh(&[("DATABASE_URL", &url), ("CONTEXTD_DATABASE_ACQUIRE_TIMEOUT_MS", &minutes)]);
+    assert_eq!(append(&app, &session).await.status, 201);
+
+    let server = PgPool::connect_with(crate::pg::options().await).await.unwrap();
+    let begun = async || -> i64 {
+        let begun = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name = 'contextd'";
+        sqlx::query_scalar(begun).bind(&standby).fetch_one(&server).await.unwrap()
+    };
+    one.lead_to(Some(&standby));
+    one.set(Mode::Silent);
+    let asked = async { join_all((0..10).map(|_| append(&app, &session))).await };
+    let moved = async {
+        until("begun at the old one", async || begun().await > 0).await;
+        other.set(Mode::Pass);
+        until("writes at the new one", async || append(&app, &session).await.status == 201).await;
+        assert!(begun().await > 0, "none was still on its way");
+        one.set(Mode::Pass);
+    };
+    let (asked, ()) = tokio::join!(asked, moved);
+    assert!(asked.iter().all(|answer| [201, 503].contains(&answer.status)));
+    until("writes alone", async || all_land(&app, &session).await).await;
+    until("none kept", async || begun().await == 0).await;
+}
+
 /// Whether what is asked on many connections at once is done, three times on end: none leads to where nothing is written.
 async fn all_land(app: &App, session: &str) -> bool {
     for _ in 0..3 {

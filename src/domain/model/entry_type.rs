@@ -40,7 +40,7 @@ impl EntryType {
 
     /// Returns true for an entry that tells what others say.
     pub fn is_summary(self) -> bool {
-        matches!(self, EntryType::Compaction | EntryType::BranchSummary)
+        matches!(self, EntryType::Compaction | EntryType::BranchSummary | EntryType::Chapter)
     }
 
     /// Returns true if an entry of this type can put a message before the model by itself. A compaction does not:

@@ -147,8 +147,7 @@ impl Default for Account {
 impl Account {
     /// Estimated tokens of the context, not calibrated.
     pub fn estimated(&self) -> i64 {
-        i64::from(self.system)
-            + i64::from(self.tools)
+        self.fixed()
             + self.base.summary
             + self.base.messages
             + self.base.tool_results
