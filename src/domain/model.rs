@@ -16,5 +16,6 @@ pub mod ledger;
 pub mod message;
 pub mod shape;
 pub mod strategy;
+pub mod todo;
 pub mod usage;
 pub mod user_text;

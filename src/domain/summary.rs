@@ -19,6 +19,7 @@ pub mod sections;
 pub(crate) mod testing;
 pub mod text;
 pub mod thinking_tags;
+pub mod todos;
 pub mod transcript;
 pub mod verify;
 pub mod worth;
@@ -92,6 +93,8 @@ const LONGEST_APPENDIX: u64 = 2_000;
 
 /// The most that the restored identifiers may take, in tokens.
 const MOST_IDENTIFIERS: u64 = 3_000;
+/// The most that the user's words may take, in tokens.
+const MOST_WORDS: u64 = 12_000;
 
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +105,10 @@ pub struct Allowance {
     pub answer: u32,
     /// For the tool ledger, and again for the file lists.
     pub appendix: u32,
-    /// For the identifiers that code puts back. The user's rules stay beyond it, up to as much again.
+    /// For the identifiers that code puts back: half of it, where the user's words need the other.
     pub identifiers: u32,
+    /// For the user's messages and rules: the most of it, or what there is of them, see [`Allowance::with_words`].
+    pub words: u32,
 }
 
 impl Allowance {
@@ -122,7 +127,17 @@ impl Allowance {
             answer: tokens(answer),
             appendix: tokens(appendix),
             identifiers: tokens(identifiers),
+            words: tokens((whole * 2 / 5).min(reserve * 3 / 4).min(MOST_WORDS)),
         }
+    }
+
+    /// With so many tokens of the user's words to show. What these take beyond as much as the identifiers have, the summary
+    /// has less.
+    pub fn with_words(self, needed: u32) -> Allowance {
+        let words = self.words.min(needed);
+        let beyond = words.saturating_sub(self.identifiers);
+        let answer = self.answer.saturating_sub(beyond).max(self.answer.min(*BODY.start() as u32));
+        Allowance { body: self.body.min((answer / 10 * 9).max(*BODY.start() as u32)), answer, words, ..self }
     }
 
     /// Size that a summary message with all that code adds usually has.
@@ -167,10 +182,11 @@ impl Allowance {
         tasks.into_iter().map(bounded).collect()
     }
 
-    /// Returns the most that stands behind the body: ledger, file lists and identifiers. They are measured at four
-    /// characters a token, and names take fewer.
+    /// Returns the most that stands behind the body: ledger, file lists, identifiers and the user's words. They are
+    /// measured at four characters a token, and names take fewer.
     pub fn behind_body(&self) -> u64 {
-        (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2
+        let beyond = self.words.saturating_sub(self.identifiers + self.identifiers / 2);
+        (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2 + u64::from(beyond)
     }
 }
 

@@ -29,6 +29,7 @@ async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<Bra
         wants_model: work.settings.strategy == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
+        words: 0,
         prefix: None,
     };
     let outcome = summarise(&jobs.upstreams, &request).await.map_err(|failure| failure.to_string())?;

@@ -5,6 +5,7 @@ use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::summary::identifiers;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::Committed;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -67,6 +68,7 @@ pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPr
         wants_model: work.strategy == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
+        words: identifiers::needed(&work.outline.identifiers),
         prefix,
     }
 }

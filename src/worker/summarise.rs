@@ -147,7 +147,8 @@ impl Trail {
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
-    let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
+    let allowance =
+        Allowance::new(request.replaced_tokens, request.settings.summary_reserve()).with_words(request.words);
     let most = request.settings.summary_max_tokens;
     let mut texts = Vec::new();
     // What the beginning of a split turn leaves, the history may have.

@@ -87,4 +87,5 @@ mod shutdown;
 mod stateless;
 mod summary_settings;
 mod transcript;
+mod users_messages;
 mod users_words;

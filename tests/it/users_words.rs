@@ -161,7 +161,7 @@ async fn of_a_long_request_head_and_tail_are_shown_and_where_the_rest_is() {
     app.append(&session, "openai_chat", json!(turns(5..7, 700))).await;
     compact(app, &session, json!({"force": true, "strategy": "summarize"})).await;
     let summary = shown(app, &session).await.into_iter().find(|text| text.contains("<context-summary>")).unwrap();
-    let (_, requests) = summary.split_once("## User's requests, newest last").expect("a section");
+    let (_, requests) = summary.split_once("## User's messages, newest last").expect("a section");
     let entry = appended["entries"][0]["id"].as_str().unwrap();
     assert!(requests.contains("- \"Go through this list of names: name and another name"), "{requests}");
     assert!(requests.contains("and say which are taken.\""), "{requests}");

@@ -8,6 +8,7 @@ use super::fold::Fold;
 use super::identifier::TrackedIdentifier;
 use super::ledger::Ledger;
 use super::strategy::Strategy;
+use super::todo::Todo;
 
 /// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -43,6 +44,9 @@ pub struct CompactionRecord {
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifiers: Vec<TrackedIdentifier>,
+    /// The agent's newest list of tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todos: Vec<Todo>,
     /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<Fold>,

@@ -38,6 +38,11 @@ impl EntryType {
         EntryType::VARIANTS.iter().copied().filter(|kind| kind.holds_message())
     }
 
+    /// Returns true for an entry that tells what others say.
+    pub fn is_summary(self) -> bool {
+        matches!(self, EntryType::Compaction | EntryType::BranchSummary)
+    }
+
     /// Returns true if an entry of this type can put a message before the model by itself. A compaction does not:
     /// its summary enters through the view, at the head of the context.
     pub fn holds_message(self) -> bool {

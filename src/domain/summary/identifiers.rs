@@ -11,19 +11,22 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::model::message::{Block, Message};
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
 mod occurrence;
+mod question;
 mod requests;
 mod restore;
 mod rules;
+mod shorten;
 mod standing;
 mod token;
 mod weight;
+mod words;
 
-use occurrence::flat;
-use requests::Requests;
+use occurrence::{flat, quoted_in};
+use requests::{Requests, is_brief};
 use standing::{MAX_RULES, SaidRule, newest, standing};
 use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED};
 
@@ -31,6 +34,7 @@ pub use occurrence::stands_in;
 pub use restore::{density, disclaimed, restore};
 pub use rules::rules;
 pub use token::is_measure;
+pub use words::needed;
 
 /// What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
 /// standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
@@ -100,11 +104,13 @@ impl IdentifierSpan {
         self.take(message, &kind);
     }
 
-    /// As [`IdentifierSpan::add`]; what the user asks for in it is carried on.
+    /// As [`IdentifierSpan::add`]; what the user says in it is carried on.
     pub fn add_entry(&mut self, message: &Message, entry: Option<Uuid>) {
         let kind = self.classifier.classify(message);
-        if let UserText::Said(text) = &kind {
-            self.requests.note(text, entry, false);
+        match &kind {
+            UserText::Said(text) if !text.is_empty() => self.requests.note(text, entry, false),
+            UserText::Other if message.role == Role::Assistant => self.requests.answered(&message.plain_text()),
+            _ => {}
         }
         self.take(message, &kind);
     }
@@ -206,16 +212,19 @@ fn told(arguments: &Value) -> String {
     told
 }
 
-/// The list that goes on to the next compaction, in about `max_tokens`: the rules, those that a later one took the place
-/// of marked, the newest requests, then what weighs most of the new and the old.
+/// The list that goes on to the next compaction: the rules, those that a later one took the place of marked, the user's
+/// messages, then what weighs most of the new and the old, in about `max_tokens` with the words.
 pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u32) -> Vec<TrackedIdentifier> {
     let IdentifierSpan { rules, requests, uses, .. } = span;
-    let words: Vec<TrackedIdentifier> =
-        standing(previous, rules).into_iter().chain(requests.into_carried(previous)).collect();
+    let words = standing(previous, rules).into_iter().chain(requests.into_carried(previous));
+    let words: Vec<TrackedIdentifier> = words.collect();
     let plain = merged(previous, ranked(uses));
     let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
-    let plain: Vec<TrackedIdentifier> = restore::fitting(plain.iter().collect(), room).into_iter().cloned().collect();
-    distinct(words.into_iter().chain(plain))
+    let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
+    let plain = restore::fitting(plain.iter().collect(), room, said.clone()).into_iter().cloned();
+    // What a message says is carried by that as well.
+    let (told, untold): (Vec<_>, Vec<_>) = plain.partition(|one| stands_in(&said, &one.text));
+    words.into_iter().chain(distinct(untold.into_iter().chain(told))).collect()
 }
 
 /// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
@@ -245,20 +254,31 @@ fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifi
 }
 
 /// Returns what a summary lacks of what is wanted, and counts what it keeps. `restored` of the report is 0: the caller
-/// sets it. Rules that no longer hold are always given, to be marked as such, and never counted.
+/// sets it. Identifiers, rules that hold and the newest requests are counted; rules that no longer hold are always given, to
+/// be marked as such.
 pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
     let told = flat(summary);
     let kept = |wanted: &TrackedIdentifier| match wanted.kind {
         IdentifierKind::Identifier => stands_in(summary, &wanted.text),
-        IdentifierKind::Rule | IdentifierKind::Request => {
-            told.contains(flat(&wanted.text).trim_end_matches(['.', '!', '…']))
-        }
-        IdentifierKind::Replaced => false,
+        IdentifierKind::Rule => quoted_in(&told, &wanted.text),
+        // A "yes" may stand anywhere.
+        IdentifierKind::Request | IdentifierKind::Message => match &wanted.asked {
+            Some(asked) => quoted_in(&told, asked) && quoted_in(&told, &format!("\"{}\"", wanted.text)),
+            None if is_brief(&wanted.text) => quoted_in(&told, &format!("\"{}\"", wanted.text)),
+            None => quoted_in(&told, &wanted.text),
+        },
+        IdentifierKind::Replaced | IdentifierKind::LeftOut | IdentifierKind::Question => false,
     };
     let missing: Vec<&TrackedIdentifier> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
-    let counted = |one: &&TrackedIdentifier| one.kind != IdentifierKind::Replaced;
-    let found = wanted.iter().filter(counted).count() as u32;
-    let kept = found - missing.iter().copied().filter(counted).count() as u32;
+    let counted = |one: &&TrackedIdentifier| {
+        matches!(one.kind, IdentifierKind::Identifier | IdentifierKind::Rule | IdentifierKind::Request)
+    };
+    // A message may be a rule.
+    let texts = |list: &[&TrackedIdentifier]| {
+        list.iter().copied().filter(counted).map(|one| one.text.as_str()).collect::<HashSet<_>>().len() as u32
+    };
+    let found = texts(&wanted.iter().collect::<Vec<_>>());
+    let kept = found - texts(&missing);
     let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };
     (missing, IdentifierReport { found, kept, restored: 0, recall })
 }

@@ -4,10 +4,12 @@ use super::{Allowance, framing};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
+use crate::domain::model::todo::Todo;
 use crate::domain::settings::Settings;
 use crate::domain::summary::identifiers;
 use crate::domain::summary::ledger::ToldCalls;
 use crate::domain::summary::text::quarters;
+use crate::domain::summary::todos;
 
 /// Parts of a summary message.
 #[derive(Debug, Clone, Copy)]
@@ -16,20 +18,24 @@ pub struct SummaryMessage<'a> {
     pub ledger: &'a Ledger,
     pub files: &'a FileLists,
     pub identifiers: &'a [TrackedIdentifier],
+    pub todos: &'a [Todo],
 }
 
 impl SummaryMessage<'_> {
-    /// Body, the user's words and identifiers that nothing else in it names, files that neither body nor ledger tell of, and
-    /// the ledger of what the body does not tell, framed.
+    /// Body, open tasks that it does not tell of, the user's words and identifiers that nothing else names, files that
+    /// neither body nor ledger tell of, and the ledger of what the body does not tell, framed.
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
         let body = identifiers::disclaimed(self.body);
+        let open = todos::open_tasks(self.todos, &body, allowance.appendix);
         let (ledger, files) = self.appendices(&body, allowance.appendix);
         let frame = |identifiers: Option<&str>| {
-            framing::frame(settings, framing::DEFAULT_PREFIX, &body, identifiers, &files, &ledger)
+            let restored: Vec<&str> = open.as_deref().into_iter().chain(identifiers).collect();
+            let restored = (!restored.is_empty()).then(|| restored.join("\n\n"));
+            framing::frame(settings, framing::DEFAULT_PREFIX, &body, restored.as_deref(), &files, &ledger)
         };
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, self.identifiers);
-        let restored = identifiers::restore(&missing, allowance.identifiers);
+        let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
         restored.map_or(bare, |restored| frame(Some(&restored.block)))
     }
 

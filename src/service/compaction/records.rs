@@ -9,25 +9,28 @@ use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers::IdentifierSpan;
 use crate::domain::summary::ledger::Recorder;
+use crate::domain::summary::todos::TodoList;
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::{own_file_lists, seeded_files};
 use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
 
-/// Calls, identifiers and files of a span.
+/// Calls, identifiers, files and tasks of a span.
 #[derive(Default)]
 pub(crate) struct Records {
     pub calls: Recorder,
     pub identifiers: IdentifierSpan,
     pub files: FileOps,
+    pub todos: TodoList,
     open_file: OpenFile,
 }
 
 impl Records {
-    /// With the files that an earlier summary tells of.
+    /// With the files and tasks that an earlier summary tells of.
     pub(crate) fn on(loaded: &PathSlice) -> Records {
-        Records { files: seeded_files(loaded), ..Records::default() }
+        let todos = loaded.record().map(|record| TodoList::on(&record.todos)).unwrap_or_default();
+        Records { files: seeded_files(loaded), todos, ..Records::default() }
     }
 
     /// Takes in an entry that is no longer shown, and its message. `id`: where the agent finds it again.
@@ -40,6 +43,7 @@ impl Records {
     /// Takes in what was done in a message.
     pub(crate) fn done(&mut self, message: &Message, table: FileTable<'_>) {
         self.calls.add(message);
+        self.todos.add(message);
         self.files.note(message, table, &mut self.open_file);
     }
 }

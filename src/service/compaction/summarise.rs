@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
-use crate::domain::summary::{Allowance, SummaryPart, builtin};
+use crate::domain::summary::{SummaryPart, builtin};
 use crate::service::compaction::work::CompactionWork;
 
 /// Summary by a summariser, per part, and what it took.
@@ -41,7 +41,7 @@ pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let builtin = !work.summary_tasks.is_empty();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
     let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
+    let allowance = work.allowance();
     let (tasks, most) = (&work.summary_tasks, work.settings.summary_max_tokens);
     let mut texts: Vec<String> = Vec::new();
     // What the beginning of a split turn leaves, the history may have.

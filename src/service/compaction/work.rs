@@ -9,8 +9,9 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::model::todo::Todo;
 use crate::domain::settings::Settings;
-use crate::domain::summary::SummaryTask;
+use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlanBasis;
 use crate::service::core::tenant::Tenant;
@@ -42,6 +43,14 @@ pub struct CompactionWork {
     pub(crate) outline: Outline,
 }
 
+impl CompactionWork {
+    /// Shares of the summary message, with the user's words that it has to show.
+    pub(crate) fn allowance(&self) -> Allowance {
+        let whole = Allowance::new(self.replaced_tokens, self.settings.summary_reserve());
+        whole.with_words(identifiers::needed(&self.outline.identifiers))
+    }
+}
+
 /// The new view but for the summary's text.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outline {
@@ -61,6 +70,8 @@ pub(crate) struct Outline {
     pub kept: u64,
     pub messages: u64,
     pub identifiers: Vec<TrackedIdentifier>,
+    #[serde(default)]
+    pub todos: Vec<Todo>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,

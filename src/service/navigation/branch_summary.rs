@@ -345,7 +345,7 @@ impl BranchSummaryWork {
             |lost: Option<&str>| framing::frame(&self.settings, framing::BRANCH_PREFIX, body, lost, &files, &ledger);
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, &self.identifiers);
-        let restored = identifiers::restore(&missing, allowance.identifiers);
+        let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
         BranchSummaryDraft {
             text: restored.map_or(bare, |restored| frame(Some(&restored.block))),
             details: self.files.clone(),

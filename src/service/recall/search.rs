@@ -55,7 +55,8 @@ pub struct SearchHit {
     /// The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
     /// nothing in it is escaped.
     pub snippet: String,
-    /// 0-1; above 0.5 where every word of the query is a whole word of the entry.
+    /// 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary has half the rank that an
+    /// original entry would have.
     pub rank: f64,
 }
 
@@ -175,9 +176,11 @@ async fn next_stretch(candidates: &mut BoxStream<'_, sqlx::Result<SearchCandidat
 fn score(query: &ParsedQuery, matched: Matched, candidate: &SearchCandidate) -> Option<FoundEntry> {
     let kind = candidate.kind.parse::<EntryType>().ok()?;
     let score = query.score(&text_of(kind, &candidate.item))?;
+    // What a summary says, an entry says in the original: that comes first.
+    let rank = if kind.is_summary() { score.rank.div_ceil(2) } else { score.rank };
     let SearchCandidate { session_id, branch, depth, seq, .. } = *candidate;
     let place = Segment { session_id, branch, from: depth, to: depth };
-    (score.all || matched == Matched::Any).then_some(FoundEntry { place, seq, rank: score.rank })
+    (score.all || matched == Matched::Any).then_some(FoundEntry { place, seq, rank })
 }
 
 /// The entries of a page, read once more: most of what matches is on no page that anybody asks for.

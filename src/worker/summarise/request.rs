@@ -18,6 +18,8 @@ pub struct Request<'a> {
     pub upstream: Option<&'a str>,
     /// Size of what all the tasks stand for: no summary may be larger.
     pub replaced_tokens: u64,
+    /// Tokens of the user's words that are shown beside the summaries.
+    pub words: u32,
     /// The session's own context, for upstreams that may be sent it.
     pub prefix: Option<&'a SessionPrefix>,
 }

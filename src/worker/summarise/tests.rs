@@ -66,6 +66,7 @@ async fn run(
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        words: 0,
         prefix: None,
     };
     summarise(&upstreams(server, change), &request).await
@@ -102,6 +103,7 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
             wants_model: false,
             upstream,
             replaced_tokens: 1_000,
+            words: 0,
             prefix: None,
         };
         let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
@@ -160,6 +162,7 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
         wants_model: false,
         upstream: None,
         replaced_tokens: 2_000,
+        words: 0,
         prefix: None,
     };
     let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
@@ -196,6 +199,7 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
             wants_model: false,
             upstream: Some("gone"),
             replaced_tokens: 1_000,
+            words: 0,
             prefix: None,
         };
         match summarise(&upstreams(&server, |_| {}), &request).await {
@@ -272,6 +276,7 @@ async fn run_chain(
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        words: 0,
         prefix: None,
     };
     summarise(&chained(first, second), &request).await
@@ -331,6 +336,7 @@ async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        words: 0,
         prefix: None,
     };
     for _ in 0..5 {
@@ -407,6 +413,7 @@ async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamCo
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        words: 0,
         prefix: Some(&prefix),
     };
     let upstreams = upstreams(server, |config| {

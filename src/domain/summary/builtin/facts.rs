@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use super::super::text::{brief, sentences, whole};
+use super::super::todos::TodoList;
 use super::super::user_text::{self, UserText};
 use super::super::{identifiers, ledger};
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::todo::{Todo, TodoState};
 
 mod asked;
 mod closing;
@@ -15,7 +17,6 @@ mod cues;
 mod homes;
 mod items;
 mod steps;
-mod todos;
 mod turns;
 mod work;
 
@@ -27,7 +28,6 @@ pub use work::{FileWork, joined};
 
 use asked::Asked;
 use steps::CallStep;
-use todos::TodoState;
 use turns::Turn;
 
 /// Newest items kept of what grows with the span.
@@ -51,7 +51,9 @@ impl Facts {
         facts.texts(messages, &told, begins);
         let calls = ledger::calls(messages);
         facts.steps(&steps::of(messages, &told, &calls));
-        facts.todos(todos::of(&calls));
+        let mut todos = TodoList::default();
+        messages.iter().for_each(|message| todos.add(message));
+        facts.todos(todos.into_items());
         facts.ending(messages, &told);
         let worked = std::mem::take(&mut facts.worked);
         facts.next.retain(|step| !is_settled_by(&worked, step));
@@ -169,12 +171,12 @@ impl Facts {
     }
 
     /// Adds the agent's own list of work.
-    fn todos(&mut self, todos: Vec<todos::Todo>) {
+    fn todos(&mut self, todos: Vec<Todo>) {
         self.planned = !todos.is_empty();
         for todo in todos {
             match todo.state {
                 TodoState::Done => self.done.push(todo.text),
-                TodoState::Open => self.in_progress.push(todo.text),
+                TodoState::InProgress => self.in_progress.push(todo.text),
                 TodoState::Pending => self.next.push(todo.text),
             }
         }

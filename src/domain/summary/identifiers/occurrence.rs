@@ -20,3 +20,8 @@ pub(super) fn flat(text: &str) -> String {
     let line = one_line(text).to_lowercase();
     if line.contains(['&', '\\']) { line.replace("&lt;", "<").replace("\\[", "[") } else { line }
 }
+
+/// Returns true if words of the user's stand in a [`flat`] text.
+pub(super) fn quoted_in(told: &str, words: &str) -> bool {
+    told.contains(flat(words).trim_end_matches(['.', '!', '…']))
+}

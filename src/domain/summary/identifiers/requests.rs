@@ -1,136 +1,145 @@
-//! The user's newest requests, which outlive every summary word for word.
+//! The user's messages, which outlive every summary word for word: the newest requests first, then what else was said.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 
 use uuid::Uuid;
 
+use super::question::Question;
+use super::rules;
+use super::shorten::carried;
+use super::words;
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::summary::text::{quarters, within};
 
 /// Requests that a context always shows. A mere "yes" or "go on" is shown as well, and counts for none.
 const WANTED: usize = 3;
 /// With those.
 const MOST: usize = 6;
-/// Newest messages of the user's that are looked at.
-const HEARD: usize = 16;
-/// Of a longer request, head and tail are carried: two thirds and one.
-const MAX_CHARS: usize = 1_500;
-/// What is cut shorter than this, in quarter tokens, says nothing.
-const LEAST: usize = 80;
-/// What the statement of what is left out takes, in quarter tokens.
-const GAP_ROOM: usize = 100;
+/// Messages that are held before those that no record will have room for are let go.
+const HELD: usize = 4 * words::MOST_CARRIED;
 
-/// The newest requests of a path, as its messages pass, oldest first.
+/// The user's messages of a path as they pass, oldest first.
 #[derive(Debug, Default)]
-pub struct Requests(VecDeque<Request>);
+pub struct Requests {
+    said: Vec<Request>,
+    /// What the agent asked last; the outer `None`: it has not spoken yet.
+    asked: Option<Option<Question>>,
+}
 
 #[derive(Debug)]
 struct Request {
     carried: TrackedIdentifier,
     /// Its own message is in the new context.
     stands: bool,
+    /// Nothing of the agent's stands between it and what was carried before.
+    first: bool,
 }
 
 impl Requests {
+    /// Takes in the agent's next message.
+    pub fn answered(&mut self, text: &str) {
+        self.asked = Some(Question::of(text));
+    }
+
     /// Takes in the user's next message.
     pub fn note(&mut self, said: &str, entry: Option<Uuid>, stands: bool) {
-        let carried = carried(said, entry);
-        // Said again, it is as new as that.
-        self.0.retain(|request| request.carried.text != carried.text);
-        self.0.push_back(Request { carried, stands });
-        if self.0.len() > HEARD {
-            self.0.pop_front();
+        let mut carried = TrackedIdentifier::request(carried(said, entry), entry);
+        let first = !stands && self.asked.is_none();
+        if !stands {
+            let asked = self.asked.replace(None).flatten();
+            carried.asked = asked.and_then(|question| question.before(&carried.text));
+        }
+        self.said.push(Request { carried, stands, first });
+        if self.said.len() > HELD {
+            self.let_go();
         }
     }
 
+    /// Lets the oldest go beyond what a record carries, by their number.
+    fn let_go(&mut self) {
+        let (standing, gone): (Vec<Request>, Vec<Request>) =
+            std::mem::take(&mut self.said).into_iter().partition(|request| request.stands);
+        let carried = words::bounded(as_messages(last_of_each(gone)));
+        let kept = carried.into_iter().map(|carried| Request { carried, stands: false, first: false });
+        let unread = standing.len().saturating_sub(words::MOST_CARRIED);
+        self.said = standing.into_iter().skip(unread).chain(kept).collect();
+    }
+
     /// Returns those that a summary has to carry, oldest first; `earlier` ones were carried before these were said.
-    pub fn into_carried(self, earlier: &[TrackedIdentifier]) -> Vec<TrackedIdentifier> {
-        let again = |one: &TrackedIdentifier| self.0.iter().any(|request| request.carried.text == one.text);
-        let earlier = earlier.iter().filter(|one| one.kind == IdentifierKind::Request && !again(one));
-        let earlier: Vec<Request> = earlier.map(|one| Request { carried: one.clone(), stands: false }).collect();
-        let (mut wanted, mut carried) = (0, Vec::new());
-        for request in earlier.into_iter().chain(self.0).rev().take(MOST) {
-            if wanted == WANTED {
-                break;
-            }
-            wanted += usize::from(!is_brief(&request.carried.text));
-            if !request.stands {
-                carried.push(request.carried);
-            }
+    pub fn into_carried(mut self, earlier: &[TrackedIdentifier]) -> Vec<TrackedIdentifier> {
+        let open = earlier.iter().find(|one| one.kind == IdentifierKind::Question).map(|one| one.text.as_str());
+        if let Some(first) = self.said.iter_mut().find(|request| !request.stands).filter(|request| request.first) {
+            first.carried.asked = open.and_then(|open| Question::carried(open).before(&first.carried.text));
         }
-        carried.reverse();
-        carried
+        let asked = match self.asked {
+            Some(asked) => asked.map(Question::into_text),
+            None => open.map(str::to_owned),
+        };
+        let earlier = earlier.iter().filter(|one| one.kind.is_said());
+        let earlier = earlier.map(|one| Request { carried: one.clone(), stands: false, first: false });
+        let all = last_of_each(earlier.chain(self.said).collect());
+        let newest = newest_of(&all);
+        let mut older = all;
+        let newer = older.split_off(newest);
+        let request = |one: TrackedIdentifier| TrackedIdentifier {
+            asked: one.asked,
+            ..TrackedIdentifier::request(one.text, one.entry)
+        };
+        let newer = newer.into_iter().filter(|one| !one.stands).map(|one| request(one.carried));
+        let carried = as_messages(older).into_iter().chain(newer).collect();
+        words::bounded(carried).into_iter().chain(asked.map(TrackedIdentifier::question)).collect()
+    }
+}
+
+/// Each message where it was said last.
+fn last_of_each(mut said: Vec<Request>) -> Vec<Request> {
+    let mut seen = HashSet::new();
+    said.reverse();
+    said.retain(|Request { carried, .. }| {
+        carried.kind == IdentifierKind::LeftOut || seen.insert((carried.text.clone(), carried.asked.clone()))
+    });
+    said.reverse();
+    said
+}
+
+/// The place of the first of the newest requests.
+fn newest_of(said: &[Request]) -> usize {
+    let mut wanted = 0;
+    let says = |request: &&Request| request.carried.kind != IdentifierKind::LeftOut;
+    let newest = said.iter().rev().take(MOST).take_while(says).take_while(|request| {
+        let has_all = wanted == WANTED;
+        wanted += usize::from(!is_brief(&request.carried.text));
+        !has_all
+    });
+    said.len() - newest.count()
+}
+
+/// What is carried of messages that are none of the newest requests: those that say how things are to be weigh more.
+fn as_messages(said: Vec<Request>) -> Vec<TrackedIdentifier> {
+    let message = |one: TrackedIdentifier| match one.kind {
+        IdentifierKind::Request => {
+            TrackedIdentifier { kind: IdentifierKind::Message, weight: weight(&one.text), ..one }
+        }
+        _ => one,
+    };
+    said.into_iter().filter(|request| !request.stands).map(|request| message(request.carried)).collect()
+}
+
+/// The weight of a message, by what it says.
+fn weight(text: &str) -> u32 {
+    let rules = rules::rules(text);
+    match () {
+        () if rules.iter().any(|rule| rules::is_strict(rule)) => words::STRICT,
+        () if !rules.is_empty() || rules::corrects(text) => words::WEIGHTY,
+        () if text.chars().any(|c| c.is_ascii_digit()) => words::WEIGHTY,
+        () => words::LIGHT,
     }
 }
 
 /// A word or two of assent or the like, in any language.
-fn is_brief(text: &str) -> bool {
+pub fn is_brief(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
     let unspaced = text.chars().any(|c| c > '\u{2e80}' && c.is_alphabetic());
     if unspaced { letters < 5 } else { letters < 16 && text.split_whitespace().count() < 3 }
-}
-
-/// A request as it is carried: whole, or head and tail with what is left out stated.
-fn carried(said: &str, entry: Option<Uuid>) -> TrackedIdentifier {
-    let said = said.trim();
-    let text = match said.char_indices().nth(MAX_CHARS) {
-        None => said.to_owned(),
-        Some((end, _)) => {
-            let left_out = said[end..].chars().count();
-            let (head, rest) = parted(said, MAX_CHARS / 3 * 2);
-            format!("{head}{}{}", gap(left_out, entry), parted(rest, left_out).1)
-        }
-    };
-    TrackedIdentifier::request(text, entry)
-}
-
-fn parted(text: &str, chars: usize) -> (&str, &str) {
-    text.split_at(text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at))
-}
-
-const GAP: &str = "\n[… ";
-const LEFT_OUT: &str = " characters left out";
-const GAP_END: &str = " …]\n";
-
-fn gap(left_out: usize, entry: Option<Uuid>) -> String {
-    let whole = entry.map(|entry| format!(", whole in entry {entry}")).unwrap_or_default();
-    format!("{GAP}{left_out}{LEFT_OUT}{whole}{GAP_END}")
-}
-
-/// A carried request in at most `room` quarter tokens. `None`: there is room for nothing that says anything.
-pub fn fitted(request: &TrackedIdentifier, room: usize) -> Option<String> {
-    let text = request.text.as_str();
-    if quarters(text) <= room {
-        return Some(text.to_owned());
-    }
-    let room = room.checked_sub(GAP_ROOM).filter(|room| *room >= LEAST)?;
-    let (whole_head, left_out, whole_tail) = at_gap(text);
-    let head = within(whole_head, room / 3 * 2);
-    let rest = &whole_head[head.len()..];
-    let tail = end_within(if whole_tail.is_empty() { rest } else { whole_tail }, room / 3);
-    let left_out = left_out + rest.chars().count() + whole_tail.chars().count() - tail.chars().count();
-    Some(format!("{head}{}{tail}", gap(left_out, request.entry)))
-}
-
-/// Head, characters left out, and tail; all is head where nothing is left out.
-fn at_gap(text: &str) -> (&str, usize, &str) {
-    let parts = text.rsplit_once(GAP).and_then(|(head, rest)| {
-        let (left_out, rest) = rest.split_once(LEFT_OUT)?;
-        Some((head, left_out.parse().ok()?, rest.split_once(GAP_END)?.1))
-    });
-    parts.unwrap_or((text, 0, ""))
-}
-
-/// The longest end of at most this many quarter tokens.
-fn end_within(text: &str, max_quarters: usize) -> &str {
-    let mut used = 0;
-    for (at, c) in text.char_indices().rev() {
-        used += if c.is_ascii() { 1 } else { 4 };
-        if used > max_quarters {
-            return &text[at + c.len_utf8()..];
-        }
-    }
-    text
 }
 
 #[cfg(test)]

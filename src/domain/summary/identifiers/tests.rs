@@ -121,15 +121,15 @@ fn measures_and_restores() {
         plain("/x/b"),
     ];
     let all: Vec<&TrackedIdentifier> = wanted.iter().collect();
-    let restored = restore(&all, 100).expect("fits");
+    let restored = restore(&all, 100, 150).expect("fits");
     assert_eq!(
         restored.block,
         "## Standing rules\n- \"Never push to main.\"\n\n## Identifiers\n#12\n/x/b, /x/src/a.rs"
     );
     assert_eq!((check(&restored.block, &wanted).1.recall, restored.count), (1.0, 5));
-    assert_eq!(restore(&all, 3), None);
-    assert_eq!(restore(&[], 100), None);
-    let tight = restore(&all, 8).expect("the rule goes beyond the bound");
+    assert_eq!(restore(&all, 3, 4), None);
+    assert_eq!(restore(&[], 100, 150), None);
+    let tight = restore(&all, 8, 12).expect("the rule goes beyond the bound");
     assert_eq!(tight.block, "## Standing rules\n- \"Never push to main.\"");
 }
 
@@ -141,12 +141,16 @@ fn carries_rules_and_what_is_used_through_any_number_of_compactions() {
         let used = call("c", "read", json!({"path": "used/always.rs"}));
         carried = carry(&carried, span(&[used, result("c", &printed)]), 1000);
         let missing: Vec<&TrackedIdentifier> = carried.iter().collect();
-        let restored = restore(&missing, 1000).expect("something");
-        assert_eq!(restored.count as usize, carried.len(), "all that is carried has room");
+        let restored = restore(&missing, 1000, 1500).expect("something");
+        assert_eq!(
+            restored.count as usize,
+            carried.len() - 1,
+            "all that is carried has room; the rule is a message, too"
+        );
         assert!(restored.block.len() <= 4000);
     }
     let texts = texts(&carried);
-    assert_eq!(texts[..3], ["Never push to main.", "used/always.rs", "src/r9/f00.rs"]);
+    assert_eq!(texts[1..4], ["Never push to main.", "used/always.rs", "src/r9/f00.rs"]);
     assert!(!texts.contains(&"first/file.rs"), "used once and long ago");
 }
 
@@ -183,14 +187,14 @@ fn the_users_words_have_sections_of_their_own() {
     let carried = carry(&[], span(&messages), 1000);
     let (missing, report) = check("## Goal\n- Nothing.", &carried);
     assert_eq!((report.found, report.kept), (5, 0), "{carried:?}");
-    let restored = restore(&missing, 1000).unwrap();
+    let restored = restore(&missing, 1000, 1500).unwrap();
     assert_eq!(
         restored.block,
-        "## Standing rules\n- \"No emojis.\"\n- \"No, use tabs.\"\n- No longer holds: \"Use spaces.\"\n\n\
-         ## User's requests, newest last\n- \"No emojis. Fix the parser.\"\n- \"Write the docs\nand the tests.\"\n- \"yes\""
+        "## Standing rules\n- \"No, use tabs.\"\n- No longer holds: \"Use spaces.\"\n\n\
+         ## User's messages, newest last\n- \"No emojis. Fix the parser.\"\n- \"Write the docs\nand the tests.\"\n- \"yes\""
     );
     assert_eq!(check(&restored.block, &carried).1.recall, 1.0);
-    assert_eq!(restored.count, 5);
+    assert_eq!(restored.count, 4, "one of the rules is said by its message");
 }
 
 #[test]
@@ -200,20 +204,33 @@ fn what_is_said_in_the_tail_corrects_what_is_carried() {
     later.hear(&user("No, use tabs."), None, true);
     let carried = carry(&first, later, 1000);
     assert_eq!(carried[0], TrackedIdentifier::replaced("Use spaces."));
-    assert_eq!(carried.len(), 1, "the tail's own words need no carrying: {carried:?}");
+    assert_eq!(carried.len(), 2, "the tail's own words need no carrying: {carried:?}");
+    let block = restore(&carried.iter().collect::<Vec<_>>(), 1000, 1500).unwrap().block;
+    assert_eq!(block, "## Standing rules\n- No longer holds: \"Use spaces.\"", "not as if it held");
     let again = carry(&carried, span(&[user("No, use tabs."), user("Now use spaces again.")]), 1000);
     let rules: Vec<&str> = again.iter().filter(|one| one.is_rule()).map(|one| one.text.as_str()).collect();
     assert_eq!(rules, ["Now use spaces again."]);
 }
 
 #[test]
-fn requests_stay_until_newer_ones_push_them_out() {
+fn messages_stay_and_the_newest_of_them_are_requests() {
     let mut carried = Vec::new();
     for round in 0..5 {
         carried = carry(&carried, span(&[user(&format!("Please do the work of round {round}."))]), 1000);
     }
-    let texts = texts(&carried);
-    assert_eq!(texts, [2, 3, 4].map(|round| format!("Please do the work of round {round}.")));
+    assert_eq!(texts(&carried), [0, 1, 2, 3, 4].map(|round| format!("Please do the work of round {round}.")));
+    let newest = carried.iter().filter(|one| one.kind == IdentifierKind::Request).count();
+    assert_eq!((newest, check("", &carried).1.found), (3, 3));
+}
+
+#[test]
+fn a_brief_reply_is_shown_with_the_question_whatever_the_summary_says() {
+    let messages = [user("Clean up the database."), assistant("The table is old. Shall I drop it?"), user("no")];
+    let carried = carry(&[], span(&messages), 1000);
+    let (missing, report) = check("Clean up the database. There is no news.", &carried);
+    assert_eq!((missing.len(), report.kept), (1, 1));
+    let block = restore(&missing, 1000, 1500).unwrap().block;
+    assert_eq!(block, "## User's messages, newest last\n- (the agent asked: \"Shall I drop it?\") \"no\"");
 }
 
 #[test]
@@ -222,7 +239,7 @@ fn where_room_is_short_the_newest_and_the_strictest_stay() {
     let mut messages = vec![user("Never delete the backups.")];
     messages.extend(preferred);
     let carried = carry(&[], span(&messages), 1000);
-    let block = restore(&carried.iter().collect::<Vec<_>>(), 80).unwrap().block;
+    let block = restore(&carried.iter().collect::<Vec<_>>(), 80, 120).unwrap().block;
     assert!(
         block.contains("Never delete the backups.") && block.contains("kind 59.") && !block.contains("kind 7."),
         "{block}"
@@ -242,7 +259,7 @@ proptest! {
     #[test]
     fn what_is_restored_is_found_again(text in "([a-zA-Z0-9_/.#:-]{1,12}[ ,\n]){0,40}", max_tokens in 0u32..200) {
         let wanted: Vec<TrackedIdentifier> = extract(&text).iter().map(|text| plain(text)).collect();
-        if let Some(restored) = restore(&wanted.iter().collect::<Vec<_>>(), max_tokens) {
+        if let Some(restored) = restore(&wanted.iter().collect::<Vec<_>>(), max_tokens, max_tokens) {
             prop_assert!(restored.block.len() <= max_tokens as usize * 4);
             let (missing, _) = check(&restored.block, &wanted);
             prop_assert!(missing.len() + restored.count as usize <= wanted.len());
@@ -254,4 +271,19 @@ proptest! {
         extract(&text);
         rules(&text);
     }
+}
+
+#[test]
+fn records_of_three_requests_are_read_and_carried_on() {
+    let stored = r#"[{"text":"Never push it","weight":4294967295,"kind":"rule"},
+        {"text":"Fix the parser of it","weight":4294967295,"kind":"request","entry":"00000000-0000-0000-0000-000000000007"}]"#;
+    let stored: Vec<TrackedIdentifier> = serde_json::from_str(stored).unwrap();
+    let said = ["Please write the docs.", "Please run the tests.", "Please tag the version."];
+    let carried = carry(&stored, span(&said.map(user)), 1000);
+    let kinds: Vec<IdentifierKind> = carried.iter().map(|one| one.kind).collect();
+    use IdentifierKind::{Message, Request, Rule};
+    assert_eq!(kinds, [Rule, Message, Request, Request, Request]);
+    assert_eq!(carried[1].entry, Some(Uuid::from_u128(7)));
+    let written = serde_json::to_string(&carried).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<TrackedIdentifier>>(&written).unwrap(), carried);
 }

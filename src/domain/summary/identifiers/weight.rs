@@ -20,7 +20,7 @@ pub(super) const MOST_PRINTED: u32 = 5;
 
 impl TrackedIdentifier {
     pub fn identifier(text: impl Into<String>, weight: u32) -> TrackedIdentifier {
-        TrackedIdentifier { text: text.into(), weight, kind: IdentifierKind::Identifier, entry: None }
+        TrackedIdentifier { text: text.into(), weight, kind: IdentifierKind::Identifier, entry: None, asked: None }
     }
 
     /// A rule of the user's.
@@ -38,6 +38,16 @@ impl TrackedIdentifier {
         TrackedIdentifier { kind: IdentifierKind::Request, entry, ..TrackedIdentifier::identifier(text, WORDS) }
     }
 
+    /// Messages that are carried no more, and the entry of the first of them.
+    pub(super) fn left_out(count: u32, entry: Option<Uuid>) -> TrackedIdentifier {
+        TrackedIdentifier { kind: IdentifierKind::LeftOut, entry, ..TrackedIdentifier::identifier("", count) }
+    }
+
+    /// The agent's question that no answer has come to yet.
+    pub(super) fn question(text: String) -> TrackedIdentifier {
+        TrackedIdentifier { kind: IdentifierKind::Question, ..TrackedIdentifier::identifier(text, 0) }
+    }
+
     /// Returns true if it is a rule that stands.
     pub fn is_rule(&self) -> bool {
         self.kind == IdentifierKind::Rule
@@ -52,8 +62,9 @@ impl<'de> Deserialize<'de> for TrackedIdentifier {
         let weight = value.get("weight").and_then(Value::as_u64).and_then(|weight| u32::try_from(weight).ok());
         let kind = value.get("kind").and_then(|kind| IdentifierKind::deserialize(kind).ok());
         let entry = value.get("entry").and_then(Value::as_str).and_then(|id| id.parse().ok());
+        let asked = value.get("asked").and_then(Value::as_str).map(str::to_owned);
         Ok(match (kind, weight) {
-            (Some(kind), weight) => TrackedIdentifier { text, weight: weight.unwrap_or(PRINTED), kind, entry },
+            (Some(kind), weight) => TrackedIdentifier { text, weight: weight.unwrap_or(PRINTED), kind, entry, asked },
             (None, Some(WORDS)) => TrackedIdentifier::rule(text),
             (None, None) if rules::is_rule(&text) => TrackedIdentifier::rule(text),
             (None, weight) => TrackedIdentifier::identifier(text, weight.unwrap_or(PRINTED)),

@@ -7,7 +7,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::verify::orders;
-use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
+use crate::domain::summary::{SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::{CompactionWork, Outline};
@@ -19,7 +19,7 @@ pub(crate) struct SummaryDraft {
     pub identifiers: IdentifierReport,
 }
 
-/// Puts the summary message together: body, restored identifiers, file lists, tool ledger, framing.
+/// Puts the summary message together: body, open tasks, the user's words, restored identifiers, file lists, tool ledger, framing.
 pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let outline = &work.outline;
     let previous = outline.previous.as_ref();
@@ -34,6 +34,7 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
             elisions: outline.elisions.clone(),
             details: outline.files.clone(),
             identifiers: outline.identifiers.clone(),
+            todos: outline.todos.clone(),
             ..CompactionRecord::default()
         };
         return SummaryDraft { record, identifiers };
@@ -54,10 +55,10 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
         Some(notice) => notice::append(&body, notice),
         None => body,
     };
-    let allowance = Allowance::new(work.replaced_tokens, work.settings.summary_reserve());
+    let allowance = work.allowance();
     let body = with_focus(body, work, allowance.focus());
-    let Outline { ledger, files, identifiers, .. } = outline;
-    let summary = SummaryMessage { body: &body, ledger, files, identifiers }.text(&work.settings, allowance);
+    let Outline { ledger, files, identifiers, todos, .. } = outline;
+    let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
     let (_, mut report) = identifiers::check(&body, &outline.identifiers);
     // What stands in the file lists and the ledger was put back by code as well.
     report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
@@ -71,6 +72,7 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
         details: outline.files.clone(),
         from_hook: outline.from_caller,
         identifiers: outline.identifiers.clone(),
+        todos: outline.todos.clone(),
         chapters: previous.map(|record| record.chapters.clone()).unwrap_or_default(),
         ledger: outline.ledger.clone(),
         ..CompactionRecord::default()

@@ -16,7 +16,6 @@ use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
 use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Estimator;
-use crate::domain::summary::Allowance;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::{ProposedElisions, elision_outline};
 use crate::service::compaction::work::CompactionWork;
@@ -85,7 +84,7 @@ impl KeptTruncation {
                 let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
-                let allowance = Allowance::new(work.replaced_tokens, planned.settings.summary_reserve());
+                let allowance = work.allowance();
                 let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
                 to_cut(planned, &Present { kept, elisions: &outline.elisions, summary }, force)
             }

@@ -221,7 +221,9 @@ impl<'p> PlanFitting<'p> {
         let hidden = state.messages.saturating_sub((plan.kept.len() + plan.anchors.len()) as u64);
         let body = notice::append(&self.planning.carried(), &notice::notice(hidden, plan.history.len() as u64));
         let files = records.files.lists();
-        let parts = SummaryMessage { body: &body, ledger: &ledger, files: &files, identifiers: &identifiers };
+        let todos = records.todos.into_carried();
+        let parts =
+            SummaryMessage { body: &body, ledger: &ledger, files: &files, identifiers: &identifiers, todos: &todos };
         let text = parts.text(settings, allowance);
         u64::from(count_message(settings.estimator, &Message::text(Role::User, text)).total)
     }

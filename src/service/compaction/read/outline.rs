@@ -59,6 +59,7 @@ pub(crate) fn elision_outline(
         kept: shown_messages(&loaded.view()),
         messages: planned.state.messages,
         identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
+        todos: record.map(|record| record.todos.clone()).unwrap_or_default(),
         ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
         files: record.map(|record| record.details.clone()).unwrap_or_default(),
         masked: elided.masked_results,
@@ -141,6 +142,7 @@ pub(super) fn summary_outline(
     let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
     let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
     let identifiers = identifiers::carry(old_identifiers, records.identifiers, allowance.identifiers);
+    let allowance = allowance.with_words(identifiers::needed(&identifiers));
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -180,6 +182,7 @@ pub(super) fn summary_outline(
         messages: planned.state.messages,
         files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
         identifiers,
+        todos: records.todos.into_carried(),
         ledger,
         masked: elided.masked_results,
         pruned: elided.pruned,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::super::super::files::{FileTable, OpenFile};
 use super::super::super::outcome::{self, CallEnd};
 use super::super::super::text::{brief, clip, first_line};
+use super::super::super::todos;
 use super::super::super::user_text::UserText;
-use super::todos;
 use super::work::{self, FileWork};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::default_file_tools;
@@ -57,7 +57,7 @@ pub fn of(messages: &[Message], told: &[UserText], calls: &[LedgerCall<'_>]) -> 
     }
     let tools = default_file_tools();
     let (table, mut open) = (FileTable::new(&tools), OpenFile::default());
-    calls.iter().filter(|call| !todos::is_todo(call)).map(|call| step(call, table, &mut open)).collect()
+    calls.iter().filter(|call| !todos::is_todo(call.call)).map(|call| step(call, table, &mut open)).collect()
 }
 
 fn step(call: &LedgerCall<'_>, table: FileTable<'_>, open: &mut OpenFile) -> CallStep {

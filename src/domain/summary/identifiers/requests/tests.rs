@@ -1,64 +1,91 @@
-use proptest::prelude::*;
-
 use super::*;
 
 const ENTRY: Uuid = Uuid::from_u128(7);
 
-fn carried_of(said: &[(&str, bool)], earlier: &[&str]) -> Vec<String> {
-    let earlier: Vec<TrackedIdentifier> = earlier.iter().map(|text| TrackedIdentifier::request(*text, None)).collect();
+fn span(said: &[(&str, bool)]) -> Requests {
     let mut requests = Requests::default();
     said.iter().for_each(|(text, stands)| requests.note(text, Some(ENTRY), *stands));
-    requests.into_carried(&earlier).into_iter().map(|one| one.text).collect()
+    requests
+}
+
+/// The newest requests, and what was said before them.
+fn carried_of(said: &[(&str, bool)], earlier: &[&str]) -> (Vec<String>, Vec<String>) {
+    let earlier: Vec<TrackedIdentifier> = earlier.iter().map(|text| TrackedIdentifier::request(*text, None)).collect();
+    let carried = span(said).into_carried(&earlier);
+    let (newest, older): (Vec<_>, Vec<_>) = carried.into_iter().partition(|one| one.kind == IdentifierKind::Request);
+    let texts = |list: Vec<TrackedIdentifier>| list.into_iter().map(|one| one.text).collect();
+    (texts(newest), texts(older))
 }
 
 #[test]
-fn three_requests_are_carried_whoever_said_yes_between() {
+fn three_requests_are_the_newest_whoever_said_yes_between() {
     let said = ["fix the parser", "write the docs", "run all the tests", "yes", "check the logs now"];
     let said: Vec<(&str, bool)> = said.iter().map(|text| (*text, false)).collect();
-    assert_eq!(carried_of(&said, &[]), ["write the docs", "run all the tests", "yes", "check the logs now"]);
+    let (newest, older) = carried_of(&said, &[]);
+    assert_eq!(newest, ["write the docs", "run all the tests", "yes", "check the logs now"]);
+    assert_eq!(older, ["fix the parser"]);
     let nods: Vec<String> = (0..9).map(|at| format!("ok {at}")).collect();
     let nods: Vec<(&str, bool)> = nods.iter().map(|text| (text.as_str(), false)).collect();
-    assert_eq!(carried_of(&nods, &["an older request"]).len(), MOST);
+    let (newest, older) = carried_of(&nods, &["an older request"]);
+    assert_eq!((newest.len(), older.len()), (MOST, 4));
 }
 
 #[test]
 fn what_still_stands_needs_no_carrying_and_counts() {
+    let none = Vec::<String>::new();
     assert_eq!(
         carried_of(&[("the second thing", false), ("the third thing", true)], &["the first thing"]),
-        ["the first thing", "the second thing"]
+        (vec!["the first thing".to_owned(), "the second thing".to_owned()], none.clone())
     );
     let tail = [("one more thing to do", true), ("another thing to do", true), ("the last thing to do", true)];
-    assert_eq!(carried_of(&tail, &["the first thing"]), Vec::<String>::new(), "newer ones pushed it out");
-    assert_eq!(carried_of(&[("the first thing", true)], &["the first thing", "and this too"]), ["and this too"]);
+    let (newest, older) = carried_of(&tail, &["the first thing"]);
+    assert_eq!((newest, older), (none, vec!["the first thing".to_owned()]), "newer ones came before it");
+    assert_eq!(carried_of(&[("the first thing", true)], &["the first thing", "and this too"]).0, ["and this too"]);
 }
 
 #[test]
-fn long_ones_are_told_by_head_and_tail() {
-    let said = format!("{}THE END", "many words ".repeat(900));
-    let request = carried(&said, Some(ENTRY));
-    let (head, left_out, tail) = at_gap(&request.text);
-    assert!(said.starts_with(head) && said.ends_with(tail) && tail.ends_with("THE END"));
-    assert_eq!(head.len() + left_out + tail.len(), said.len());
-    assert_eq!(head.len() + tail.len(), MAX_CHARS);
-    assert!(request.text.contains(&ENTRY.to_string()));
-    let shorter = fitted(&request, 600).unwrap();
-    let (head, left_out, tail) = at_gap(&shorter);
-    assert!(quarters(&shorter) <= 600 && said.starts_with(head) && said.ends_with(tail), "{shorter}");
-    assert_eq!(head.len() + left_out + tail.len(), said.len());
-    assert_eq!(fitted(&request, 100), None);
-    let whole = carried("fix it", None);
-    assert_eq!((whole.text.as_str(), fitted(&whole, 6)), ("fix it", Some("fix it".to_owned())));
+fn rules_corrections_and_numbers_weigh_more() {
+    assert_eq!(weight("Fix the parser. Never push to main."), words::STRICT);
+    for text in ["I prefer short names.", "No, the other one, please.", "it took 12 seconds"] {
+        assert_eq!(weight(text), words::WEIGHTY, "{text}");
+    }
+    assert_eq!(weight("Please look at the parser and tell me what it does."), words::LIGHT);
 }
 
-proptest! {
-    #[test]
-    fn what_is_left_out_is_counted(said in "([a-zé日 ]{1,40}\n?){0,90}", room in 0_usize..3_000) {
-        let request = carried(&said, Some(ENTRY));
-        if let Some(text) = fitted(&request, room) {
-            prop_assert!(quarters(&text) <= room);
-            let (head, left_out, tail) = at_gap(&text);
-            prop_assert_eq!(head.chars().count() + left_out + tail.chars().count(), said.trim().chars().count());
-            prop_assert!(said.trim().starts_with(head) && said.trim().ends_with(tail));
-        }
+#[test]
+fn a_short_reply_is_carried_with_what_it_answers() {
+    let mut requests = Requests::default();
+    requests.answered("The table is old. Shall I drop it?");
+    requests.note("no", Some(ENTRY), false);
+    requests.answered("Kept it.");
+    requests.note("thanks", Some(ENTRY), false);
+    requests.answered("Which of them next?");
+    let carried = requests.into_carried(&[]);
+    let asked: Vec<_> = carried.iter().map(|one| (one.text.as_str(), one.asked.as_deref())).collect();
+    assert_eq!(asked, [("no", Some("Shall I drop it?")), ("thanks", None), ("Which of them next?", None)]);
+    let mut later = Requests::default();
+    later.note("Work on the parser of the service, please.", None, true);
+    later.note("the second", Some(ENTRY), false);
+    let carried = later.into_carried(&carried);
+    let last = carried.last().unwrap();
+    assert_eq!((last.text.as_str(), last.asked.as_deref()), ("the second", Some("Which of them next?")));
+    let mut unasked = Requests::default();
+    unasked.answered("I chose one.");
+    unasked.note("ok", None, false);
+    let earlier = [TrackedIdentifier::question("Which of them next?".to_owned())];
+    assert_eq!(unasked.into_carried(&earlier)[0].asked, None, "the agent went on before");
+}
+
+#[test]
+fn ten_thousand_messages_are_counted_where_they_are_not_carried() {
+    let mut requests = Requests::default();
+    for at in 0..10_000_u32 {
+        requests.note(&format!("Please do the work of part {at}."), Some(Uuid::from_u128(at.into())), false);
     }
+    let carried = requests.into_carried(&[]);
+    let left_out: Vec<_> = carried.iter().filter(|one| one.kind == IdentifierKind::LeftOut).collect();
+    let sum: u32 = left_out.iter().map(|one| one.weight).sum();
+    assert_eq!(carried.len() - left_out.len() + sum as usize, 10_000);
+    assert_eq!((left_out.len(), left_out[0].entry), (1, Some(Uuid::from_u128(0))));
+    assert!(carried.len() <= words::MOST_CARRIED + 1);
 }

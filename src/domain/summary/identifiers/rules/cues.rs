@@ -10,6 +10,10 @@ pub const EMPTY: &str = "\
     note remember verwende benutze nutze bitte die der das und ein eine fur auf mit immer doch lieber jetzt \
     ab du utilise utilisez le la les des un une pour en et de toujours plutot finalement usa utiliza el los \
     las una para con y siempre mejor на в и теперь лучше используй пожалуйста";
+/// Words before a number that is a name.
+pub const NUMBERED: &str = "\
+    part step phase round task issue ticket module chapter kind group item number numbered milestone sprint pr \
+    section stage file teil schritt phase aufgabe partie etape paso parte";
 /// Words for answering: a language or a length is of all of them.
 pub const ANSWER: &str = "\
     answer answers reply replies respond response responses speak talk antworte sprich reponds repondez \

@@ -6,9 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use super::cues::{ANSWER, BUT, CANCELS, CORRECTIONS, EMPTY, NEGATIONS, NOT, OPENINGS, WIDE_NEGATIONS, lists, phrases};
+use super::cues::{
+    ANSWER, BUT, CANCELS, CORRECTIONS, EMPTY, NEGATIONS, NOT, NUMBERED, OPENINGS, WIDE_NEGATIONS, lists, phrases,
+};
 use super::latin::folded;
 use super::values::{NUMBER, is_wide, kind_of, singular, unspaced};
+use crate::domain::summary::text::within;
+
+/// Of a message, so many quarter tokens of its beginning may say that it is a correction.
+const CORRECTS_WITHIN: usize = 400;
 
 /// A rule as far as it can be in conflict with another.
 #[derive(Debug, Default)]
@@ -16,6 +22,8 @@ pub struct RuleWords {
     about: BTreeSet<String>,
     /// Kind and word.
     values: BTreeSet<(usize, String)>,
+    /// What it calls by a number: "part 3".
+    numbered: BTreeSet<(String, String)>,
     /// What it wants gone.
     gone: BTreeSet<String>,
     forbids: bool,
@@ -34,12 +42,17 @@ impl RuleWords {
         let mut told = RuleWords { corrects, cancels, ..RuleWords::default() };
         // Not to forget something is to do it.
         let wanted = wanted.replace("don't forget", "").replace("do not forget", "");
-        for word in told.terms(&wanted) {
-            match kind_of(&word) {
-                Some(kind) => {
-                    told.values.insert((kind, singular(&word).to_owned()));
+        let terms_wanted = told.terms(&wanted);
+        let before = [""].into_iter().chain(terms_wanted.iter().map(String::as_str));
+        for (word, before) in terms_wanted.iter().zip(before) {
+            match kind_of(word) {
+                Some(NUMBER) if lists(NUMBERED, before) => {
+                    told.numbered.insert((before.to_owned(), word.clone()));
                 }
-                None => told.about.extend(subject(&word)),
+                Some(kind) => {
+                    told.values.insert((kind, singular(word).to_owned()));
+                }
+                None => told.about.extend(subject(word)),
             }
         }
         told.gone = terms(gone).iter().filter_map(|word| subject(word)).collect();
@@ -67,8 +80,16 @@ impl RuleWords {
 /// Returns true if the newer rule takes the older one's place.
 pub fn replaces(newer: &RuleWords, older: &RuleWords) -> bool {
     let subjects = older.subjects();
+    if other_ones(newer, older) {
+        return false;
+    }
     let named = !newer.gone.is_empty() && newer.gone.iter().all(|word| subjects.contains(word.as_str()));
     named && (newer.cancels || !older.forbids) || other_value(newer, older) || opposite(newer, older)
+}
+
+/// Both call something by a number, and not the same one: "part 3" is no other value of "part 4".
+fn other_ones(newer: &RuleWords, older: &RuleWords) -> bool {
+    !newer.numbered.is_empty() && !older.numbered.is_empty() && newer.numbered.is_disjoint(&older.numbered)
 }
 
 /// Both say a value of one kind, and not the same one, about the same thing.
@@ -150,4 +171,9 @@ fn pairs(word: &str) -> Vec<String> {
         terms.extend(letters.windows(2).map(|pair| pair.iter().collect::<String>()));
     }
     terms
+}
+
+/// Returns true for a text that begins as a correction of what was said before.
+pub fn corrects(text: &str) -> bool {
+    RuleWords::of(within(text, CORRECTS_WITHIN)).corrects
 }

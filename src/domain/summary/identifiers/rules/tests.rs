@@ -95,6 +95,7 @@ fn rules_about_other_things_stand_beside_each_other() {
         ("Write comments in German.", "Actually, reply in English."),
         ("max 3 retries", "max 5 files per commit"),
         ("Keep commits small.", "Keep functions short."),
+        ("Never touch part 3 again.", "Never touch part 4 again."),
         ("Don't touch b.rs.", "Only touch a.rs."),
         ("Write tests first.", "Don't forget the tests."),
         ("No emojis.", "No new dependencies."),
