@@ -131,11 +131,11 @@ impl Allowance {
         }
     }
 
-    /// With so many tokens of the user's words to show. What these take beyond as much as the identifiers have, the summary
-    /// has less.
+    /// With so many tokens of the user's words to show. What these take beyond the identifiers' room and half of it again,
+    /// the summary has less.
     pub fn with_words(self, needed: u32) -> Allowance {
         let words = self.words.min(needed);
-        let beyond = words.saturating_sub(self.identifiers);
+        let beyond = words.saturating_sub(self.identifiers + self.identifiers / 2);
         let answer = self.answer.saturating_sub(beyond).max(self.answer.min(*BODY.start() as u32));
         Allowance { body: self.body.min((answer / 10 * 9).max(*BODY.start() as u32)), answer, words, ..self }
     }
