@@ -14,8 +14,8 @@ Document = dict[str, Any]
 
 DOCUMENT: Document = json.loads(generate.DOCUMENT.read_text())
 SCHEMAS: Document = DOCUMENT["components"]["schemas"]
-# Of the client, not of the service.
-OWN_METHODS = {"aclose", "close", "with_options", "wait"}
+# Made of other calls, or of the client alone.
+OWN_METHODS = {"aclose", "close", "with_options", "wait", "get_or_create"}
 
 
 class Operation:

@@ -12,7 +12,7 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 
 
 def quick_start() -> str:
-    [block] = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     return str(block)
 
 

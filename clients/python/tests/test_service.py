@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from contextlib import aclosing, closing
@@ -239,3 +240,15 @@ def test_connections_are_closed(service_url: str) -> None:
         client.health()
     with pytest.raises(RuntimeError):
         client.health()
+
+
+@pytest.mark.anyio
+async def test_an_external_id_is_created_once(service_url: str) -> None:
+    async with AsyncContextd(service_url) as client:
+        asked = [client.sessions.get_or_create("once", title=f"Title {n % 2}") for n in range(8)]
+        found = await asyncio.gather(*asked)
+        assert len({session["id"] for session in found}) == 1
+        await client.sessions.delete(found[0]["id"])
+        again = await client.sessions.get_or_create("once", title="Title 0")
+        assert again["id"] != found[0]["id"]
+        assert (await client.sessions.get(again["id"])).get("title") == "Title 0"

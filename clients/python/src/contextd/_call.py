@@ -40,6 +40,8 @@ class Call(Generic[T]):
     #: Media types that the answer may have.
     accept: str = JSON
     last_event_id: int | None = None
+    #: In place of the client's, or of a new one.
+    idempotency_key: str | None = None
     #: Whether it may be sent again where no answer came: it acts once.
     is_repeatable: bool = True
 
@@ -88,7 +90,7 @@ class Config:
         if call.body is not None:
             headers["Content-Type"] = JSON
         if call.method in ("POST", "PUT"):
-            headers["Idempotency-Key"] = self.idempotency_key or str(uuid.uuid4())
+            headers["Idempotency-Key"] = call.idempotency_key or self.idempotency_key or str(uuid.uuid4())
         if call.last_event_id is not None:
             headers["Last-Event-ID"] = str(call.last_event_id)
         return headers

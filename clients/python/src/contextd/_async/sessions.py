@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Any
 
 from .._call import EVENT_STREAM, NDJSON, Call, path
 from .._compat import Unpack
+from .._errors import InvalidRequestError
 from .._lines import ServerSentEvent
 from ..types import (
     AppendAnswer,
@@ -45,6 +47,20 @@ class AsyncSessions(AsyncResource):
     async def create(self, **body: Unpack[CreateSession]) -> Session:
         """Creates a session."""
         return await self._send(Call("POST", "/v1/sessions", body))
+
+    async def get_or_create(self, external_id: str, /, **body: Unpack[CreateSession]) -> Session:
+        """Gives the newest session with an external id, and creates it where there is none: one, whoever else asks."""
+        async for session in self.list(external_id=external_id, limit=1):
+            return session
+        key = "external-id-" + hashlib.sha256(external_id.encode()).hexdigest()
+        creation: CreateSession = {**body, "external_id": external_id}
+        try:
+            return await self._send(Call("POST", "/v1/sessions", creation, idempotency_key=key))
+        except InvalidRequestError as error:
+            if error.code != "idempotency_key_reused":
+                raise
+        # Somebody else has just created it, with another title or other settings.
+        return await self.get_or_create(external_id)
 
     async def get(self, session_id: str) -> Session:
         """Gives a session."""
