@@ -26,9 +26,9 @@ REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
 TYPES_HEAD = '''\
 """What the API takes and gives: dicts, as they travel. Written by generate.py from openapi/openapi.json."""
 
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
-from ._compat import NotRequired
+from ._compat import NotRequired, TypedDict
 '''
 
 SYNC_HEAD = "# Written by generate.py from _async/{name}.\n"

@@ -15,13 +15,18 @@ from contextd import Contextd
 NO_BINARY = "needs the service: set CONTEXTD_BINARY to its binary (cargo build makes target/debug/contextd)"
 
 
-@contextmanager
-def serving(data_dir: Path, listen: str = "127.0.0.1:0") -> Iterator[str]:
-    """The URL of a service that runs as long as the block."""
-    binary = os.environ.get("CONTEXTD_BINARY")
-    if not binary:
+def binary() -> str:
+    """The service's binary; without one, the test is skipped."""
+    path = os.environ.get("CONTEXTD_BINARY")
+    if not path:
         pytest.skip(NO_BINARY)
-    command = [binary, "serve", "--dev", "--listen", listen, "--data-dir", str(data_dir)]
+    return path
+
+
+@contextmanager
+def serving(data_dir: Path, *flags: str, listen: str = "127.0.0.1:0") -> Iterator[str]:
+    """The URL of a service that runs as long as the block."""
+    command = [binary(), "serve", *flags, "--listen", listen, "--data-dir", str(data_dir)]
     with (data_dir / "log").open("ab") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:
@@ -36,7 +41,7 @@ def serving(data_dir: Path, listen: str = "127.0.0.1:0") -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def service_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("service")) as url:
+    with serving(tmp_path_factory.mktemp("service"), "--dev") as url:
         yield url
 
 

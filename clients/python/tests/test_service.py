@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
 import threading
 from contextlib import aclosing, closing
 from datetime import datetime, timedelta, timezone
@@ -14,7 +15,7 @@ import pytest
 
 import contextd
 from contextd import AsyncContextd, Contextd
-from tests.conftest import serving
+from tests.conftest import binary, serving
 
 SETTINGS: contextd.types.SettingsPatch = {"context_window": 4000, "keep_recent_tokens": 300}
 
@@ -169,12 +170,23 @@ def test_a_key_acts_once(client: Contextd, session_id: str) -> None:
     assert raised.value.code == "idempotency_key_reused"
 
 
+def test_a_key_opens_the_service(tmp_path: Path) -> None:
+    command = [binary(), "keys", "create", "--tenant", "python", "--data-dir", str(tmp_path)]
+    key = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.strip()
+    with serving(tmp_path) as url:
+        with Contextd(url, key) as client:
+            assert list(client.sessions.list()) == []
+        with Contextd(url, "another") as client, pytest.raises(contextd.AuthenticationError) as raised:
+            client.sessions.create()
+    assert raised.value.code == "unauthorized"
+
+
 def test_events_outlive_the_service(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     with Contextd(f"http://{listen}", max_retries=60) as client:
-        with serving(tmp_path, listen):
+        with serving(tmp_path, "--dev", listen=listen):
             session_id = client.sessions.create(settings=SETTINGS)["id"]
             stream = client.sessions.events(session_id)
             assert next(stream).event == "snapshot"
@@ -190,7 +202,7 @@ def test_events_outlive_the_service(tmp_path: Path) -> None:
 
             reader = threading.Thread(target=follow, daemon=True)
             reader.start()
-        with serving(tmp_path, listen):
+        with serving(tmp_path, "--dev", listen=listen):
             for n in range(12):
                 client.sessions.append(session_id, format="openai_chat", items=turn(n))
             client.sessions.compact(session_id, strategy="summarize", wait=60)

@@ -3,8 +3,9 @@
 import sys
 
 if sys.version_info >= (3, 11):
-    from typing import NotRequired, Unpack
+    from typing import NotRequired, TypedDict, Unpack
 else:
-    from typing_extensions import NotRequired, Unpack
+    # This `TypedDict` knows that one's fields may be `NotRequired`.
+    from typing_extensions import NotRequired, TypedDict, Unpack
 
-__all__ = ["NotRequired", "Unpack"]
+__all__ = ["NotRequired", "TypedDict", "Unpack"]

@@ -1,8 +1,8 @@
 """What the API takes and gives: dicts, as they travel. Written by generate.py from openapi/openapi.json."""
 
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
-from ._compat import NotRequired
+from ._compat import NotRequired, TypedDict
 
 
 Trigger: TypeAlias = Literal["manual", "auto", "ahead", "chapter", "overflow"]
