@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,10 +20,9 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from ._compat import Unpack
+from ._native import Native, apart, canonical, unchanged
 from ._sync.client import Contextd
 from .types import CreateSession, Format, PutAnswer
-
-Native = dict[str, Any]
 
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -83,16 +81,13 @@ def to_native(message: BaseMessage) -> Native:
 
 def restore(context: Sequence[Native], messages: Sequence[AnyMessage], items: Sequence[Native]) -> list[AnyMessage]:
     """The messages of a context: those that were sent as `items` and are in it unchanged, and new ones for the rest."""
-    unchanged: dict[str, list[AnyMessage]] = {}
-    for message, item in zip(messages, items, strict=True):
-        unchanged.setdefault(_canonical(item), []).append(message)
     results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
-    kept: list[AnyMessage] = []
-    # From the end: of equal messages the newest are those that are left.
-    for item in reversed(context):
-        same = unchanged.get(_canonical(item))
-        kept.append(same.pop() if same else from_native(item, results))
-    return kept[::-1]
+    context = apart(context)
+    places = unchanged(context, items)
+    return [
+        from_native(item, results) if place is None else messages[place]
+        for item, place in zip(context, places, strict=True)
+    ]
 
 
 def from_native(item: Native, results: Mapping[str, ToolMessage]) -> AnyMessage:
@@ -100,9 +95,9 @@ def from_native(item: Native, results: Mapping[str, ToolMessage]) -> AnyMessage:
     blocks = item["content"] if isinstance(item["content"], list) else [{"type": "text", "text": item["content"]}]
     content = _content([_from_block(block) for block in blocks if block["type"] not in ("tool_call", "tool_result")])
     # The same text is the same message at every turn.
-    named = {"id": "contextd-" + hashlib.sha256(_canonical(item).encode()).hexdigest()[:32], "name": item.get("name")}
+    named = {"id": "contextd-" + hashlib.sha256(canonical(item).encode()).hexdigest()[:32], "name": item.get("name")}
     if item["role"] == "tool":
-        return _tool_message(blocks[0], results)
+        return _tool_message(blocks[0], results, named)
     if item["role"] == "assistant":
         calls = [_tool_call(block) for block in blocks if block["type"] == "tool_call"]
         return AIMessage(content, tool_calls=calls, **named)
@@ -138,13 +133,13 @@ def _tool_call(block: Native) -> Any:
     return {"type": "tool_call", "id": block["id"], "name": block["name"], "args": args}
 
 
-def _tool_message(result: Native, results: Mapping[str, ToolMessage]) -> ToolMessage:
+def _tool_message(result: Native, results: Mapping[str, ToolMessage], named: Native) -> ToolMessage:
     content = result["content"]
     content = content if isinstance(content, str) else _content([_from_block(block) for block in content])
     if known := results.get(result["tool_call_id"]):
         return known.model_copy(update={"content": content})
     status = "error" if result.get("is_error") else "success"
-    return ToolMessage(content, tool_call_id=result["tool_call_id"], status=status)
+    return ToolMessage(content, tool_call_id=result["tool_call_id"], status=status, **named)
 
 
 def _usage(messages: Sequence[AnyMessage]) -> dict[str, Any] | None:
@@ -159,7 +154,3 @@ def _thread_id(runtime: Runtime[Any]) -> str:
     if not thread_id:
         raise ValueError("no thread: give the agent a checkpointer and a thread_id, or the middleware a session_id")
     return thread_id
-
-
-def _canonical(item: Native) -> str:
-    return json.dumps(item, sort_keys=True)

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
 from pydantic import PrivateAttr, TypeAdapter
 
 from contextd import Contextd
@@ -168,6 +169,29 @@ def test_messages_come_back_as_they_were(client: Contextd) -> None:
     assert answer["context"]
     kept = restore(answer["context"]["messages"], EVERYTHING, items)
     assert all(after is before for after, before in zip(kept, EVERYTHING, strict=True))
+
+
+def test_an_untidy_history_is_made_valid(client: Contextd) -> None:
+    def calling(*ids: str) -> AIMessage:
+        return AIMessage("I look.", tool_calls=[{**CALL, "id": its} for its in ids])
+
+    untidy: list[AnyMessage] = [
+        HumanMessage("Look around.", id="1"),
+        calling("a"),
+        calling("b", "c", "d"),
+        ToolMessage("A dog.", tool_call_id="a"),
+        ToolMessage("A cat.", tool_call_id="b"),
+        HumanMessage("And?", id="2"),
+    ]
+    middleware = ContextdMiddleware(client, session_id="langchain-untidy")
+    runtime: Any = Runtime()
+    update = middleware.before_model({"messages": untidy}, runtime)
+    assert update
+    kept = update["messages"][1:]
+    assert_is_paired(kept)
+    assert sorted(message.tool_call_id for message in kept if isinstance(message, ToolMessage)) == ["a", "b", "c", "d"]
+    assert kept[-1] is untidy[-1]
+    assert middleware.before_model({"messages": kept}, runtime) is None
 
 
 def test_messages_can_be_made_anew() -> None:
