@@ -25,6 +25,8 @@ from ._sync.client import Contextd
 from .types import CreateSession, Format, PutAnswer
 
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+# Fields of an image here and there.
+SOURCE = {"media_type": "mime_type", "data": "base64", "url": "url", "file_id": "file_id"}
 
 
 class ContextdMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -107,9 +109,8 @@ def from_native(item: Native, results: Mapping[str, ToolMessage]) -> AnyMessage:
 def _to_block(block: Mapping[str, Any]) -> Native:
     if block["type"] == "tool_call":
         return {"type": "tool_call", "id": block["id"], "name": block["name"], "arguments": block["args"]}
-    if block["type"] == "image" and ("base64" in block or "url" in block):
-        said = {"media_type": block.get("mime_type"), "data": block.get("base64"), "url": block.get("url")}
-        return {"type": "image", "source": {name: value for name, value in said.items() if value is not None}}
+    if block["type"] == "image":
+        return {"type": "image", "source": {ours: block[theirs] for ours, theirs in SOURCE.items() if theirs in block}}
     return dict(block)
 
 
@@ -117,8 +118,7 @@ def _from_block(block: Native) -> Native:
     if block["type"] != "image":
         return block
     source = block["source"]
-    said = {"mime_type": source.get("media_type"), "base64": source.get("data"), "url": source.get("url")}
-    return {"type": "image", **{name: value for name, value in said.items() if value is not None}}
+    return {"type": "image", **{theirs: source[ours] for ours, theirs in SOURCE.items() if ours in source}}
 
 
 def _content(blocks: list[Native]) -> Any:

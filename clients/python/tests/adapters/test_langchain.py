@@ -146,6 +146,7 @@ BLOCKS: list[Any] = [
     {"type": "text", "text": "See here:"},
     {"type": "image", "url": "https://example.com/a.png"},
     {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+    {"type": "image", "file_id": "file-1"},
     {"type": "audio", "base64": "aGk=", "mime_type": "audio/wav"},
     {"type": "file", "base64": "aGk=", "mime_type": "application/pdf"},
 ]
