@@ -1,0 +1,130 @@
+# Written by generate.py from _async/collections.py.
+"""What sessions hold, by kind."""
+
+from __future__ import annotations
+
+from time import sleep
+from time import monotonic
+
+from .._call import JSON, Call, path
+from .._compat import Unpack
+from ..types import (
+    ChapterList,
+    ChaptersWritten,
+    ChapterTaskView,
+    Compaction,
+    CompactionPage,
+    EntryView,
+    EntryViewPage,
+    ToolCallDetail,
+    ToolCallRow,
+    ToolCallRowPage,
+    VfsFolder,
+    WriteChapters,
+)
+from .transport import Pager, Resource
+
+POLL_SECONDS = 0.1
+SLOWEST_POLL_SECONDS = 2.0
+
+
+class Entries(Resource):
+    """Entries of a session: each whole, however often it was compacted away."""
+
+    def list(
+        self,
+        session_id: str,
+        *,
+        leaf_id: str | None = None,
+        all: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Pager[EntryView, EntryViewPage]:
+        """Lists entries from the root to a leaf, or with `all` those of every branch."""
+        query = {"leaf_id": leaf_id, "all": all, "limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", path("/v1/sessions/{}/entries", session_id), query=query))
+
+    def get(self, session_id: str, entry_id: str) -> EntryView:
+        """Gives an entry."""
+        return self._send(Call("GET", path("/v1/sessions/{}/entries/{}", session_id, entry_id)))
+
+    def set_label(self, session_id: str, entry_id: str, label: str | None) -> EntryView:
+        """Names an entry; None takes the name away."""
+        target = path("/v1/sessions/{}/entries/{}/label", session_id, entry_id)
+        return self._send(Call("PUT", target, {"label": label}))
+
+
+class Compactions(Resource):
+    """Compactions of sessions; `sessions.compact` asks for one."""
+
+    def list(
+        self, session_id: str, *, limit: int | None = None, after: str | None = None
+    ) -> Pager[Compaction, CompactionPage]:
+        """Lists a session's compactions, newest first."""
+        query = {"limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", path("/v1/sessions/{}/compactions", session_id), query=query))
+
+    def get(self, compaction_id: str) -> Compaction:
+        """Gives a compaction."""
+        return self._send(Call("GET", path("/v1/compactions/{}", compaction_id)))
+
+    def wait(self, compaction_id: str, *, timeout: float = 120.0) -> Compaction:
+        """Gives a compaction once it has ended, however it did; `TimeoutError` where that takes too long."""
+        deadline = monotonic() + timeout
+        pause = POLL_SECONDS
+        while (compaction := self.get(compaction_id))["status"] in ("queued", "running"):
+            left = deadline - monotonic()
+            if left <= 0:
+                raise TimeoutError(f"compaction {compaction_id} is still {compaction['status']}")
+            sleep(min(pause, left))
+            pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
+        return compaction
+
+    def cancel(self, compaction_id: str) -> Compaction:
+        """Stops a compaction that has not ended."""
+        return self._send(Call("POST", path("/v1/compactions/{}/cancel", compaction_id)))
+
+    def revert(self, compaction_id: str) -> Compaction:
+        """Makes the context what it was before the compaction."""
+        return self._send(Call("POST", path("/v1/compactions/{}/revert", compaction_id)))
+
+
+class ToolCalls(Resource):
+    """The ledger of tool calls; compaction takes nothing from it."""
+
+    def list(
+        self, session_id: str, *, limit: int | None = None, after: str | None = None
+    ) -> Pager[ToolCallRow, ToolCallRowPage]:
+        """Lists the calls on the path, in order."""
+        query = {"limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", path("/v1/sessions/{}/tool-calls", session_id), query=query))
+
+    def get(self, session_id: str, tool_call_id: str) -> ToolCallDetail:
+        """Gives a call with its whole original result."""
+        return self._send(Call("GET", path("/v1/sessions/{}/tool-calls/{}", session_id, tool_call_id)))
+
+
+class Chapters(Resource):
+    """Chapters: finished tasks, told in a message and kept as files."""
+
+    def list(self, session_id: str) -> ChapterList:
+        """Gives all chapters, nested ones under their parent."""
+        return self._send(Call("GET", path("/v1/sessions/{}/chapters", session_id)))
+
+    def write(self, session_id: str, **body: Unpack[WriteChapters]) -> ChaptersWritten:
+        """Closes ranges of tasks as chapters."""
+        return self._send(Call("POST", path("/v1/sessions/{}/chapters", session_id), body))
+
+    def task(self, session_id: str) -> ChapterTaskView:
+        """Gives what to hand the agent when it is asked to close chapters."""
+        return self._send(Call("GET", path("/v1/sessions/{}/chapter-task", session_id)))
+
+    def folder(self, session_id: str) -> VfsFolder:
+        """Gives the root of the chapters' folders."""
+        return self._send(Call("GET", path("/v1/sessions/{}/vfs/", session_id)))
+
+    def read(self, session_id: str, file_path: str) -> VfsFolder | str:
+        """Gives a folder of the chapters, or a file as Markdown."""
+        segments = [path("{}", segment) for segment in file_path.split("/") if segment]
+        target = path("/v1/sessions/{}/vfs/", session_id) + "/".join(segments)
+        return self._send(Call[VfsFolder | str]("GET", target, accept=f"{JSON}, text/markdown"))

@@ -1,0 +1,1561 @@
+"""What the API takes and gives: dicts, as they travel. Written by generate.py from openapi/openapi.json."""
+
+from typing import Any, Literal, TypeAlias
+
+from ._compat import NotRequired, TypedDict
+
+
+Trigger: TypeAlias = Literal["manual", "auto", "ahead", "chapter", "overflow"]
+
+
+class AntiThrash(TypedDict):
+    """The guard's state, stored per session and shown in snapshots and results."""
+    last_savings_pct: NotRequired[float | None]
+    low_savings_streak: int
+    """Compactions in a row that saved less than `min_savings_pct`, or that nobody asked for and that cost more than they
+    bring."""
+    max_consecutive_low_savings: int
+    min_savings_pct: float
+    reset_reason: NotRequired[str | None]
+    """Why it was last re-armed: `growth`, `new_messages`, `manual`, `settings`."""
+    retry_at_tokens: NotRequired[int | None]
+    """The size from which it tries again; `null` unless it waits for growth."""
+    tripped: bool
+    tripped_at_messages: NotRequired[int | None]
+    """The number of messages in the context when it gave up."""
+    tripped_at_tokens: NotRequired[int | None]
+    """The size at which it gave up."""
+
+
+class FileLists(TypedDict):
+    """Files that the summarised calls read and changed, sorted by UTF-16 code units; disjoint."""
+    modified_files: NotRequired[list[str]]
+    read_files: NotRequired[list[str]]
+
+
+Fallback = TypedDict("Fallback", {"from": NotRequired[str | None], "reason": NotRequired[str | None], "used": bool})
+
+
+FillState: TypeAlias = Literal["green", "yellow", "red"]
+"""How full the window is."""
+
+
+Event: TypeAlias = Literal["before_compact", "after_compact", "before_navigate", "after_navigate", "chapter_requested", "prune_tool_results", "format_messages", "build_summary"]
+"""What a hook is called for."""
+
+
+HookOutcome: TypeAlias = Literal["passed", "replaced", "unused", "cancelled", "failed"]
+
+
+class HookReport(TypedDict):
+    """What a hook made of a compaction; stored with its result."""
+    delivery_id: str
+    """In the hook's log."""
+    detail: NotRequired[str | None]
+    """The hook's reason for cancelling, or what was wrong with its answer."""
+    event: Event
+    hook_id: str
+    outcome: HookOutcome
+
+
+class IdentifierReport(TypedDict):
+    """What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
+    standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
+    back around it. `recall` (0-1) is measured before restoring. A request that is shown with a part left out counts as
+    lost; requests that still stand in the context by themselves are not counted."""
+    found: int
+    kept: int
+    recall: float
+    restored: int
+
+
+class NetReport(TypedDict):
+    """What the compaction is worth: tokens no longer sent each turn against what it cost once, the summary's calls and the
+    provider's prompt cache, which has to take in anew what the new context does not begin with as the old one did."""
+    break_even_turns: NotRequired[float | None]
+    """Calls of the model after which both costs are made up for, with all input that can be read from the prompt cache
+    before and after. `null` without savings, or where the summary cost something and one of the prices is not known."""
+    cache_cost_usd: NotRequired[float | None]
+    """Cost of writing `tokens_rewritten` to the prompt cache instead of reading them from it; `null` where the price of
+    the session's model is not known."""
+    summary_cost_usd: float
+    tokens_rewritten: NotRequired[int]
+    """Tokens of the new context behind the beginning that it has in common with the old one."""
+    tokens_shed_per_turn: int
+
+
+Reason: TypeAlias = Literal["empty_session", "already_compacted", "nothing_to_compact", "no_valid_cut_point", "disabled", "anti_thrash", "in_progress", "below_threshold", "low_savings", "cancelled_by_hook", "would_grow", "superseded", "fixed_overhead", "stale_usage"]
+"""Why nothing was done. The same words for `prepare` and for a skipped compaction."""
+
+
+Strategy: TypeAlias = Literal["auto", "mask", "prune", "truncate", "sliding", "smart", "summarize", "llm_summarize"]
+
+
+class UpstreamReport(TypedDict):
+    """Who wrote the summary (`builtin`: the built-in summariser) and what it cost: the figures are of all calls, also of
+    failed and refused ones and of upstreams that were asked in vain. `name` is null where nobody was asked: there is no
+    summary, or a caller or a hook gave it."""
+    cached_tokens: int
+    calls: int
+    cost_usd: float
+    input_tokens: int
+    latency_ms: int
+    model: NotRequired[str | None]
+    name: NotRequired[str | None]
+    output_tokens: int
+    prefix_reused: NotRequired[bool]
+    """The session's own context was sent, for the provider's prompt cache."""
+
+
+class CompactionResult(TypedDict):
+    """What a compaction did: stored with its job, shown by the API. Tokens are integers, percentages 0-100."""
+    anti_thrash: AntiThrash
+    details: FileLists
+    duration_ms: int
+    entry_id: NotRequired[str | None]
+    fallback: Fallback
+    final_state: FillState
+    first_kept_entry_id: NotRequired[str | None]
+    hooks: NotRequired[list[HookReport]]
+    """The hooks that were asked, in order."""
+    identifiers: IdentifierReport
+    is_split_turn: bool
+    masking_tokens_freed: int
+    messages_kept: int
+    messages_removed: int
+    messages_summarized: int
+    net: NetReport
+    previous_summary_reused: bool
+    savings_pct: float
+    skip_reason: NotRequired[Reason | None]
+    strategy_requested: Strategy
+    strategy_used: Strategy
+    summary: NotRequired[str | None]
+    target_reached: NotRequired[bool | None]
+    target_tokens: NotRequired[int | None]
+    """The size that `truncate`, `sliding` or `smart` shrank to, and whether `tokens_after` is within it: what has to stay
+    may be more. `null` for other strategies."""
+    tokens_after: int
+    tokens_before: int
+    tokens_saved: int
+    tool_results_masked: int
+    tool_results_pruned: int
+    upstream: UpstreamReport
+    was_skipped_due_to_low_savings: bool
+
+
+class AfterCompactMessage(TypedDict):
+    """A compaction has succeeded."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["after_compact"]
+    timestamp: str
+    session_id: str
+    compaction_id: str
+    trigger: Trigger
+    result: CompactionResult
+
+
+class AfterNavigateMessage(TypedDict):
+    """The leaf has been moved."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["after_navigate"]
+    timestamp: str
+    session_id: str
+    old_leaf_id: str | None
+    new_leaf_id: str | None
+    summary_entry_id: str | None
+
+
+Status: TypeAlias = Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+
+
+class CompactionRef(TypedDict):
+    """A job that an append started or, where it was prepared ahead, carried out."""
+    id: str
+    status: Status
+    trigger: Trigger
+
+
+class AppendedEntry(TypedDict):
+    id: str
+    role: NotRequired[str | None]
+    source_id: NotRequired[str | None]
+    tokens: int
+    type: str
+
+
+OverflowReason: TypeAlias = Literal["not_overflow", "compacted", "compacting", "already_tried", "fixed_overhead", "anti_thrash", "queue_full"]
+"""Why to try again, or not."""
+
+
+class Overflow(TypedDict):
+    """What a `provider_error` came to."""
+    compaction_id: NotRequired[str | None]
+    reason: OverflowReason
+    recognised: bool
+    """The text says that the context was too long for the model."""
+    retry: bool
+    """Ask the model once more, with the context as it is once `compaction_id` has ended."""
+
+
+class Breakdown(TypedDict):
+    """Tokens by part; together they are the snapshot's `tokens`."""
+    messages: int
+    summary: int
+    system: int
+    tool_results: int
+    tools: int
+
+
+class ChapterTask(TypedDict):
+    """Whether the agent is asked to close chapters."""
+    pending: bool
+
+
+Source: TypeAlias = Literal["estimate", "usage"]
+"""What the snapshot's `tokens` rests on."""
+
+
+class Snapshot(TypedDict):
+    """How full the window is. Tokens are integers; `utilization` is tokens / (window - reserve_tokens)."""
+    anti_thrash: AntiThrash
+    available: int
+    """Tokens left before the reserve; 0 when over."""
+    breakdown: Breakdown
+    calibration: float
+    """Reported over estimated tokens, as learnt from the provider; always 1 for `pi` and `praison`."""
+    chapter_task: ChapterTask
+    percent_until_compaction: float
+    """How far (percent of the trigger) the context is from red; 0 when red."""
+    recounting: bool
+    """A change of estimator is still being counted in the background."""
+    reserve_tokens: int
+    should_compact: bool
+    """Red, or it pays to compact (`pays_at`); enabled, not held back by the anti-thrash guard, and there is something that
+    a compaction could do."""
+    source: Source
+    state: FillState
+    tokens: int
+    utilization: float
+    window: int
+
+
+WarningCode: TypeAlias = Literal["orphan_tool_result", "usage_ignored", "unknown_parent", "not_shown"]
+"""Codes of `warnings`: what of an append was taken otherwise than it looks.
+Later versions may add some: `detail` says in words what an unknown one means.
+
+- `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
+- `usage_ignored`: `usage` came without an answer that it could belong to.
+- `unknown_parent`: A pi entry whose parent is not there, or itself, is taken as a root, as pi reads it.
+- `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out."""
+
+
+class Warning(TypedDict):
+    """Something about an accepted item that the client should know."""
+    code: WarningCode
+    detail: str
+    pointer: str
+    """Pointer to the item in the request."""
+
+
+class Appended(TypedDict):
+    """What an append did."""
+    compaction: NotRequired[CompactionRef | None]
+    entries: list[AppendedEntry]
+    leaf_id: NotRequired[str | None]
+    overflow: NotRequired[Overflow | None]
+    snapshot: Snapshot
+    warnings: list[Warning]
+
+
+NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
+"""Codes of `conversion_notes`: what a context says otherwise than the stored items do.
+Later versions may add some: `detail` says in words what an unknown one means.
+
+- `orphan_result_dropped`: A result with no call before it is left out.
+- `duplicate_result_dropped`: A second result of a call is left out.
+- `synthetic_result`: A call has no result; one that says so is put in.
+- `result_moved`: A result is put right behind its call.
+- `messages_merged`: Parallel calls, or the results of one batch, go in one message.
+- `call_id_renamed`: A call goes under another id: the provider refuses its own, or an earlier call has it.
+- `tool_name_renamed`: A tool goes under a name that the provider takes.
+- `arguments_wrapped`: Arguments that are no object become the one argument `input`.
+- `error_flag_dropped`: The format can't mark a result as an error.
+- `result_media_moved`: Media of a result follow it in a user message.
+- `server_tool_as_text`: A tool that another provider ran is told in words.
+- `server_tool_unpaired`: A tool that the provider ran lacks its call or its result; the other half is left out.
+- `thinking_dropped`: Thinking that the provider would refuse is left out.
+- `thinking_of_other_model`: Thinking was signed for another model than the newest, and is kept, as set.
+- `thinking_missing`: The running tool-use turn has thinking that can't be given back: send it with thinking off.
+- `thinking_after_compaction`: Signed thinking stands behind a summary or behind shortened tool traffic; the provider may refuse it.
+- `thinking_stripped`: Thinking is left out, as set.
+- `reasoning_unpaired`: Reasoning is left out: what it led to is not there.
+- `reasoning_by_reference`: Reasoning goes by its id alone: the provider must have stored the response.
+- `media_dropped`: An image or a document can't be given to the provider here.
+- `image_dropped`: An image is left out: pi holds images by their bytes only.
+- `document_dropped`: A document is left out: pi holds none.
+- `document_as_link`: A document is told by its URL.
+- `document_as_text`: A document of plain text is sent as text.
+- `raw_dropped`: A block that only another provider understands is left out.
+- `raw_block_dropped`: The same in `openai_chat`.
+- `provider_compaction_dropped`: Another provider's compaction is left out: only that provider can read it.
+- `provider_compaction_as_text`: The summary of another provider's compaction is sent as text.
+- `empty_text_dropped`: Blocks without text are left out.
+- `empty_message_dropped`: A message of which nothing can be sent is left out.
+- `response_fields_removed`: Fields that only answers have are left out.
+- `trailing_space_trimmed`: White space at the end of the context is cut off: the provider refuses it behind an answer.
+- `system_as_user`: A system message inside the conversation is passed on by the user.
+- `user_message_inserted`: A user message is put first: the provider wants one there.
+- `item_repaired`: A stored item is mended: the provider would refuse it as it came.
+- `item_unreadable`: A stored item can't be read any more; its calls alone are sent.
+- `item_id_changed`: An item goes under another id: an earlier one has its own.
+- `item_id_removed`: An item goes without its id: an earlier one has it.
+- `duplicate_item_dropped`: An item is left out: an earlier one has its id, and it needs one.
+- `parent_changed`: A pi entry hangs under the entry that is shown before it.
+- `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it."""
+
+
+class ConversionNote(TypedDict):
+    """What the context says otherwise than the stored items do."""
+    code: NoteCode
+    detail: str
+    entry_id: NotRequired[str | None]
+
+
+ElidedPart: TypeAlias = Literal["result", "arguments"]
+"""The half of a call that an [`Elision`] is about."""
+
+
+class Elided(TypedDict):
+    """A tool result, or the arguments of a call, shown shorter than they are; `tool-calls/{tool_call_id}` gives the whole."""
+    entry_id: str
+    part: ElidedPart
+    tokens: int
+    """Tokens of the original."""
+    tool_call_id: str
+
+
+class FixedParts(TypedDict):
+    """Tokens of what stays, by why it stays. Each message counts once."""
+    anchors: int
+    """The first message that the user wrote, and what else earlier compactions keep word for word."""
+    instructions: int
+    """System messages of the transcript: those that lead it and the newest of their kind."""
+    newest: int
+    """The newest message, with the calls and results that it can't be parted from."""
+    pinned: int
+    """Pinned entries."""
+    system: int
+    """The system prompt beside the messages."""
+    tools: int
+
+
+ExcessReason: TypeAlias = Literal["fixed_overhead", "disabled", "upstream_required", "recounting", "reverted", "not_the_leaf"]
+"""Why such a context is handed out."""
+
+
+class Excess(TypedDict):
+    """Said with a context that is larger than the window."""
+    fixed: FixedParts
+    over_by: int
+    """Tokens beyond the window."""
+    reason: ExcessReason
+    window: int
+
+
+Format: TypeAlias = Literal["native", "openai_chat", "openai_responses", "anthropic", "pi"]
+"""A wire format, named as in the API."""
+
+
+Item: TypeAlias = Any
+"""One item of a transcript, in the format that `format` names. What is not described here is kept as it came."""
+
+
+class Context(TypedDict):
+    """A context, ready to be sent."""
+    conversion_notes: list[ConversionNote]
+    elided: list[Elided]
+    entry_ids: list[str]
+    """The entries shown, in order."""
+    exceeds_window: NotRequired[Excess | None]
+    format: Format
+    leaf_id: NotRequired[str | None]
+    messages: list[Item]
+    session_id: str
+    stable_prefix_messages: int
+    """Leading messages unchanged since the previous rebuild at this format."""
+    state: FillState
+    summary_entry_id: NotRequired[str | None]
+    system: NotRequired[Any]
+    """The system prompt that travels beside the messages, as it was given. For `anthropic`, system messages that
+    lead the transcript are here too."""
+    tokens: int
+
+
+class AppendAnswer(Appended):
+    """What an append did, with the context if it was asked for."""
+    context: NotRequired[Context | None]
+
+
+class AppendEntries(TypedDict):
+    expected_leaf_id: NotRequired[str | None]
+    """409 `leaf_moved` unless this is the leaf; null: unless the session is empty."""
+    format: Format
+    items: list[Item]
+    """Items of that format, in order. All land or none."""
+    parent_id: NotRequired[str | None]
+    """The entry to append under; the leaf when left out."""
+    provider_error: NotRequired[str | None]
+    """The text of a failed model call."""
+    return_context: NotRequired[Format | None]
+    usage: NotRequired[dict[str, Any] | None]
+    """The provider's own usage object for the newest answer."""
+
+
+class BeforeCompactAnswer(TypedDict):
+    """`{}` or an empty body: go on."""
+    cancel: NotRequired[bool]
+    """True: it is not done."""
+    reason: NotRequired[str]
+    """Why; shown to whoever asked."""
+    compaction: NotRequired[dict[str, Any]]
+
+
+class Estimate(TypedDict):
+    cost_usd: NotRequired[float | None]
+    """0 where no model would be asked. Null where the upstream has no price."""
+    net: NetReport
+    """As a compaction of now would report it."""
+    savings_pct: float
+    summarizer_input_tokens: int
+    """Of what a summariser would read: the span as it is told it, the summary before and the prompt."""
+    tokens_after: int
+
+
+class FileOpsView(TypedDict):
+    """Sorted paths by what was done to them."""
+    edited: list[str]
+    read: list[str]
+    written: list[str]
+
+
+class MaskForecast(TypedDict):
+    """What masking alone would free, and whether that is enough to leave red."""
+    sufficient: bool
+    tokens_freed: int
+    tool_results: int
+
+
+class NativeBlock(TypedDict):
+    """A block of a native message."""
+    type: str
+    """`text`, `thinking`, `image`, `document`, `tool_call`, `tool_result`, `raw`."""
+    text: NotRequired[str]
+    id: NotRequired[str]
+    """Of `tool_call`."""
+    name: NotRequired[str]
+    """Of `tool_call`."""
+    arguments: NotRequired[Any]
+    """Of `tool_call`: an object as a rule."""
+    tool_call_id: NotRequired[str]
+    """Of `tool_result`: the call that it answers."""
+    content: NotRequired[Any]
+    """Of `tool_result`: blocks, or a text."""
+    is_error: NotRequired[bool]
+    source: NotRequired[dict[str, Any]]
+    """Of `image` and `document`."""
+
+
+class NativeMessage(TypedDict):
+    """`native`: the service's own message."""
+    id: NotRequired[str | None]
+    role: Literal["system", "developer", "user", "assistant", "tool", "bash_execution", "custom", "branch_summary", "compaction_summary"]
+    content: NotRequired[str | list[NativeBlock] | None]
+    """Blocks, or a text."""
+    stop: NotRequired[Literal["end", "length", "tool_use", "refusal", "aborted", "error", None]]
+
+
+class PlannedEntry(TypedDict):
+    entry_id: str
+    message: NativeMessage
+
+
+PlannedMessage: TypeAlias = str | PlannedEntry
+"""An entry id, or with `include_messages` the message too."""
+
+
+Estimator: TypeAlias = Literal["o200k", "cl100k", "pi", "praison"]
+"""How tokens are counted."""
+
+
+FileKind: TypeAlias = Literal["read", "write", "edit"]
+
+
+class FileTool(TypedDict):
+    """What a tool does with a file and which of its arguments holds the path."""
+    kind: FileKind
+    path: str
+
+
+OnUpstreamFailure: TypeAlias = Literal["fallback", "fail"]
+
+
+Policy: TypeAlias = Literal["conservative", "balanced", "aggressive"]
+
+
+Preset: TypeAlias = Literal["auto", "checkpoint", "harness", "chat"]
+
+
+GuardReset: TypeAlias = Literal["growth", "new_messages"]
+
+
+Template: TypeAlias = Literal["checkpoint", "six_section", "continuity", "prose"]
+
+
+Thinking: TypeAlias = Literal["keep", "strip", "auto"]
+"""What becomes of the model's thinking in a rebuilt context. `auto`: what the target would refuse is left out.
+`keep`: besides, thinking that another model signed stays. `strip`: none but that of the running tool-use turn."""
+
+
+class Settings(TypedDict):
+    """A session's settings, every field resolved. Tokens unless a field says otherwise."""
+    ahead_at: NotRequired[float | None]
+    """Utilisation (0-1) from which a compaction is prepared ahead. Null: never."""
+    anchor_first_user: bool
+    """The first message that the user wrote stays verbatim."""
+    chaptering_trigger: NotRequired[int | None]
+    """Tokens from which the agent is asked to close chapters. Null: never."""
+    compaction_prefix: NotRequired[str | None]
+    """In place of the service's framing before every summary."""
+    context_window: int
+    """The model's window, in tokens. Null: from the session's `model`; 128,000 where that is not known."""
+    enabled: bool
+    """Off: nothing compacts by itself; a call still does."""
+    estimator: Estimator
+    """How tokens are counted. A change recounts the session in the background."""
+    exclude_tools: list[str]
+    """Tools whose results and arguments are never masked or pruned."""
+    file_tools: dict[str, FileTool]
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    focus_topic: NotRequired[str | None]
+    """What matches it is carried verbatim up to a bound, and the model is told."""
+    instructions: NotRequired[str | None]
+    """What the summary should look at, besides."""
+    iterative: bool
+    """A new summary updates the one before; false: everything is summarised again."""
+    keep_recent_results: int
+    """Tool results, the newest, that masking leaves alone; 0 masks all."""
+    keep_recent_tokens: int
+    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable."""
+    max_consecutive_low_savings: int
+    """After so many compactions with low savings in a row nothing starts by itself; 0 turns the guard off."""
+    max_tool_result_size: int
+    """In characters: pruning shortens longer results, and longer strings in the arguments of calls."""
+    min_gain_tokens: int
+    """Masking, and likewise pruning, that frees less than this in all is not done."""
+    min_savings_pct: float
+    """Percent that a compaction must save not to count as low savings. A value between 0 and 1 is scaled by 100."""
+    on_upstream_failure: OnUpstreamFailure
+    """`fallback`: the built-in summariser stands in for an upstream that fails; `fail`: the compaction fails."""
+    pays_at: NotRequired[float | None]
+    """Utilisation (0-1) from which a compaction may start before red, as soon as it pays: when reading what it would leave out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. Null: red alone starts one."""
+    pinned_entry_ids: list[str]
+    """Entries of this session that stay verbatim."""
+    policy: NotRequired[Policy | None]
+    """Gives `red_at` and `target_tokens`: `conservative` 0.80 and 0.60, `balanced` 0.90 and 0.70, `aggressive` 0.95 and 0.75."""
+    preserve_recent: int
+    """Messages that `truncate`, `smart` and `prune` leave alone at the end."""
+    preset: Preset
+    """A set of defaults: `auto`, `checkpoint` (pi's), `harness`, `chat`. What is set besides wins."""
+    prompt: NotRequired[str | None]
+    """The caller's own summary prompt, in place of the template's."""
+    red_at: NotRequired[float | None]
+    """Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`."""
+    reserve_tokens: int
+    """Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it."""
+    reset: GuardReset
+    """What re-arms that guard: growth by a quarter, or any new message."""
+    strategy: Strategy
+    """What a compaction does: `auto` elides first and summarises where that is not enough, `summarize` asks no model, `llm_summarize` always asks one."""
+    summary_max_tokens: NotRequired[int | None]
+    """Upper bound of a summary's size. Null: 0.8 of the reserve."""
+    target_tokens: NotRequired[int | None]
+    """What `truncate`, `sliding` and `smart` shrink to. Null: 0.75 of what is usable."""
+    template: Template
+    """The headings of a summary."""
+    thinking: Thinking
+    """What becomes of the model's thinking in a rebuilt context."""
+    tool_prune_before_summarise: bool
+    """Long and repeated tool results are shortened before anything else."""
+    upstream: NotRequired[str | None]
+    """Name of the upstream that writes summaries, `builtin` or a configured one. Null: the default one."""
+    yellow_at: float
+    """Utilisation (0-1) from which the state is yellow; not above `red_at`."""
+
+
+class Preparation(TypedDict):
+    anchor_entry_ids: list[str]
+    estimate: Estimate
+    file_ops: FileOpsView
+    first_kept_entry_id: NotRequired[str | None]
+    is_split_turn: bool
+    leaf_id: NotRequired[str | None]
+    mask: MaskForecast
+    messages_to_summarize: list[PlannedMessage]
+    previous_summary: NotRequired[str | None]
+    settings: Settings
+    tokens_before: int
+    tokens_kept: int
+    tokens_to_summarize: int
+    turn_prefix_messages: list[PlannedMessage]
+
+
+class BeforeCompactMessage(TypedDict):
+    """A compaction is about to be done."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["before_compact"]
+    timestamp: str
+    session_id: str
+    compaction_id: str
+    trigger: Trigger
+    strategy: Strategy
+    focus_topic: NotRequired[str | None]
+    instructions: NotRequired[str | None]
+    preparation: Preparation | None
+    """As of `prepare`, with messages."""
+
+
+class BeforeNavigateAnswer(TypedDict):
+    """`{}` or an empty body: go on."""
+    cancel: NotRequired[bool]
+    """True: it is not done."""
+    reason: NotRequired[str]
+    """Why; shown to whoever asked."""
+    compaction: NotRequired[dict[str, Any]]
+    """The summary of the branch that is left, where the caller asked for one."""
+    summary: NotRequired[dict[str, Any]]
+    """The same under its older name."""
+
+
+class BeforeNavigateMessage(TypedDict):
+    """The leaf is about to be moved."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["before_navigate"]
+    timestamp: str
+    session_id: str
+    preparation: dict[str, Any]
+
+
+class BuildSummaryAnswer(TypedDict):
+    """Without `summary`: go on."""
+    summary: NotRequired[str]
+    details: NotRequired[dict[str, Any]]
+
+
+class BuildSummaryMessage(TypedDict):
+    """A summary is about to be written."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["build_summary"]
+    timestamp: str
+    session_id: str
+    compaction_id: str
+    messages: list[NativeMessage]
+    turn_prefix_messages: list[NativeMessage]
+    previous_summary: NotRequired[str | None]
+    focus_topic: NotRequired[str | None]
+    instructions: NotRequired[str | None]
+    max_output_tokens: NotRequired[int | None]
+    replaced_tokens: int
+
+
+class ChapterView(TypedDict):
+    """A chapter with those nested in it."""
+    chapters: list["ChapterView"]
+    end: int
+    id: str
+    in_context: bool
+    """It is shown at the leaf: neither nested in another nor replaced by a summary."""
+    message: str
+    name: str
+    path: str
+    """Its folder under `vfs`."""
+    savings_pct: float
+    slug: str
+    start: int
+    """Task numbers as they were when it was closed."""
+    tokens_after: int
+    tokens_before: int
+
+
+class ChapterList(TypedDict):
+    """All chapters of a path, as a list of its own kind: they are few, so there is one page."""
+    items: list[ChapterView]
+    next_cursor: NotRequired[str | None]
+
+
+class ChapterRequestedEvent(TypedDict):
+    """`data` of `chapter.requested`: the agent is to be asked for chapters."""
+    session_id: str
+    created_at: str
+    snapshot: Snapshot
+
+
+class ChapterRequestedMessage(TypedDict):
+    """The agent is to be asked for chapters."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["chapter_requested"]
+    timestamp: str
+    session_id: str
+    task: dict[str, Any]
+    """What the agent would be handed: see `chapter-task`."""
+
+
+TaskState: TypeAlias = Literal["done", "in_progress", "open_call", "chapter"]
+"""Whether a task may be closed: what is done may, and chapters may be folded again."""
+
+
+class Task(TypedDict):
+    """One numbered task of the context."""
+    entry_id: str
+    n: int
+    """From 1. The context shows the same number."""
+    state: TaskState
+    """`done` and `chapter` can be closed."""
+    title: str
+    """The first words of the user's message, or the chapter's name."""
+    tokens: int
+    """What it takes in the context."""
+
+
+class ChapterTaskView(TypedDict):
+    """What to hand the agent when chapters are due."""
+    pending: bool
+    """As in the snapshot. The rest is given in any case."""
+    prompt: str
+    tasks: list[Task]
+    tool: dict[str, Any]
+    """Name, description and JSON schema of the parameters, which are the body of `POST chapters`."""
+
+
+class ChapterWritten(TypedDict):
+    """`tokens_before` is the estimate of what the chapter hides, `tokens_after` that of its own message."""
+    end: int
+    id: str
+    name: str
+    path: str
+    """Its folder under `vfs`."""
+    savings_pct: float
+    slug: str
+    start: int
+    tokens_after: int
+    tokens_before: int
+
+
+Refusal: TypeAlias = Literal["out_of_range", "in_progress", "open_call", "parted_call", "nothing_to_close", "would_grow"]
+"""Why a chapter is not written."""
+
+
+class ChapterRefused(TypedDict):
+    detail: str
+    end: int
+    index: int
+    """Place in the call, from 0."""
+    name: str
+    reason: Refusal
+    start: int
+
+
+class ChaptersWritten(TypedDict):
+    """What a chapters call did."""
+    chapters: list[ChapterWritten]
+    compaction_id: NotRequired[str | None]
+    """Reverting it takes all chapters of the call back; null after an empty list."""
+    leaf_id: NotRequired[str | None]
+    refused: list[ChapterRefused]
+    """Chapters of the call that could not be written; the others were."""
+    snapshot: Snapshot
+
+
+class SettingsPatch(TypedDict):
+    """Settings that are to be other than the default. An unknown name or a value out of range is 422 with its pointer; null takes a setting back to its default, where null is not a value of its own. The defaults given here are those of the preset `auto`; the operator's own defaults go before them."""
+    preset: NotRequired[Preset]
+    """A set of defaults: `auto`, `checkpoint` (pi's), `harness`, `chat`. What is set besides wins. Default: `"auto"`."""
+    enabled: NotRequired[bool]
+    """Off: nothing compacts by itself; a call still does. Default: `true`."""
+    estimator: NotRequired[Estimator]
+    """How tokens are counted. A change recounts the session in the background. Default: `"o200k"`."""
+    context_window: NotRequired[int | None]
+    """The model's window, in tokens. Null: from the session's `model`; 128,000 where that is not known. Default: `128000`."""
+    reserve_tokens: NotRequired[int]
+    """Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it. Default: `16384`."""
+    keep_recent_tokens: NotRequired[int]
+    """How much of the newest context a summary leaves verbatim, in tokens. Where it is not set, at most a third of what is usable. Default: `16384`."""
+    yellow_at: NotRequired[float]
+    """Utilisation (0-1) from which the state is yellow; not above `red_at`. Default: `0.6`."""
+    red_at: NotRequired[float | None]
+    """Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`. Default: `0.8`."""
+    ahead_at: NotRequired[float | None]
+    """Utilisation (0-1) from which a compaction is prepared ahead. Null: never. Default: `0.7`."""
+    pays_at: NotRequired[float | None]
+    """Utilisation (0-1) from which a compaction may start before red, as soon as it pays: when reading what it would leave out has cost the calls since the last one as much as it costs itself, at the prices of the session's model. Null: red alone starts one. Default: `null`."""
+    strategy: NotRequired[Strategy]
+    """What a compaction does: `auto` elides first and summarises where that is not enough, `summarize` asks no model, `llm_summarize` always asks one. Default: `"auto"`."""
+    target_tokens: NotRequired[int | None]
+    """What `truncate`, `sliding` and `smart` shrink to. Null: 0.75 of what is usable. Default: `null`."""
+    preserve_recent: NotRequired[int]
+    """Messages that `truncate`, `smart` and `prune` leave alone at the end. Default: `6`."""
+    anchor_first_user: NotRequired[bool]
+    """The first message that the user wrote stays verbatim. Default: `true`."""
+    keep_recent_results: NotRequired[int]
+    """Tool results, the newest, that masking leaves alone; 0 masks all. Default: `3`."""
+    exclude_tools: NotRequired[list[str]]
+    """Tools whose results and arguments are never masked or pruned. Default: `[]`."""
+    min_gain_tokens: NotRequired[int]
+    """Masking, and likewise pruning, that frees less than this in all is not done. Default: `0`."""
+    tool_prune_before_summarise: NotRequired[bool]
+    """Long and repeated tool results are shortened before anything else. Default: `true`."""
+    max_tool_result_size: NotRequired[int]
+    """In characters: pruning shortens longer results, and longer strings in the arguments of calls. Default: `500`."""
+    thinking: NotRequired[Thinking]
+    """What becomes of the model's thinking in a rebuilt context. Default: `"auto"`."""
+    template: NotRequired[Template]
+    """The headings of a summary. Default: `"checkpoint"`."""
+    iterative: NotRequired[bool]
+    """A new summary updates the one before; false: everything is summarised again. Default: `true`."""
+    focus_topic: NotRequired[str | None]
+    """What matches it is carried verbatim up to a bound, and the model is told. Default: `null`."""
+    instructions: NotRequired[str | None]
+    """What the summary should look at, besides. Default: `null`."""
+    prompt: NotRequired[str | None]
+    """The caller's own summary prompt, in place of the template's. Default: `null`."""
+    compaction_prefix: NotRequired[str | None]
+    """In place of the service's framing before every summary. Default: `null`."""
+    summary_max_tokens: NotRequired[int | None]
+    """Upper bound of a summary's size. Null: 0.8 of the reserve. Default: `null`."""
+    upstream: NotRequired[str | None]
+    """Name of the upstream that writes summaries, `builtin` or a configured one. Null: the default one. Default: `null`."""
+    on_upstream_failure: NotRequired[OnUpstreamFailure]
+    """`fallback`: the built-in summariser stands in for an upstream that fails; `fail`: the compaction fails. Default: `"fallback"`."""
+    policy: NotRequired[Policy | None]
+    """Gives `red_at` and `target_tokens`: `conservative` 0.80 and 0.60, `balanced` 0.90 and 0.70, `aggressive` 0.95 and 0.75. Default: `null`."""
+    min_savings_pct: NotRequired[float]
+    """Percent that a compaction must save not to count as low savings. A value between 0 and 1 is scaled by 100. Default: `10.0`."""
+    max_consecutive_low_savings: NotRequired[int]
+    """After so many compactions with low savings in a row nothing starts by itself; 0 turns the guard off. Default: `2`."""
+    reset: NotRequired[GuardReset]
+    """What re-arms that guard: growth by a quarter, or any new message. Default: `"growth"`."""
+    chaptering_trigger: NotRequired[int | None]
+    """Tokens from which the agent is asked to close chapters. Null: never. Default: `null`."""
+    file_tools: NotRequired[dict[str, FileTool]]
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    pinned_entry_ids: NotRequired[list[str]]
+    """Entries of this session that stay verbatim. Default: `[]`."""
+
+
+SystemPrompt: TypeAlias = str | list[dict[str, Any]] | None
+"""The system prompt: a text, or a list of blocks; kept as given."""
+
+
+ToolDefinition: TypeAlias = Any
+"""A tool definition in the provider's own format; kept as given."""
+
+
+class CompactItems(TypedDict):
+    focus_topic: NotRequired[str | None]
+    format: Format
+    items: list[Item]
+    settings: NotRequired[SettingsPatch | None]
+    """As a session's."""
+    strategy: NotRequired[Strategy | None]
+    system: NotRequired[SystemPrompt]
+    tools: NotRequired[list[ToolDefinition] | None]
+
+
+When: TypeAlias = Literal["now", "turn_end"]
+"""When a compaction may start."""
+
+
+class CompactSession(TypedDict):
+    details: NotRequired[dict[str, Any] | None]
+    """Kept with the compaction."""
+    expected_leaf_id: NotRequired[str | None]
+    """409 `leaf_moved` unless this is the leaf: binds the call to a prepared plan."""
+    first_kept_entry_id: NotRequired[str | None]
+    """The first entry that stays, in place of the planned cut."""
+    focus_topic: NotRequired[str | None]
+    force: NotRequired[bool]
+    """Passes the anti-thrash guard; nothing passes the validity rules."""
+    instructions: NotRequired[str | None]
+    settings: NotRequired[SettingsPatch | None]
+    """Settings for this compaction only."""
+    strategy: NotRequired[Strategy | None]
+    summary: NotRequired[str | None]
+    """The caller's own summary: no model is asked. 422 for a text that is none: an error page, a refusal, a tool call,
+    headings with nothing under them."""
+    wait: NotRequired[float | None]
+    """Seconds to wait for the end."""
+    when: NotRequired[When]
+
+
+class CompactedItems(TypedDict):
+    """The compacted transcript, in the format that it came in."""
+    messages: list[Item]
+    """Valid as they are."""
+    result: CompactionResult
+    system: NotRequired[Any]
+    """The system prompt that goes with them."""
+
+
+class Compaction(TypedDict):
+    """A compaction job."""
+    attempts: int
+    created_at: str
+    error: NotRequired[str | None]
+    """What went wrong last, for people; null otherwise."""
+    finished_at: NotRequired[str | None]
+    id: str
+    prepared: bool
+    """Its summary is written and waits for the context to turn red; the status is `running` meanwhile."""
+    result: NotRequired[CompactionResult | None]
+    reverted_at: NotRequired[str | None]
+    session_id: str
+    snapshot_after: NotRequired[Snapshot | None]
+    snapshot_before: NotRequired[Snapshot | None]
+    started_at: NotRequired[str | None]
+    status: Status
+    strategy: Strategy
+    trigger: Trigger
+
+
+class CompactionEvent(TypedDict):
+    """`data` of `compaction.queued`, `.started`, `.succeeded`, `.failed`, `.skipped` and `.cancelled`."""
+    session_id: str
+    created_at: str
+    compaction_id: str
+    status: Status
+    trigger: NotRequired[Trigger]
+    strategy: NotRequired[Strategy]
+    attempts: NotRequired[int]
+    error: NotRequired[str | None]
+    result: NotRequired[dict[str, Any] | None]
+    """At the end, in short."""
+
+
+class Count(TypedDict):
+    """`tokens` is the sum of `per_item`, the system prompt and the tools."""
+    per_item: list[int]
+    tokens: int
+
+
+class CountTokens(TypedDict):
+    estimator: NotRequired[Estimator | None]
+    format: Format
+    items: list[Item]
+    system: NotRequired[SystemPrompt]
+    """A text or a list of blocks."""
+    tools: NotRequired[list[ToolDefinition] | None]
+    """Tool definitions."""
+
+
+OnError: TypeAlias = Literal["continue", "cancel"]
+"""What becomes of the work that a hook was asked about where it gives no good answer."""
+
+
+class CreateHook(TypedDict):
+    enabled: NotRequired[bool | None]
+    """Default true."""
+    events: list[Event]
+    on_error: NotRequired[OnError]
+    secret: NotRequired[str | None]
+    """What messages are signed with: `whsec_` and base64, or any text. One is made where none is given."""
+    timeout_ms: NotRequired[int | None]
+    """For one attempt."""
+    url: str
+    """`http` or `https`; in the public internet, unless the operator allows other addresses."""
+
+
+class CreateSession(TypedDict):
+    external_id: NotRequired[str | None]
+    """The client's own id for it; need not be unique."""
+    metadata: NotRequired[dict[str, Any] | None]
+    """Any object; kept as given."""
+    model: NotRequired[str | None]
+    """Decides the window where the settings do not."""
+    settings: NotRequired[SettingsPatch | None]
+    """Names and ranges as in the session's `settings`."""
+    system: NotRequired[SystemPrompt]
+    """A text or a list of blocks; kept as given."""
+    title: NotRequired[str | None]
+    tools: NotRequired[list[ToolDefinition] | None]
+    """Tool definitions in the provider's format; kept as given."""
+
+
+class Delivery(TypedDict):
+    """One message to a hook and how it went."""
+    attempts: int
+    compaction_id: NotRequired[str | None]
+    created_at: str
+    duration_ms: NotRequired[int | None]
+    error: NotRequired[str | None]
+    """What was wrong with the last attempt."""
+    event: str
+    finished_at: NotRequired[str | None]
+    id: str
+    """The message's `webhook-id`."""
+    next_attempt_at: NotRequired[str | None]
+    """Where it is pending."""
+    outcome: NotRequired[str | None]
+    """What became of the answer to a question: `passed`, `replaced` (it was used), `unused`, `cancelled` or `failed`."""
+    outcome_detail: NotRequired[str | None]
+    """Why it was not used, all of it or a part."""
+    response: NotRequired[str | None]
+    """The first thousand characters of the answer."""
+    response_status: NotRequired[int | None]
+    session_id: str
+    status: str
+    """`pending`, `running`, `delivered` or `failed`."""
+
+
+class EntryView(TypedDict):
+    """One entry, whole."""
+    created_at: str
+    id: str
+    item: Item
+    """The item as it came."""
+    label: NotRequired[str | None]
+    message: NotRequired[dict[str, Any] | None]
+    """The item as the service understands it (native format); null where it says nothing."""
+    parent_id: NotRequired[str | None]
+    role: NotRequired[str | None]
+    seq: int
+    source_format: Format
+    source_id: NotRequired[str | None]
+    tokens: int
+    type: str
+
+
+class ForkSession(TypedDict):
+    entry_id: NotRequired[str | None]
+    """The last entry that the new session shares; the leaf when left out."""
+
+
+class FormatMessagesAnswer(TypedDict):
+    text: NotRequired[str]
+    """Shown in place of it."""
+
+
+class FormatMessagesMessage(TypedDict):
+    """A model is about to be shown this text."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["format_messages"]
+    timestamp: str
+    session_id: str
+    compaction_id: str
+    part: Literal["history", "turn_prefix", "branch"]
+    messages: list[NativeMessage]
+    text: str
+
+
+class Health(TypedDict):
+    status: str
+    """`ok` or `ready`."""
+
+
+class Hook(TypedDict):
+    """A place that is asked and told."""
+    created_at: str
+    enabled: bool
+    events: list[Event]
+    id: str
+    on_error: OnError
+    secret: NotRequired[str | None]
+    """In the answer to the creation only."""
+    timeout_ms: int
+    """For one attempt, in milliseconds."""
+    updated_at: str
+    url: str
+
+
+class LintItems(TypedDict):
+    format: Format
+    items: list[Item]
+
+
+Op: TypeAlias = Literal["add", "remove", "replace"]
+"""What a change does; the words are those of JSON Patch (RFC 6902)."""
+
+
+class Change(TypedDict):
+    """One step of a patch. Applied in order to the list of items, the steps give the repaired copy."""
+    index: int
+    """The item as it was given, counted from 0; for `add`, the given item that it is put before."""
+    op: Op
+    path: str
+    """JSON pointer into the list of items, as it is when this step's turn has come."""
+    value: NotRequired[dict[str, Any] | None]
+
+
+ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
+"""Codes of `violations`: what is wrong with an item.
+Later versions may add some: `detail` says in words what an unknown one means.
+
+- `orphan_result`: A result with no call before it.
+- `duplicate_result`: A second result of a call.
+- `call_without_result`: A call that nothing answers.
+- `result_out_of_place`: A result that does not stand right behind its call.
+- `results_not_first`: A message with results that begins with something else.
+- `split_batch`: Parallel calls, or the results of one batch, in several messages.
+- `duplicate_call_id`: An id that an earlier call has.
+- `server_tool_unpaired`: A tool that the provider ran, without its call or without its result.
+- `reasoning_without_item`: Reasoning without what it led to.
+- `empty_content`: A message without content.
+- `empty_text`: A block without text.
+- `empty_tool_calls`: An empty list of calls.
+- `invalid_media`: An image or a document that says nowhere what it shows, or can't stand here.
+- `image_dropped`: An image of a pi entry without its bytes.
+- `invalid_block`: A block that can't be read.
+- `unknown_block`: A block of another format.
+- `block_not_allowed`: A block that this speaker can't send.
+- `response_fields`: Fields that only answers have.
+- `provider_compaction_as_text`: Another provider's compaction in a native message that has to be written anew.
+- `unsigned_thinking`: Thinking without its signature.
+- `thinking_not_first`: A turn that calls tools and does not begin with its thinking.
+- `ends_with_thinking`: An answer that ends with thinking.
+- `trailing_space_trimmed`: An answer at the end of the items that ends in white space.
+- `invalid_call_id`: An id of a call that the provider refuses, or none.
+- `invalid_tool_name`: A name of a tool that the provider refuses, or none.
+- `invalid_arguments`: Arguments that are no JSON, or no object where one is due.
+- `invalid_output`: An output that is neither a string nor a list of parts.
+- `invalid_call`: A call that can't be read.
+- `call_not_allowed`: A call by somebody else than the assistant.
+- `unknown_role`: A role that the format lacks.
+- `first_message_not_user`: A first message that is not the user's.
+- `system_in_messages`: A system prompt among the messages, where it travels beside them.
+- `duplicate_item_id`: An id that an earlier item has.
+- `item_id_changed`: The same, seen when all items are put together; the item gets another id.
+- `item_id_removed`: The same; the item goes without its id.
+- `duplicate_item_dropped`: The same; the item is left out.
+- `unknown_parent`: A parent that no earlier entry is.
+- `invalid_item`: An item that can't be read.
+- `not_sendable`: Something else that the provider would refuse."""
+
+
+class Violation(TypedDict):
+    """What is wrong with an item."""
+    code: ViolationCode
+    detail: str
+    index: int
+    """The item, counted from 0."""
+
+
+class Linted(TypedDict):
+    """What the provider of the format would refuse, and a copy that it takes."""
+    diff: list[Change]
+    """A patch from `items` to `repaired`, to be applied in order."""
+    repaired: list[Item]
+    """A valid transcript in the same format."""
+    valid: bool
+    """Nothing is wrong, and `repaired` is equal to `items`."""
+    violations: list[Violation]
+
+
+class McpAnswer(TypedDict):
+    """The JSON-RPC answer: `result`, or `error`. What went wrong in a tool is a `result` with `isError`."""
+    jsonrpc: Literal["2.0"]
+    id: NotRequired[str | int | None]
+    result: NotRequired[dict[str, Any]]
+    error: NotRequired[dict[str, Any]]
+
+
+class McpRequest(TypedDict):
+    """A JSON-RPC message of the Model Context Protocol."""
+    jsonrpc: Literal["2.0"]
+    id: NotRequired[str | int | None]
+    method: str
+    """`initialize`, `tools/list`, `tools/call`, `resources/list`, `resources/templates/list`, `resources/read`, `ping`."""
+    params: NotRequired[dict[str, Any]]
+
+
+class NavigateTo(TypedDict):
+    instructions: NotRequired[str | None]
+    """What the summary should look at."""
+    replace_instructions: NotRequired[bool]
+    """`instructions` stand in place of the service's own, not after them."""
+    summarize: NotRequired[bool]
+    """Leave a summary of the branch that is left."""
+    target_id: str | None
+    """The new leaf; null: before the first entry."""
+    wait: NotRequired[float | None]
+    """With `summarize`: seconds to wait for an upstream before the built-in summariser writes the summary."""
+
+
+class BranchSummary(TypedDict):
+    """The summary that a move of the leaf has left."""
+    details: FileLists
+    fallback: Fallback
+    messages_summarized: int
+    text: str
+    """As the model is shown it."""
+    tokens: int
+    upstream: UpstreamReport
+
+
+class Navigated(TypedDict):
+    editor_text: NotRequired[str | None]
+    """The text of the user message that was navigated onto, to be edited and sent again."""
+    leaf_id: NotRequired[str | None]
+    old_leaf_id: NotRequired[str | None]
+    snapshot: Snapshot
+    summary: NotRequired[BranchSummary | None]
+    summary_entry_id: NotRequired[str | None]
+    """Null where no summary was asked for, or nothing was left that one could tell."""
+
+
+class CompactionPage(TypedDict):
+    """One page of a list."""
+    items: list[Compaction]
+    next_cursor: NotRequired[str | None]
+
+
+class DeliveryPage(TypedDict):
+    """One page of a list."""
+    items: list[Delivery]
+    next_cursor: NotRequired[str | None]
+
+
+class EntryViewPage(TypedDict):
+    """One page of a list."""
+    items: list[EntryView]
+    next_cursor: NotRequired[str | None]
+
+
+class HookPage(TypedDict):
+    """One page of a list."""
+    items: list[Hook]
+    next_cursor: NotRequired[str | None]
+
+
+class Session(TypedDict):
+    """A session as the API shows it."""
+    created_at: str
+    entry_count: int
+    external_id: NotRequired[str | None]
+    id: str
+    leaf_id: NotRequired[str | None]
+    metadata: dict[str, Any]
+    model: NotRequired[str | None]
+    parent_session_id: NotRequired[str | None]
+    settings: Settings
+    snapshot: Snapshot
+    system: NotRequired[Any]
+    title: NotRequired[str | None]
+    tools: NotRequired[list[dict[str, Any]] | None]
+    updated_at: str
+
+
+class SessionPage(TypedDict):
+    """One page of a list."""
+    items: list[Session]
+    next_cursor: NotRequired[str | None]
+
+
+class ToolCallRow(TypedDict):
+    """One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider)."""
+    arguments: Any
+    elided: bool
+    """The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
+    shortened. They are whole here."""
+    entry_id: str
+    name: str
+    result_entry_id: NotRequired[str | None]
+    status: str
+    tool_call_id: str
+
+
+class ToolCallRowPage(TypedDict):
+    """One page of a list."""
+    items: list[ToolCallRow]
+    next_cursor: NotRequired[str | None]
+
+
+class PrepareCompaction(TypedDict):
+    include_messages: NotRequired[bool]
+    """List messages, not only their entry ids."""
+    leaf_id: NotRequired[str | None]
+    """Another leaf than the session's."""
+    settings: NotRequired[SettingsPatch | None]
+    """Settings for this call only."""
+
+
+class Prepared(TypedDict):
+    enabled: bool
+    """Whether the session compacts by itself; a call compacts in any case."""
+    possible: bool
+    preparation: NotRequired[Preparation | None]
+    reason: NotRequired[Reason | None]
+
+
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+"""Codes of error answers: stable words to program against.
+Later versions may add some: `detail` says in words what an unknown one means.
+
+- `malformed_json`: 400. The body is not JSON; `line` and `column` say where.
+- `invalid_utf8`: 400. The body is not UTF-8; `offset` says where.
+- `body_unreadable`: 400. The body ended before its time.
+- `unauthorized`: 401. No key, or one that is not known.
+- `host_not_allowed`: 403. With `--dev`: the Host is not this machine.
+- `origin_not_allowed`: 403. With `--dev`: another site's page asks.
+- `not_found`: 404. There is no such thing, or it belongs to somebody else.
+- `method_not_allowed`: 405. The path does not take this method; `Allow` lists those that it takes.
+- `body_timeout`: 408. The body did not come in time.
+- `leaf_moved`: 409. The leaf is another one; `leaf_id` names it.
+- `idempotency_in_progress`: 409. An equal request is at work right now; `Retry-After` says when to ask again.
+- `in_progress`: 409. A compaction was just ending; try again.
+- `not_revertible`: 409. The compaction has changed nothing that could be taken back.
+- `already_reverted`: 409. It was taken back before.
+- `not_newest`: 409. A newer compaction stands on it.
+- `summary_failed`: 409. There is no summary, and the settings allow no stand-in.
+- `cancelled_by_hook`: 409. A hook is against it; `detail` has its reason.
+- `navigation_superseded`: 409. A newer navigation with a summary came in between.
+- `too_many_hooks`: 409. There are as many hooks as there may be.
+- `not_redeliverable`: 409. The delivery is on its way, or was too large to be kept.
+- `payload_too_large`: 413. The body is larger than `limit` bytes.
+- `unsupported_media_type`: 415. The body is not sent as `application/json`.
+- `validation_failed`: 422. The request is not valid; `errors` has a pointer to each fault.
+- `too_deep`: 422. The body nests deeper than `limit`.
+- `too_many_items`: 422. More items than `limit`.
+- `context_does_not_fit`: 422. What must be kept takes `tokens_needed`, more than `max_tokens`.
+- `idempotency_key_reused`: 422. The key was used for another request.
+- `queue_full`: 429. Too many jobs wait already; see `Retry-After`.
+- `too_many_streams`: 429. As many streams are open as may be; see `Retry-After`.
+- `internal_error`: 500. A fault of ours; the log has it under this `request_id`.
+- `outcome_unknown`: 503. The database went away in the middle of the write, which may have landed or not. Sent again with the same `Idempotency-Key` it acts once.
+- `unavailable`: 503. The database can't be reached; see `Retry-After`.
+- `starting_or_draining`: 503. The process is starting or shutting down.
+- `schema_outdated`: 503. The database schema is older than this version.
+- `read_only`: 503. The database takes no changes right now; see `Retry-After`.
+- `storage_full`: 503. The database has no room left.
+- `timeout`: 503. It took too long and was given up; a change may have been made all the same.
+- `too_many_bytes`: 503. Too many bytes of bodies are held already; see `Retry-After`.
+- `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
+- `shutting_down`: 503. The process is shutting down."""
+
+
+class InvalidField(TypedDict):
+    """One part of a request that does not validate."""
+    detail: str
+    pointer: str
+    """JSON pointer into the body; for a query parameter `/query/{name}`, for a header `/headers/{name}`."""
+
+
+class Problem(TypedDict):
+    """The body of an error answer (RFC 9457). Some codes add figures as members of their own."""
+    code: ProblemCode
+    detail: str
+    """What is wrong with this request."""
+    errors: NotRequired[list[InvalidField]]
+    """Where the request does not validate."""
+    request_id: NotRequired[str | None]
+    """The same id as in the `x-request-id` header and in the log."""
+    status: int
+    """The HTTP status."""
+    title: str
+    """The code in words."""
+    type: str
+    """A URN that ends in `code`."""
+
+
+class PruneToolResultsAnswer(TypedDict):
+    results: NotRequired[list[dict[str, Any]]]
+    """Shorter ones; results that are left out are pruned as ever."""
+
+
+class PruneToolResultsMessage(TypedDict):
+    """Tool results that pruning may shorten."""
+    id: str
+    """The same for all attempts, and in the header `webhook-id`."""
+    event: Literal["prune_tool_results"]
+    timestamp: str
+    session_id: str
+    compaction_id: str
+    results: list[dict[str, Any]]
+
+
+class Put(TypedDict):
+    """What posting a transcript did."""
+    appended: int
+    """Entries that were stored now."""
+    compaction: NotRequired[CompactionRef | None]
+    entries: list[AppendedEntry]
+    """The entries stored now."""
+    forked: bool
+    """The posted history departs from the stored one, or ends before it: the leaf went to another branch or back."""
+    leaf_id: NotRequired[str | None]
+    matched: int
+    """Posted items that were not: stored already, or this service's own words. `matched + appended` are all posted."""
+    snapshot: Snapshot
+    warnings: list[Warning]
+
+
+class PutAnswer(Put):
+    """What was new, with the context if it was asked for."""
+    context: NotRequired[Context | None]
+
+
+class ReadyEvent(TypedDict):
+    """`data` of `ready`: the beginning of a tenant's stream."""
+
+
+class RebuildContext(TypedDict):
+    format: Format
+    leaf_id: NotRequired[str | None]
+    """Another leaf than the session's."""
+    max_tokens: NotRequired[int | None]
+    """422 `context_does_not_fit` where what must be kept is larger."""
+
+
+class ResetEvent(TypedDict):
+    """`data` of `reset`: the stream goes on from now."""
+    reason: Literal["expired", "unknown"]
+    """`expired`: what followed `Last-Event-ID` is no longer kept; `unknown`: the id was never given."""
+    session_id: NotRequired[str | None]
+    snapshot: NotRequired[Snapshot | None]
+
+
+class SearchHit(TypedDict):
+    entry_id: str
+    rank: float
+    """0-1; above 0.5 where every word of the query is a whole word of the entry."""
+    role: NotRequired[str | None]
+    seq: int
+    snippet: str
+    """The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
+    nothing in it is escaped."""
+    type: str
+
+
+Matched: TypeAlias = Literal["all", "any"]
+
+
+class SearchPage(TypedDict):
+    """What was found, best first; of equals the newest first."""
+    items: list[SearchHit]
+    matched: Matched
+    """`all`: these entries have every word of the query. `any`: no entry has every word, these have some."""
+    next_cursor: NotRequired[str | None]
+
+
+class SetLabel(TypedDict):
+    label: str | None
+    """Null clears."""
+
+
+class SnapshotEvent(Snapshot):
+    """`data` of `snapshot`: a snapshot, and of which moment. `phase` is `before` or `after` the compaction of this id; null: how it is now."""
+    session_id: str
+    created_at: str
+    phase: Literal["before", "after", None]
+    compaction_id: str | None
+
+
+class ToolCallDetail(TypedDict):
+    """A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for."""
+    arguments: Any
+    elided: bool
+    entry_id: str
+    name: str
+    original_entry_id: NotRequired[str | None]
+    """Where the original was found, when not in `result_entry_id`."""
+    original_missing: bool
+    """Only a placeholder was ever stored, so there is no original to answer with."""
+    result: NotRequired[list[dict[str, Any]] | None]
+    """The result's content blocks in the native format; null while the call is open."""
+    result_entry_id: NotRequired[str | None]
+    result_text: NotRequired[str | None]
+    """The text of the result; null while the call is open."""
+    status: str
+    tool_call_id: str
+
+
+class TreeNode(TypedDict):
+    id: str
+    label: NotRequired[str | None]
+    parent_id: NotRequired[str | None]
+    role: NotRequired[str | None]
+    tokens: int
+    type: str
+
+
+class Tree(TypedDict):
+    leaf_id: NotRequired[str | None]
+    nodes: list[TreeNode]
+
+
+class UpdateHook(TypedDict):
+    enabled: NotRequired[bool | None]
+    events: NotRequired[list[Event] | None]
+    on_error: NotRequired[OnError | None]
+    secret: NotRequired[str | None]
+    """A new secret, from the next message on."""
+    timeout_ms: NotRequired[int | None]
+    url: NotRequired[str | None]
+
+
+class UpdateSession(TypedDict):
+    """A merge patch: what is left out stays, null clears."""
+    metadata: NotRequired[dict[str, Any] | None]
+    """Merged key by key; a null value removes its key."""
+    model: NotRequired[str | None]
+    settings: NotRequired[SettingsPatch | None]
+    """Merged key by key; null returns a setting to its default. They act on the next check."""
+    system: NotRequired[SystemPrompt]
+    title: NotRequired[str | None]
+    tools: NotRequired[list[ToolDefinition] | None]
+
+
+class FolderEntry(TypedDict):
+    kind: str
+    """`folder` or `file`."""
+    name: str
+    size: NotRequired[int | None]
+    """Bytes of a file; null for a folder."""
+
+
+class VfsFolder(TypedDict):
+    """A folder of the chapters. A file is answered as `text/markdown`."""
+    entries: list[FolderEntry]
+    path: str
+
+
+class WholeTranscript(TypedDict):
+    format: Format
+    items: list[Item]
+    """The raw history, or the last rebuilt context, with new messages behind it."""
+    return_context: NotRequired[Format | None]
+    system: NotRequired[SystemPrompt]
+    """The system prompt; unchanged when left out, cleared by null."""
+    tools: NotRequired[list[ToolDefinition] | None]
+    """Tool definitions; unchanged when left out, cleared by null."""
+    usage: NotRequired[dict[str, Any] | None]
+    """The provider's own usage object for the newest answer."""
+
+
+class ChapterInput(TypedDict):
+    """Task numbers are those of the index and of the context, inclusive."""
+    end: int
+    message: str
+    """What stands in the context in place of the tasks."""
+    name: str
+    start: int
+
+
+class WriteChapters(TypedDict):
+    chapters: list[ChapterInput]
+    """An empty list closes nothing and is respected until the context has grown."""

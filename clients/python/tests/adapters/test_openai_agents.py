@@ -1,0 +1,210 @@
+"""The session of the OpenAI Agents SDK, under the published runner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents", reason="needs the package openai-agents")
+
+from agents import (
+    Agent,
+    Model,
+    ModelResponse,
+    RunConfig,
+    Runner,
+    SessionSettings,
+    TResponseInputItem,
+    Usage,
+    function_tool,
+)
+from agents.memory import Session, is_openai_responses_compaction_aware_session
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic import TypeAdapter
+
+from contextd import AsyncContextd
+from contextd.openai_agents import ContextdSession
+from contextd.types import SettingsPatch
+
+pytestmark = pytest.mark.anyio
+
+TURNS = 30
+SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
+ITEMS: TypeAdapter[list[TResponseInputItem]] = TypeAdapter(list[TResponseInputItem])
+
+
+@function_tool
+def meter_reading(room: str) -> str:
+    """Reads a room's meter."""
+    return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
+
+
+def reading(room: str) -> int:
+    return 7919 * int(room.removeprefix("room-"))
+
+
+class PlayedModel(Model):
+    """Reads the meter that it is asked about, then tells what it shows."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[Any]] = []
+
+    async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> ModelResponse:
+        self.seen.append(input)
+        call = len(self.seen)
+        last = input[-1]
+        if last.get("type") == "function_call_output":
+            text = f"That is {re.findall(r'shows ([0-9]+)', last['output'])[0]}. " + "Nothing else to report. " * 10
+            content = ResponseOutputText(type="output_text", text=text, annotations=[])
+            message = ResponseOutputMessage(
+                id=f"msg_{call}", type="message", role="assistant", status="completed", content=[content]
+            )
+            return ModelResponse(output=[message], usage=Usage(), response_id=f"resp_{call}")
+        [room] = re.findall(r"room-\d+", last["content"])
+        asked = ResponseFunctionToolCall(
+            id=f"fc_{call}",
+            type="function_call",
+            call_id=f"call_{room}",
+            name="meter_reading",
+            arguments=f'{{"room":"{room}"}}',
+            status="completed",
+        )
+        return ModelResponse(output=[asked], usage=Usage(), response_id=f"resp_{call}")
+
+    def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        raise NotImplementedError
+
+
+@pytest.fixture
+async def client(service_url: str) -> AsyncIterator[AsyncContextd]:
+    async with AsyncContextd(service_url) as client:
+        yield client
+
+
+async def converse(session: ContextdSession, model: Model, turns: range) -> None:
+    agent = Agent(name="Janitor", instructions="Read meters.", model=model, tools=[meter_reading])
+    for n in turns:
+        result = await Runner.run(
+            agent,
+            f"What does the meter in room-{n} show?",
+            session=session,
+            run_config=RunConfig(tracing_disabled=True),
+        )
+        assert f"That is {reading(f'room-{n}')}." in result.final_output
+
+
+async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:
+    model = PlayedModel()
+    session = ContextdSession("agents-30", client, settings=SETTINGS)
+    await converse(session, model, range(TURNS // 2))
+    # Another process goes on with the same conversation.
+    await converse(ContextdSession("agents-30", client), model, range(TURNS // 2, TURNS))
+
+    session_id = await session.contextd_id()
+    compactions = [its async for its in client.compactions.list(session_id) if its["status"] == "succeeded"]
+    assert len(compactions) >= 3
+    for sent in model.seen:
+        ITEMS.validate_python(sent)
+        assert_is_paired(sent)
+        counted = await client.count(format="openai_responses", items=sent)
+        assert counted["tokens"] <= 3000
+    assert any("condensed" in str(sent[:2]) for sent in model.seen)
+    await assert_nothing_is_lost(client, session_id)
+
+
+def assert_is_paired(items: list[Any]) -> None:
+    calls = [its["call_id"] for its in items if its.get("type") == "function_call"]
+    results = [its["call_id"] for its in items if its.get("type") == "function_call_output"]
+    assert calls == results
+
+
+async def assert_nothing_is_lost(client: AsyncContextd, session_id: str) -> None:
+    kept = [its["item"] async for its in client.entries.list(session_id) if its["type"] == "message"]
+    assert len(kept) == 4 * TURNS
+    assert [its["content"] for its in kept[::4]] == [f"What does the meter in room-{n} show?" for n in range(TURNS)]
+    for n in range(TURNS):
+        call = await client.tool_calls.get(session_id, f"call_room-{n}")
+        assert f"shows {reading(f'room-{n}')} kWh" in (call.get("result_text") or "")
+
+
+async def test_is_what_the_sdk_takes_for_a_session(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-protocol", client)
+    assert isinstance(session, Session)
+    assert is_openai_responses_compaction_aware_session(session)
+
+
+def said(text: str) -> TResponseInputItem:
+    return {"role": "user", "content": text}
+
+
+async def test_newest_items_come_as_they_were_added(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-limit", client, settings=SETTINGS)
+    items = [said(f"Remark {n}. " + "It is a long one. " * 40) for n in range(20)]
+    await session.add_items(items)
+    await session.run_compaction({"force": True})
+    assert len(await session.get_items()) < 20
+    assert await session.get_items(limit=15) == items[-15:]
+    assert await session.get_items(limit=99) == items
+    assert await session.get_items(limit=0) == []
+    session.session_settings = SessionSettings(limit=2)
+    assert await session.get_items() == items[-2:]
+
+
+def answered(text: str) -> TResponseInputItem:
+    return {"role": "assistant", "content": text}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [said("One."), said("Two."), said("Three.")],
+        [said("One."), answered("Two."), said("Three."), answered("Four.")],
+        [answered("One."), answered("Two."), said("Three.")],
+        [
+            said("One."),
+            {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "a", "output": "Three."},
+            answered("Four."),
+        ],
+    ],
+    ids=["user", "dialogue", "assistant", "tool"],
+)
+async def test_items_are_taken_back(
+    client: AsyncContextd, items: list[TResponseInputItem], request: pytest.FixtureRequest
+) -> None:
+    session = ContextdSession(request.node.name, client)
+    await session.add_items(items)
+    for left in range(len(items) - 1, -1, -1):
+        assert await session.pop_item() == items[left]
+        assert await session.get_items(limit=99) == items[:left]
+    assert await session.pop_item() is None
+    await session.add_items(items)
+    assert await session.get_items() == items
+
+
+async def test_an_item_behind_a_compaction_is_taken_back(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-pop-compacted", client, settings=SETTINGS)
+    items = [said(f"Remark {n}. " + "It is a long one. " * 40) for n in range(20)]
+    await session.add_items(items)
+    await session.run_compaction({"force": True})
+    assert await session.pop_item() == items[-1]
+    assert await session.get_items(limit=99) == items[:-1]
+
+
+async def test_a_cleared_conversation_begins_anew(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-clear", client)
+    await session.add_items([said("One.")])
+    await session.clear_session()
+    assert await session.get_items() == []
+    await session.add_items([said("Two.")])
+    assert await session.get_items() == [said("Two.")]
+
+
+async def test_more_than_one_call_takes(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-many", client)
+    await session.add_items([])
+    await session.add_items([said(f"{n}") for n in range(1001)])
+    assert (await client.sessions.get(await session.contextd_id()))["entry_count"] == 1001

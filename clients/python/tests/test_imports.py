@@ -1,0 +1,31 @@
+"""The client needs httpx alone, and each adapter its own framework alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FRAMEWORKS = {"agents", "langchain", "pydantic_ai"}
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+
+
+@pytest.mark.parametrize(
+    ("module", "framework"),
+    [
+        ("contextd", None),
+        ("contextd.openai_agents", "agents"),
+        ("contextd.langchain", "langchain"),
+        ("contextd.pydantic_ai", "pydantic_ai"),
+    ],
+)
+def test_brings_no_other_framework(module: str, framework: str | None) -> None:
+    if framework is not None:
+        pytest.importorskip(framework)
+    others = sorted(FRAMEWORKS - {framework})
+    code = f"import {module}, sys; print([its for its in {others} if its in sys.modules])"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE)}, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
