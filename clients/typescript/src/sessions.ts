@@ -27,6 +27,7 @@ import type {
 } from "./api.js";
 import type { Calls } from "./calls.js";
 import type { EventsOptions, EventStream } from "./events.js";
+import { InvalidRequestError } from "./errors.js";
 import { parseJSON } from "./json.js";
 import type { List, PageParams } from "./pages.js";
 import { type Params, path } from "./params.js";
@@ -50,6 +51,8 @@ export interface ContextParams {
   maxTokens?: number | undefined;
 }
 
+const MAX_KEY_CHARS = 255;
+
 /** Transcripts, and what is made of them. */
 export class Sessions {
   readonly #calls: Calls;
@@ -60,6 +63,21 @@ export class Sessions {
 
   create(params: Params<CreateSession> = {}, options?: RequestOptions): Promise<Session> {
     return this.#calls.post("/v1/sessions", params, options);
+  }
+
+  /** The newest session with this external id, created where there is none: one, whoever else asks. */
+  async getOrCreate(externalId: string, params: Params<CreateSession> = {}, options?: RequestOptions): Promise<Session> {
+    const newest = async () => (await this.list({ externalId, limit: 1 }, options)).items[0];
+    const known = await newest();
+    if (known) return known;
+    const create = (idempotencyKey?: string) => this.create({ ...params, externalId }, { ...options, idempotencyKey });
+    try {
+      return await create(keyOf(externalId));
+    } catch (error) {
+      // Somebody else has just created it, with another title or other settings.
+      if (!(error instanceof InvalidRequestError && error.code === "idempotency_key_reused")) throw error;
+      return (await newest()) ?? create();
+    }
   }
 
   get(sessionId: string, options?: RequestOptions): Promise<Session> {
@@ -189,4 +207,10 @@ export class Sessions {
     const lines = this.#calls.lines(target, "application/x-ndjson", params, options);
     for await (const line of lines) yield parseJSON<Item>(line, "a line of the export");
   }
+}
+
+/** The idempotency key of all who create a session with this external id; none where it would be too long. */
+function keyOf(externalId: string): string | undefined {
+  const key = `external-id-${encodeURIComponent(externalId)}`;
+  return key.length <= MAX_KEY_CHARS ? key : undefined;
 }

@@ -27,7 +27,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   count_tokens: (client) => client.count({ format, items, estimator: "pi" }),
   lint_items: (client) => client.lint({ format, items }),
   create_session: (client) => client.sessions.create({ externalId: "x", metadata: { a: 1 }, settings: { red_at: 0.9 } }),
-  get_session: (client) => client.sessions.get("sid"),
+get_session: (client) => client.sessions.get("sid"),
   update_session: (client) => client.sessions.update("sid", { title: "x" }),
   delete_session: (client) => client.sessions.delete("sid"),
   list_sessions: (client) =>
@@ -73,7 +73,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
 };
 
 /** Methods that send nothing of their own. */
-const HELPERS = ["Compactions.wait"];
+const HELPERS = ["Compactions.wait", "Sessions.getOrCreate"];
 
 const OPERATIONS = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),

@@ -96,6 +96,18 @@ test("a transcript is put, and what is new in it is stored", needsService, async
   await sessions.delete(fork.id);
 });
 
+test("a session is found by its external id, or created once, whoever asks", needsService, async () => {
+  const { sessions } = client();
+  const externalId = `Ünïcode/${Date.now()}`;
+  const both = await Promise.all([sessions.getOrCreate(externalId), sessions.getOrCreate(externalId, { title: "Another" })]);
+  assert.equal(both[0].id, both[1].id);
+  assert.equal((await sessions.getOrCreate(externalId)).id, both[0].id);
+  await sessions.delete(both[0].id);
+  const anew = await sessions.getOrCreate(externalId);
+  assert.notEqual(anew.id, both[0].id);
+  await sessions.delete(anew.id);
+});
+
 test("tasks become chapters, to be read as files", needsService, async () => {
   const { sessions, chapters } = client();
   const { id } = await sessions.create({ settings: { chaptering_trigger: 1_000 } });

@@ -2,11 +2,12 @@
 
 import type { FilePart } from "ai";
 import type { NativeBlock } from "../api.js";
+import { base64 } from "./base64.js";
 
 export type Source = NonNullable<NativeBlock["source"]>;
 
 /** Whatever holds an image or a file: its bytes, a link, either with a tag, or ids by the provider that gave them. */
-export type Data = string | Uint8Array | ArrayBuffer | URL | { readonly [name: string]: unknown };
+export type Data = string | object;
 
 /** A block of an image or of any other file. */
 export function mediaBlock(data: Data, mediaType: string | undefined, filename?: string): NativeBlock {
@@ -28,23 +29,15 @@ export function filePartOf({ type, source }: NativeBlock): FilePart[] {
 function placeOf(data: Data): Source {
   if (typeof data === "string") return /^(https?|data):/.test(data) ? { url: data } : { data };
   if (data instanceof URL) return { url: data.href };
-  if (data instanceof Uint8Array || data instanceof ArrayBuffer) return { data: base64(data) };
-  const { type } = data;
-  if (type === "text") return { text: String(data["text"]) };
-  if (type === "data" || type === "url" || type === "reference") return placeOf(data[type] as Data);
-  return { file_id: String(Object.values(data)[0]), reference: data };
+  if (data instanceof ArrayBuffer) return { data: base64(new Uint8Array(data)) };
+  if (data instanceof Uint8Array) return { data: base64(data) };
+  const { type, ...places } = data as { type?: string } & Record<string, Data>;
+  if (type === "text") return { text: String(places["text"]) };
+  if (type !== undefined) return placeOf(places[type] ?? {});
+  return { file_id: String(Object.values(data)[0] ?? ""), reference: data };
 }
 
 function dataOf({ url, data, text }: Source): string | Uint8Array | URL | undefined {
   if (url !== undefined) return URL.canParse(url) ? new URL(url) : undefined;
   return data ?? (text === undefined ? undefined : new TextEncoder().encode(text));
-}
-
-function base64(data: Uint8Array | ArrayBuffer): string {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(data);
-  const pieces: string[] = [];
-  for (let at = 0; at < bytes.length; at += 0x8000) {
-    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
-  }
-  return btoa(pieces.join(""));
 }
