@@ -44,7 +44,12 @@ export class Calls {
     return this.#transport.jsonOrText({ method: "GET", path, accept }, options);
   }
 
-  lines(path: string, accept: string, params: object, options?: RequestOptions): AsyncGenerator<string, void, undefined> {
+  lines(
+    path: string,
+    accept: string,
+    params: object,
+    options?: RequestOptions,
+  ): AsyncGenerator<string, void, undefined> {
     return this.#transport.lines({ method: "GET", path, accept, query: wire(params) }, options);
   }
 

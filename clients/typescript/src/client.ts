@@ -66,7 +66,12 @@ export class Contextd {
 
   /** One message of MCP; a notification has no answer. Tried once: it knows no idempotency key. */
   mcp(request: McpRequest, options?: RequestOptions): Promise<McpAnswer | undefined> {
-    const call = { method: "POST", path: "/mcp", body: request, accept: "application/json, text/event-stream" } as const;
+    const call = {
+      method: "POST",
+      path: "/mcp",
+      body: request,
+      accept: "application/json, text/event-stream",
+    } as const;
     return this.#transport.json(call, { ...options, maxRetries: 0 });
   }
 

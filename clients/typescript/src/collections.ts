@@ -92,7 +92,11 @@ export class Chapters {
 
   /** A folder of the chapters, or a file as Markdown. */
   read(sessionId: string, filePath: string, options?: RequestOptions): Promise<VfsFolder | string> {
-    const below = filePath.replace(/^\/|\/$/g, "").split("/").map(segment).join("/");
+    const below = filePath
+      .replace(/^\/|\/$/g, "")
+      .split("/")
+      .map(segment)
+      .join("/");
     return this.#calls.read(path`/v1/sessions/${sessionId}/vfs/` + below, "application/json, text/markdown", options);
   }
 }

@@ -45,7 +45,8 @@ export class Compactions {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE)) {
       const compaction = await this.get(compactionId, { signal });
       if (!UNFINISHED.includes(compaction.status)) return compaction;
-      if (Date.now() + pause > end) throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
+      if (Date.now() + pause > end)
+        throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
       await sleep(pause, signal);
     }
   }

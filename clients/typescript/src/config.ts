@@ -54,6 +54,7 @@ function checkedURL(text: string): string {
 
 /** Refused here: what a header can't hold would be shown, secret and all, by the error further down. */
 function checkedKey(key: string | undefined): string | undefined {
-  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) throw new TypeError("apiKey must be of visible ASCII characters");
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key))
+    throw new TypeError("apiKey must be of visible ASCII characters");
   return key;
 }

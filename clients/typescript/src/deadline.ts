@@ -23,6 +23,11 @@ export class Deadline {
     this.#timer = setTimeout(() => this.#controller.abort(new APITimeoutError(`nothing came within ${ms} ms`)), ms);
   }
 
+  /** No limit until it begins anew: the next move is the caller's. */
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
   /** What to throw for what a request under this deadline threw. */
   reason(error: unknown): unknown {
     if (this.signal.aborted) return this.signal.reason;

@@ -76,7 +76,9 @@ export class APIStatusError extends ContextdError {
 
   override get isTransient(): boolean {
     const { status, code } = this;
-    return status === 408 || status === 429 || status >= 500 || (code !== undefined && PASSING_CONFLICTS.includes(code));
+    return (
+      status === 408 || status === 429 || status >= 500 || (code !== undefined && PASSING_CONFLICTS.includes(code))
+    );
   }
 }
 

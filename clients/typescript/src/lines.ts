@@ -32,6 +32,7 @@ export class LineDecoder {
   #hold(text: string): void {
     this.#begun.push(text);
     this.#length += text.length;
-    if (this.#length > this.#longest) throw new InvalidResponseError(`a line is longer than ${this.#longest} characters`);
+    if (this.#length > this.#longest)
+      throw new InvalidResponseError(`a line is longer than ${this.#longest} characters`);
   }
 }

@@ -26,7 +26,8 @@ export function wire(params: object): Wire {
 export function query(params: Wire): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
-    if (value !== undefined && value !== null) search.set(name, value instanceof Date ? value.toISOString() : String(value));
+    if (value !== undefined && value !== null)
+      search.set(name, value instanceof Date ? value.toISOString() : String(value));
   }
   const text = search.toString();
   return text && `?${text}`;

@@ -66,7 +66,11 @@ export class Sessions {
   }
 
   /** The newest session with this external id, created where there is none: one, whoever else asks. */
-  async getOrCreate(externalId: string, params: Params<CreateSession> = {}, options?: RequestOptions): Promise<Session> {
+  async getOrCreate(
+    externalId: string,
+    params: Params<CreateSession> = {},
+    options?: RequestOptions,
+  ): Promise<Session> {
     const newest = async () => (await this.list({ externalId, limit: 1 }, options)).items[0];
     const known = await newest();
     if (known) return known;
@@ -184,11 +188,7 @@ export class Sessions {
   }
 
   /** Looks for text in every entry, compacted or not. */
-  search(
-    sessionId: string,
-    params: PageParams & { q: string },
-    options?: RequestOptions,
-  ): List<SearchHit, SearchPage> {
+  search(sessionId: string, params: PageParams & { q: string }, options?: RequestOptions): List<SearchHit, SearchPage> {
     return this.#calls.list(path`/v1/sessions/${sessionId}/search`, params, options);
   }
 

@@ -47,7 +47,7 @@ export class Transport {
   }
 
   /** The answer of a call that answers JSON or text. */
-  async jsonOrText<T>(call: Call, options: RequestOptions = {}): Promise<T | string> {
+  jsonOrText<T>(call: Call, options: RequestOptions = {}): Promise<T | string> {
     return this.#answer<T | string>(call, options, (response) =>
       mediaType(response) === JSON_TYPE ? parsed<T>(response) : response.text(),
     );
@@ -163,6 +163,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>, deadline: Deadline): A
   for (;;) {
     deadline.restart(STREAM_IDLE_MS);
     const { done, value } = await reader.read();
+    deadline.pause();
     if (done) return;
     yield* lines.decode(text.decode(value, { stream: true }));
   }

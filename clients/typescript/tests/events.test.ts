@@ -11,7 +11,11 @@ test("lines are the same however the text is cut", () => {
     for (let second = first; second <= text.length; second++) {
       const decoder = new LineDecoder();
       const pieces = [text.slice(0, first), text.slice(first, second), text.slice(second)];
-      assert.deepEqual(pieces.flatMap((piece) => decoder.decode(piece)), lines, `${first} ${second}`);
+      assert.deepEqual(
+        pieces.flatMap((piece) => decoder.decode(piece)),
+        lines,
+        `${first} ${second}`,
+      );
     }
   }
 });
@@ -24,9 +28,12 @@ test("a line that never ends is refused", () => {
 
 test("a stream is taken up behind the last event with an id", async () => {
   const { fetch, sent } = played(
-    stream(["retry: 1000\nid: 7\nevent: ready\ndata: {}\n\n", "event: snapshot\ndata: {\"tokens\":", "1}\n\n"], new TypeError("terminated")),
+    stream(
+      ["retry: 1000\nid: 7\nevent: ready\ndata: {}\n\n", 'event: snapshot\ndata: {"tokens":', "1}\n\n"],
+      new TypeError("terminated"),
+    ),
     problem(503, "shutting_down", {}, { "retry-after": "0" }),
-    stream([": quiet\n\nid: 9\nevent: compaction.succeeded\ndata: {\"status\":\"succeeded\"}\n\nid: 10\nevent: half"]),
+    stream([': quiet\n\nid: 9\nevent: compaction.succeeded\ndata: {"status":"succeeded"}\n\nid: 10\nevent: half']),
     problem(404, "not_found"),
   );
   const events: StreamEvent[] = [];
@@ -49,10 +56,31 @@ test("a stream is taken up behind the last event with an id", async () => {
 test("connections that bring nothing are bounded", async () => {
   const { fetch, sent } = played(stream([": nothing\n\n"]));
   await assert.rejects(async () => {
-    for await (const event of offline(fetch).sessions.events("s1", { lastEventId: 0, maxRetries: 2 })) assert.fail(event.type);
+    for await (const event of offline(fetch).sessions.events("s1", { lastEventId: 0, maxRetries: 2 }))
+      assert.fail(event.type);
   }, APIConnectionError);
   assert.equal(sent.length, 3);
   assert.equal(sent[0]?.headers["last-event-id"], "0");
+});
+
+test("a stream that is left is closed, however slowly it was read", async () => {
+  let isClosed = false;
+  const open = async (init: RequestInit) => {
+    init.signal?.addEventListener("abort", () => (isClosed = true));
+    const endless = new ReadableStream<Uint8Array>({
+      start: (controller) =>
+        controller.enqueue(new TextEncoder().encode("id: 1\nevent: ready\ndata: {}\n\n".repeat(2))),
+    });
+    return new Response(endless, { headers: { "content-type": "text/event-stream" } });
+  };
+  for await (const { type } of offline(played(open).fetch, { timeoutMs: 20 }).events()) {
+    assert.equal(type, "ready");
+    // Longer than the limit of time: it is for the service, not for the reader.
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    assert.equal(isClosed, false);
+    break;
+  }
+  assert.equal(isClosed, true);
 });
 
 test("events of a session arrive once each over a broken connection", needsService, async () => {
@@ -66,7 +94,10 @@ test("events of a session arrive once each over a broken connection", needsServi
   }
   assert.ok(breaks() > 0, "the connection was broken");
   const ids = events.flatMap(({ id }) => (id === undefined ? [] : [Number(id)]));
-  assert.deepEqual(ids, [...new Set(ids)].sort((a, b) => a - b));
+  assert.deepEqual(
+    ids,
+    [...new Set(ids)].sort((a, b) => a - b),
+  );
   const recorded = events.filter(({ id }) => id !== undefined).map(({ type }) => type);
   for (const type of ["compaction.queued", "compaction.succeeded"]) {
     assert.ok(recorded.includes(type as StreamEvent["type"]), `${type} in ${recorded.join()}`);

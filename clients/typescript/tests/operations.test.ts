@@ -26,24 +26,41 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   compact_items: (client) => client.compact({ format, items, focusTopic: "x" }),
   count_tokens: (client) => client.count({ format, items, estimator: "pi" }),
   lint_items: (client) => client.lint({ format, items }),
-  create_session: (client) => client.sessions.create({ externalId: "x", metadata: { a: 1 }, settings: { red_at: 0.9 } }),
-get_session: (client) => client.sessions.get("sid"),
+  create_session: (client) =>
+    client.sessions.create({ externalId: "x", metadata: { a: 1 }, settings: { red_at: 0.9 } }),
+  get_session: (client) => client.sessions.get("sid"),
   update_session: (client) => client.sessions.update("sid", { title: "x" }),
   delete_session: (client) => client.sessions.delete("sid"),
   list_sessions: (client) =>
-    client.sessions.list({ externalId: "x", state: "red", updatedAfter: "2026-01-01T00:00:00Z", limit: 2, after: "c" }),
+    client.sessions.list({
+      externalId: "x",
+      state: "red",
+      updatedAfter: "2026-01-01T00:00:00Z",
+      limit: 2,
+      after: "c",
+    }),
   fork_session: (client) => client.sessions.fork("sid", { entryId: "eid" }),
   append_entries: (client) =>
-    client.sessions.append("sid", { format, items, parentId: "eid", expectedLeafId: null, providerError: "x", returnContext: format }),
-  put_transcript: (client) => client.sessions.putTranscript("sid", { format, items, system: "x", returnContext: format }),
+    client.sessions.append("sid", {
+      format,
+      items,
+      parentId: "eid",
+      expectedLeafId: null,
+      providerError: "x",
+      returnContext: format,
+    }),
+  put_transcript: (client) =>
+    client.sessions.putTranscript("sid", { format, items, system: "x", returnContext: format }),
   get_context: (client) => client.sessions.context("sid", { format, leafId: "eid", maxTokens: 9 }),
   rebuild_context: (client) => client.sessions.rebuild("sid", { format, leafId: "eid", maxTokens: 9 }),
   get_snapshot: (client) => client.sessions.snapshot("sid"),
   reset_anti_thrash: (client) => client.sessions.resetAntiThrash("sid"),
   prepare_compaction: (client) => client.sessions.prepare("sid", { includeMessages: true }),
-  compact_session: (client) => client.sessions.compact("sid", { focusTopic: "x", firstKeptEntryId: "eid", force: true, wait: 1 }),
+  compact_session: (client) =>
+    client.sessions.compact("sid", { focusTopic: "x", firstKeptEntryId: "eid", force: true, wait: 1 }),
   get_tree: (client) => client.sessions.tree("sid"),
-  navigate: (client) => client.sessions.navigate("sid", { targetId: "eid", summarize: true, replaceInstructions: true }),
+  navigate: (client) =>
+    client.sessions.navigate("sid", { targetId: "eid", summarize: true, replaceInstructions: true }),
   list_tasks: (client) => client.sessions.tasks("sid"),
   list_files: (client) => client.sessions.files("sid"),
   search: (client) => client.sessions.search("sid", { q: "x", limit: 2, after: "c" }),
@@ -59,11 +76,13 @@ get_session: (client) => client.sessions.get("sid"),
   list_tool_calls: (client) => client.toolCalls.list("sid", { limit: 2, after: "c" }),
   get_tool_call: (client) => client.toolCalls.get("sid", "tool_call_id"),
   list_chapters: (client) => client.chapters.list("sid"),
-  write_chapters: (client) => client.chapters.write("sid", { chapters: [{ start: 1, end: 2, name: "x", message: "y" }] }),
+  write_chapters: (client) =>
+    client.chapters.write("sid", { chapters: [{ start: 1, end: 2, name: "x", message: "y" }] }),
   get_chapter_task: (client) => client.chapters.task("sid"),
   read_vfs_root: (client) => client.chapters.folder("sid"),
   read_vfs: (client) => client.chapters.read("sid", "path"),
-  create_hook: (client) => client.hooks.create({ url: "http://x.test", events: ["after_compact"], timeoutMs: 9, onError: "cancel" }),
+  create_hook: (client) =>
+    client.hooks.create({ url: "http://x.test", events: ["after_compact"], timeoutMs: 9, onError: "cancel" }),
   get_hook: (client) => client.hooks.get("hid"),
   update_hook: (client) => client.hooks.update("hid", { onError: "continue" }),
   delete_hook: (client) => client.hooks.delete("hid"),
@@ -95,11 +114,16 @@ for (const { operationId, method, path, parameters = [] } of OPERATIONS) {
     assert.equal(target, path.replace(/[{}]/g, ""));
     const takes = parameters.map(({ name }) => name.toLowerCase());
     const given = [...new URLSearchParams(search).keys()];
-    assert.deepEqual(given.filter((name) => !takes.includes(name)), []);
+    assert.deepEqual(
+      given.filter((name) => !takes.includes(name)),
+      [],
+    );
     const isPage = takes.includes("limit");
-    if (isPage) assert.deepEqual(given.sort(), parameters.flatMap((one) => (one.in === "query" ? [one.name] : [])).sort());
+    if (isPage)
+      assert.deepEqual(given.sort(), parameters.flatMap((one) => (one.in === "query" ? [one.name] : [])).sort());
     for (const header of ["idempotency-key", "last-event-id"]) {
-      if (header !== "idempotency-key" || operationId !== "mcp") assert.equal(header in call.headers, takes.includes(header), header);
+      if (header !== "idempotency-key" || operationId !== "mcp")
+        assert.equal(header in call.headers, takes.includes(header), header);
     }
   });
 }

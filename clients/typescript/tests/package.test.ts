@@ -27,7 +27,11 @@ test("the client needs nothing but itself", () => {
   const files = readdirSync(new URL("dist/", root), { recursive: true, encoding: "utf8" });
   for (const file of files.filter((name) => name.endsWith(".js"))) {
     const imports = [...text(`dist/${file}`).matchAll(/(?:from|import)\s*\(?"([^"]+)"/g)].map(([, name]) => name);
-    assert.deepEqual(imports.filter((name) => !name?.startsWith(".")), [], file);
+    assert.deepEqual(
+      imports.filter((name) => !name?.startsWith(".")),
+      [],
+      file,
+    );
   }
 });
 
@@ -40,6 +44,6 @@ test("the README's first example is the one that is tested", () => {
 test("the README's first example runs", needsService, () => {
   const { status, stdout, stderr } = node("build/quickstart.js");
   assert.equal(status, 0, stderr);
-  assert.match(stdout, /1 messages, \d+ of \d+ tokens, green/);
+  assert.match(stdout, /1 messages, \d+ of \d+ tokens/);
   assert.match(stdout, /parser/);
 });

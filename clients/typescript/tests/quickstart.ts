@@ -9,7 +9,7 @@ const { context, snapshot } = await client.sessions.append(session.id, {
   items: [{ role: "user", content: "Why does the parser fail on empty input?" }],
   returnContext: "openai_chat",
 });
-console.log(`${context.messages.length} messages, ${snapshot.tokens} of ${snapshot.available} tokens, ${snapshot.state}`);
+console.log(`${context.messages.length} messages, ${snapshot.tokens} of ${snapshot.available} tokens`);
 
 // Whatever is compacted later, everything can still be found.
 for await (const hit of client.sessions.search(session.id, { q: "parser" })) console.log(hit.snippet);

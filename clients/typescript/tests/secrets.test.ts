@@ -21,10 +21,16 @@ test("the key is sent, and shown nowhere", async () => {
 
 test("what can't be sent is refused without being shown", () => {
   for (const apiKey of [`${KEY}\n`, `${KEY} x`, `${KEY}é`]) {
-    assert.throws(() => new Contextd({ apiKey }), (error: Error) => error instanceof TypeError && !error.message.includes(KEY));
+    assert.throws(
+      () => new Contextd({ apiKey }),
+      (error: Error) => error instanceof TypeError && !error.message.includes(KEY),
+    );
   }
   for (const baseURL of [`http://me:${KEY}@host`, "ftp://host", "host", `http://host/?key=${KEY}`]) {
-    assert.throws(() => new Contextd({ baseURL }), (error: Error) => error instanceof TypeError && !error.message.includes(KEY));
+    assert.throws(
+      () => new Contextd({ baseURL }),
+      (error: Error) => error instanceof TypeError && !error.message.includes(KEY),
+    );
   }
 });
 

@@ -14,7 +14,10 @@ interface Said {
 function turns(count: number): Said[] {
   return Array.from({ length: count }, (_, turn): Said[] => [
     { role: "user", content: `Question ${turn}: what does module ${turn} do?` },
-    { role: "assistant", content: `Module ${turn} reads its part of the input, checks it and hands it on. `.repeat(6) },
+    {
+      role: "assistant",
+      content: `Module ${turn} reads its part of the input, checks it and hands it on. `.repeat(6),
+    },
   ]).flat();
 }
 
@@ -23,7 +26,13 @@ const called: ChatMessage[] = [
   {
     role: "assistant",
     content: null,
-    tool_calls: [{ id: "call/1", type: "function", function: { name: "read_file", arguments: '{"file_path":"src/parse.rs"}' } }],
+    tool_calls: [
+      {
+        id: "call/1",
+        type: "function",
+        function: { name: "read_file", arguments: '{"file_path":"src/parse.rs"}' },
+      },
+    ],
   },
   { role: "tool", tool_call_id: "call/1", content: "pub fn parse(text: &str) -> Token { todo!() }\n".repeat(40) },
   { role: "assistant", content: "It is not written yet." },
@@ -38,10 +47,18 @@ test("a session from its beginning to its end", needsService, async () => {
     settings: { context_window: 8_000, keep_recent_tokens: 200 },
   });
   const { id } = session;
-  assert.deepEqual((await sessions.list({ externalId: session.external_id ?? "" })).items.map((one) => one.id), [id]);
+  assert.deepEqual(
+    (await sessions.list({ externalId: session.external_id ?? "" })).items.map((one) => one.id),
+    [id],
+  );
   assert.equal((await sessions.update(id, { title: "Life" })).title, "Life");
 
-  const appended = await sessions.append<ChatMessage>(id, { format, items: called, expectedLeafId: null, returnContext: format });
+  const appended = await sessions.append<ChatMessage>(id, {
+    format,
+    items: called,
+    expectedLeafId: null,
+    returnContext: format,
+  });
   assert.deepEqual(appended.context.messages.slice(-4), called);
   await sessions.append(id, { format, items: turns(20) });
 
@@ -56,13 +73,19 @@ test("a session from its beginning to its end", needsService, async () => {
   const begun = await sessions.compact(id, { strategy: "summarize", force: true });
   const ended = await compactions.wait(begun.id);
   assert.equal(ended.status, "succeeded", ended.error ?? "");
-  assert.deepEqual((await compactions.list(id)).items.map((one) => one.id), [begun.id]);
+  assert.deepEqual(
+    (await compactions.list(id)).items.map((one) => one.id),
+    [begun.id],
+  );
   const short = await sessions.rebuild<ChatMessage>(id, { format });
   assert.ok(short.messages.length < stored.length);
   assert.deepEqual((await sessions.context(id, { format })).messages, short.messages);
 
   assert.match((await toolCalls.get(id, "call/1")).result_text ?? "", /pub fn parse/);
-  assert.deepEqual((await toolCalls.list(id)).items.map((row) => row.name), ["read_file"]);
+  assert.deepEqual(
+    (await toolCalls.list(id)).items.map((row) => row.name),
+    ["read_file"],
+  );
   assert.deepEqual((await sessions.files(id)).read_files, ["src/parse.rs"]);
   const found = await sessions.search(id, { q: "module 7" });
   assert.equal(found.answer.matched, "all");
@@ -99,7 +122,10 @@ test("a transcript is put, and what is new in it is stored", needsService, async
 test("a session is found by its external id, or created once, whoever asks", needsService, async () => {
   const { sessions } = client();
   const externalId = `Ünïcode/${Date.now()}`;
-  const both = await Promise.all([sessions.getOrCreate(externalId), sessions.getOrCreate(externalId, { title: "Another" })]);
+  const both = await Promise.all([
+    sessions.getOrCreate(externalId),
+    sessions.getOrCreate(externalId, { title: "Another" }),
+  ]);
   assert.equal(both[0].id, both[1].id);
   assert.equal((await sessions.getOrCreate(externalId)).id, both[0].id);
   await sessions.delete(both[0].id);
@@ -129,7 +155,11 @@ test("tasks become chapters, to be read as files", needsService, async () => {
 
 test("without a session: compacting, counting, checking", needsService, async () => {
   const contextd = client();
-  const { messages, result } = await contextd.compact({ format, items: turns(40), settings: { context_window: 8_000 } });
+  const { messages, result } = await contextd.compact({
+    format,
+    items: turns(40),
+    settings: { context_window: 8_000 },
+  });
   assert.ok(messages.length < 80 && result.tokens_saved > 0);
   const count = await contextd.count({ format, items: turns(2) });
   assert.equal(count.per_item.length, 4);

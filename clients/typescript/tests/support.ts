@@ -45,7 +45,12 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   return Response.json(body, { status, headers });
 }
 
-export function problem(status: number, code: string, more: object = {}, headers: Record<string, string> = {}): Response {
+export function problem(
+  status: number,
+  code: string,
+  more: object = {},
+  headers: Record<string, string> = {},
+): Response {
   const body = { type: `urn:contextd:problem:${code}`, title: code, status, detail: "as played", code, ...more };
   return json(body, status, { "content-type": "application/problem+json", ...headers });
 }

@@ -59,7 +59,9 @@ test("an answer that breaks off is asked for again", async () => {
 test("what is wrong with a request is said at once", async () => {
   const errors = [{ pointer: "/settings/red_at", detail: "must be at most 1" }];
   const { fetch, sent } = played(problem(422, "validation_failed", { errors, request_id: "r1" }));
-  const failure = await offline(fetch).sessions.create().catch((error: unknown) => error);
+  const failure = await offline(fetch)
+    .sessions.create()
+    .catch((error: unknown) => error);
   assert(failure instanceof InvalidRequestError);
   assert.equal(sent.length, 1);
   assert.equal(failure.name, "InvalidRequestError");
@@ -82,7 +84,9 @@ test("errors have the class of their status, and the figures of their code", asy
   ] as const;
   for (const [answer, Class] of cases) {
     const { fetch } = played(answer);
-    const failure = await offline(fetch, { maxRetries: 0 }).sessions.get("s1").catch((error: unknown) => error);
+    const failure = await offline(fetch, { maxRetries: 0 })
+      .sessions.get("s1")
+      .catch((error: unknown) => error);
     assert(failure instanceof Class, `${answer.status}`);
     assert.equal(failure.status, answer.status);
     if (failure.code === "leaf_moved") assert.equal(failure.problem["leaf_id"], "e7");
@@ -104,7 +108,9 @@ test("no answer in time is an error that may pass", async () => {
   assert.deepEqual(await offline(fetch, { timeoutMs: 20 }).sessions.get("s1"), session);
   assert.equal(sent.length, 2);
   const never = played(silence);
-  const failure = await offline(never.fetch, { timeoutMs: 20, maxRetries: 0 }).sessions.get("s1").catch((error: unknown) => error);
+  const failure = await offline(never.fetch, { timeoutMs: 20, maxRetries: 0 })
+    .sessions.get("s1")
+    .catch((error: unknown) => error);
   assert(failure instanceof APITimeoutError && failure instanceof APIConnectionError);
 });
 
@@ -131,7 +137,10 @@ test("the caller's signal ends a call, a pause and a stream, with its own reason
     await assert.rejects(running, reason);
     assert.equal(getEventListeners(controller.signal, "abort").length, 0);
   }
-  await assert.rejects(offline(played(json(session)).fetch).sessions.get("s1", { signal: AbortSignal.abort(reason) }), reason);
+  await assert.rejects(
+    offline(played(json(session)).fetch).sessions.get("s1", { signal: AbortSignal.abort(reason) }),
+    reason,
+  );
 });
 
 test("a call leaves no listener on the caller's signal", async () => {

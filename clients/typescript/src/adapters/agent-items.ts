@@ -17,7 +17,8 @@ export function storedItem(added: AgentInputItem): ResponsesItem {
 
 /** Items of a context. Those that are there as they were stored are the items that were added. */
 export function agentItems(items: ResponsesItem[]): AgentInputItem[] {
-  const names = new Map(items.map(({ call_id, name }) => [name && call_id, name]));
+  const calls = items.filter(({ type }) => type === "function_call");
+  const names = new Map(calls.map(({ call_id, name }) => [call_id, name]));
   return items.map(({ agents_item, ...said }) => {
     const added = agents_item as AgentInputItem | undefined;
     const isWhole = added && canonical(responsesItem(added)) === canonical(said);
@@ -27,10 +28,10 @@ export function agentItems(items: ResponsesItem[]): AgentInputItem[] {
 
 function responsesItem(item: AgentInputItem): ResponsesItem {
   if ("role" in item) {
-    const { role, id, content, ...more } = item;
+    const { id, type, role, content, ...more } = item;
     const parts = typeof content === "string" ? content : content.map(responsesPart);
     const status = "status" in more ? { status: more.status } : {};
-    return { ...(id && { id }), type: "message", role, content: parts, ...status };
+    return { ...(id && { id }), ...(type && { type }), role, content: parts, ...status };
   }
   switch (item.type) {
     case "function_call": {
@@ -70,12 +71,24 @@ function agentItem(item: ResponsesItem, name: string): AgentInputItem {
     case "function_call_output": {
       const { call_id: callId = "", output } = item;
       const status = (item.status ?? "completed") as "completed";
-      return { ...id, type: "function_call_result", callId, name: item.name ?? name, output: outputOf(output), status };
+      return {
+        ...id,
+        type: "function_call_result",
+        callId,
+        name: item.name ?? name,
+        output: outputOf(output),
+        status,
+      };
     }
     case "reasoning": {
       const content = (item.summary ?? []).map(({ text = "" }) => ({ type: "input_text" as const, text }));
       const { encrypted_content } = item;
-      return { ...id, type: "reasoning", content, ...(encrypted_content && { providerData: { encrypted_content } }) };
+      return {
+        ...id,
+        type: "reasoning",
+        content,
+        ...(encrypted_content && { providerData: { encrypted_content } }),
+      };
     }
     case "compaction":
       return item as Typed<"compaction">;
@@ -84,15 +97,19 @@ function agentItem(item: ResponsesItem, name: string): AgentInputItem {
   }
 }
 
-function messageOf({ id, role, status, content }: ResponsesItem): AgentInputItem {
-  const base = { ...(id && { id }), type: "message" } as const;
+function messageOf({ id, type, role, status, content }: ResponsesItem): AgentInputItem {
+  const base = { ...(id && { id }), ...(type && { type: "message" as const }) };
   const parts = partsOf(content);
   if (role === "assistant") {
     const said = parts.map((part) => agentPart({ ...part, type: assistantType(part) })) as Said<"assistant">;
     return { ...base, role, status: (status ?? "completed") as "completed", content: said };
   }
   if (role === "user") {
-    return { ...base, role, content: typeof content === "string" ? content : (parts.map(agentPart) as Said<"user">) };
+    return {
+      ...base,
+      role,
+      content: typeof content === "string" ? content : (parts.map(agentPart) as Said<"user">),
+    };
   }
   return { ...base, role: "system", content: parts.map(({ text }) => text ?? "").join("\n") };
 }

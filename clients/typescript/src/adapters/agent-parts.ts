@@ -34,7 +34,11 @@ export function agentPart(part: ResponsesPart): Part {
     case "input_image":
       return { type, image: image_url ?? { id: file_id }, ...named };
     case "input_file":
-      return { type, file: file_data ?? (file_url === undefined ? { id: file_id } : { url: file_url }), ...named };
+      return {
+        type,
+        file: file_data ?? (file_url === undefined ? { id: file_id } : { url: file_url }),
+        ...named,
+      };
     default:
       return part as Part;
   }

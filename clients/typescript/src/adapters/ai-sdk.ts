@@ -28,7 +28,9 @@ export interface Step {
  * A `prepareStep` for `generateText`, `streamText` and agents: stores what is new in the messages, and has the model
  * sent the context in their place. Give it the whole conversation at every turn, as the AI SDK has it.
  */
-export function contextdPrepareStep(options: PrepareStepOptions): (step: Step) => Promise<{ messages?: ModelMessage[] }> {
+export function contextdPrepareStep(
+  options: PrepareStepOptions,
+): (step: Step) => Promise<{ messages?: ModelMessage[] }> {
   return async (step) => {
     try {
       return { messages: await contextOf(options, step) };

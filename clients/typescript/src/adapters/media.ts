@@ -23,7 +23,9 @@ export function sourceOf(data: Data, mediaType: string | undefined, filename?: s
 export function filePartOf({ type, source }: NativeBlock): FilePart[] {
   const data = source && dataOf(source);
   const mediaType = source?.media_type ?? (type === "image" ? "image/*" : "application/octet-stream");
-  return data === undefined ? [] : [{ type: "file", data, mediaType, ...(source?.filename && { filename: source.filename }) }];
+  return data === undefined
+    ? []
+    : [{ type: "file", data, mediaType, ...(source?.filename && { filename: source.filename }) }];
 }
 
 function placeOf(data: Data): Source {

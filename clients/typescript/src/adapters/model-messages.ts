@@ -117,7 +117,13 @@ function resultParts(block: NativeBlock): ToolContent {
 function resultPart(block: NativeBlock): ToolResultPart {
   const { tool_call_id: toolCallId = "", name: toolName = "", content, is_error } = block;
   const blocks = Array.isArray(content) ? (content as NativeBlock[]) : [{ type: "text", text: String(content ?? "") }];
-  return { type: "tool-result", toolCallId, toolName, output: outputOf(blocks, is_error === true), ...optionsOf(block) };
+  return {
+    type: "tool-result",
+    toolCallId,
+    toolName,
+    output: outputOf(blocks, is_error === true),
+    ...optionsOf(block),
+  };
 }
 
 function outputOf(blocks: NativeBlock[], isError: boolean): Output {

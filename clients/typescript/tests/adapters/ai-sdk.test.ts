@@ -38,7 +38,12 @@ function playedModel() {
         return { content, finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
       }
       const path = /src\/\S+\.ts/.exec(JSON.stringify(last?.content))?.[0] ?? "";
-      const call = { type: "tool-call" as const, toolCallId: `call-${path}`, toolName: "readFile", input: JSON.stringify({ path }) };
+      const call = {
+        type: "tool-call" as const,
+        toolCallId: `call-${path}`,
+        toolName: "readFile",
+        input: JSON.stringify({ path }),
+      };
       return { content: [call], finishReason: { unified: "tool-calls", raw: undefined }, usage, warnings: [] };
     },
   });
@@ -50,7 +55,10 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
   const tokensOf = async (messages: ModelMessage[]) =>
     (await contextd.count({ format: "native", items: messages.map(itemOf), system: "You are careful." })).tokens;
   const { id: sessionId } = await contextd.sessions.create({ settings });
-  const prepareStep: PrepareStepFunction<{ readFile: typeof readFile }> = contextdPrepareStep({ client: contextd, sessionId });
+  const prepareStep: PrepareStepFunction<{ readFile: typeof readFile }> = contextdPrepareStep({
+    client: contextd,
+    sessionId,
+  });
   const model = playedModel();
   const history: ModelMessage[] = [];
   const sent: number[] = [];
@@ -80,18 +88,28 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
   assert.equal(model.doGenerateCalls.length, TURNS * 2);
   assert.ok(Math.max(...sent) <= settings.context_window, sent.join());
   for (const [call, { prompt }] of model.doGenerateCalls.entries()) {
-    assert.match(JSON.stringify(prompt), new RegExp(`Question ${Math.floor(call / 2)}:`), `the newest question is in call ${call}`);
+    assert.match(
+      JSON.stringify(prompt),
+      new RegExp(`Question ${Math.floor(call / 2)}:`),
+      `the newest question is in call ${call}`,
+    );
   }
 
   let compactions = 0;
   for await (const { status } of contextd.compactions.list(sessionId)) compactions += Number(status === "succeeded");
   assert.ok(compactions >= 3, `${compactions} compactions`);
-  t.diagnostic(`${compactions} compactions; ${await tokensOf(history)} tokens in all, at most ${Math.max(...sent)} sent`);
+  t.diagnostic(
+    `${compactions} compactions; ${await tokensOf(history)} tokens in all, at most ${Math.max(...sent)} sent`,
+  );
   const said = [];
   for await (const entry of contextd.entries.list(sessionId)) if (entry.type === "message") said.push(entry);
-  assert.deepEqual(said.map(({ role }) => role), history.map(({ role }) => role));
+  assert.deepEqual(
+    said.map(({ role }) => role),
+    history.map(({ role }) => role),
+  );
   const everything = [];
-  for await (const { type } of contextd.entries.list(sessionId, { all: true })) if (type === "message") everything.push(type);
+  for await (const { type } of contextd.entries.list(sessionId, { all: true }))
+    if (type === "message") everything.push(type);
   assert.equal(everything.length, said.length, "no message is stored twice");
   for (let turn = 0; turn < TURNS; turn++) {
     const { result_text } = await contextd.toolCalls.get(sessionId, `call-src/module${turn}.ts`);
@@ -107,11 +125,19 @@ const MIXED: ModelMessage[] = [
   {
     role: "user",
     content: [
-      { type: "text", text: "What is this?", providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } },
+      {
+        type: "text",
+        text: "What is this?",
+        providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } },
+      },
       { type: "image", image: new Uint8Array([137, 80, 78, 71]), mediaType: "image/png" },
       { type: "image", image: new URL("https://example.com/a.png") },
       { type: "file", data: { type: "text", text: "Notes" }, mediaType: "text/plain", filename: "notes.txt" },
-      { type: "file", data: { type: "reference", reference: { openai: "file-1" } }, mediaType: "application/pdf" },
+      {
+        type: "file",
+        data: { type: "reference", reference: { openai: "file-1" } },
+        mediaType: "application/pdf",
+      },
     ],
   },
   {
@@ -131,35 +157,56 @@ const MIXED: ModelMessage[] = [
         type: "tool-result",
         toolCallId: "a",
         toolName: "look",
-        output: { type: "content", value: [{ type: "text", text: "A cat" }, { type: "image-data", data: "iVBORw==", mediaType: "image/png" }] },
+        output: {
+          type: "content",
+          value: [
+            { type: "text", text: "A cat" },
+            { type: "image-data", data: "iVBORw==", mediaType: "image/png" },
+          ],
+        },
       },
-      { type: "tool-result", toolCallId: "b", toolName: "erase", output: { type: "execution-denied", reason: "No." } },
+      {
+        type: "tool-result",
+        toolCallId: "b",
+        toolName: "erase",
+        output: { type: "execution-denied", reason: "No." },
+      },
     ],
   },
   { role: "assistant", content: "A cat.", providerOptions: { openai: { itemId: "msg_1" } } },
   { role: "user", content: "Go on." },
 ];
 
-test("what is not compacted is the very message that was given, with all that its provider needs", needsService, async () => {
-  const contextd = client();
-  const { id: sessionId } = await contextd.sessions.create();
-  const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
-  for (const turn of [1, 2]) {
-    const { messages = [] } = await prepareStep({ messages: MIXED, steps: [] });
-    assert.equal(messages.length, MIXED.length, `turn ${turn}`);
-    for (const message of MIXED) assert.ok(messages.includes(message), JSON.stringify(message));
-  }
-  assert.equal((await contextd.sessions.get(sessionId)).entry_count, MIXED.length);
-  const anthropic = await contextd.sessions.context(sessionId, { format: "anthropic" });
-  assert.match(JSON.stringify(anthropic.messages), /iVBORw==/);
-  await contextd.sessions.delete(sessionId);
-});
+test(
+  "what is not compacted is the very message that was given, with all that its provider needs",
+  needsService,
+  async () => {
+    const contextd = client();
+    const { id: sessionId } = await contextd.sessions.create();
+    const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
+    for (const turn of [1, 2]) {
+      const { messages = [] } = await prepareStep({ messages: MIXED, steps: [] });
+      assert.equal(messages.length, MIXED.length, `turn ${turn}`);
+      for (const message of MIXED) assert.ok(messages.includes(message), JSON.stringify(message));
+    }
+    assert.equal((await contextd.sessions.get(sessionId)).entry_count, MIXED.length);
+    const anthropic = await contextd.sessions.context(sessionId, { format: "anthropic" });
+    assert.match(JSON.stringify(anthropic.messages), /iVBORw==/);
+    await contextd.sessions.delete(sessionId);
+  },
+);
 
 test("what a session holds can be read by the AI SDK, whatever it was written with", needsService, async () => {
   const contextd = client();
-  const { id: sessionId } = await contextd.sessions.create({ settings: { context_window: 8_000, keep_recent_tokens: 100 } });
+  const { id: sessionId } = await contextd.sessions.create({
+    settings: { context_window: 8_000, keep_recent_tokens: 100 },
+  });
   const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
-  const long: ModelMessage[] = [...MIXED, { role: "assistant", content: "It is a long story. ".repeat(400) }, { role: "user", content: "And then?" }];
+  const long: ModelMessage[] = [
+    ...MIXED,
+    { role: "assistant", content: "It is a long story. ".repeat(400) },
+    { role: "user", content: "And then?" },
+  ];
   await prepareStep({ messages: long, steps: [] });
   const { id } = await contextd.sessions.compact(sessionId, { strategy: "summarize", force: true });
   assert.equal((await contextd.compactions.wait(id)).status, "succeeded");
@@ -167,6 +214,29 @@ test("what a session holds can be read by the AI SDK, whatever it was written wi
   assert.ok(messages.length < long.length);
   for (const message of messages) modelMessageSchema.parse(message);
   assert.equal(messages.at(-1), long.at(-1));
+  await contextd.sessions.delete(sessionId);
+});
+
+test("what the provider counted is what the account begins with", needsService, async () => {
+  const contextd = client();
+  const { id: sessionId } = await contextd.sessions.create();
+  const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
+  const messages: ModelMessage[] = [{ role: "user", content: "What does src/a.ts export?" }];
+  await prepareStep({ messages, steps: [] });
+  messages.push({
+    role: "assistant",
+    content: [{ type: "tool-call", toolCallId: "a", toolName: "readFile", input: {} }],
+  });
+  messages.push({
+    role: "tool",
+    content: [
+      { type: "tool-result", toolCallId: "a", toolName: "readFile", output: { type: "text", value: "Nothing" } },
+    ],
+  });
+  await prepareStep({ messages, steps: [{ usage: { inputTokens: 1_000, outputTokens: 50 } }] });
+  const { source, tokens } = await contextd.sessions.snapshot(sessionId);
+  assert.equal(source, "usage");
+  assert.ok(tokens > 1_050 && tokens < 1_100, `${tokens}`);
   await contextd.sessions.delete(sessionId);
 });
 

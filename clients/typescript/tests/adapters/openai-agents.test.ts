@@ -1,14 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  Agent,
-  type AgentInputItem,
-  OpenAIProvider,
-  protocol,
-  Runner,
-  setTracingDisabled,
-  tool,
-} from "@openai/agents";
+import { Agent, type AgentInputItem, OpenAIProvider, protocol, Runner, setTracingDisabled, tool } from "@openai/agents";
 import { ContextdSession } from "contextd/openai-agents";
 import OpenAI from "openai";
 import { z } from "zod";
@@ -30,7 +22,12 @@ function playedProvider() {
     const request = JSON.parse(String(init?.body)) as Asked;
     asked.push(request);
     const number = asked.length;
-    return Response.json({ id: `resp_${number}`, object: "response", status: "completed", output: answer(request, number) });
+    return Response.json({
+      id: `resp_${number}`,
+      object: "response",
+      status: "completed",
+      output: answer(request, number),
+    });
   };
   const openAIClient = new OpenAI({ apiKey: "played", baseURL: "http://played.test/v1", fetch, maxRetries: 0 });
   return { asked, provider: new OpenAIProvider({ openAIClient, useResponses: true }) };
@@ -44,8 +41,22 @@ function answer({ input }: Asked, number: number): object[] {
     return [{ id: `msg_${number}`, type: "message", role: "assistant", status, content }];
   }
   const path = /src\/[a-z0-9]+\.ts/.exec(JSON.stringify(last?.content))?.[0];
-  const call = { id: `fc_${number}`, call_id: `call-${path}`, name: "read_file", arguments: JSON.stringify({ path }), status };
-  return [{ id: `rs_${number}`, type: "reasoning", summary: [{ type: "summary_text", text: "Read it." }], encrypted_content: "c2VhbGVk" }, { type: "function_call", ...call }];
+  const call = {
+    id: `fc_${number}`,
+    call_id: `call-${path}`,
+    name: "read_file",
+    arguments: JSON.stringify({ path }),
+    status,
+  };
+  return [
+    {
+      id: `rs_${number}`,
+      type: "reasoning",
+      summary: [{ type: "summary_text", text: "Read it." }],
+      encrypted_content: "c2VhbGVk",
+    },
+    { type: "function_call", ...call },
+  ];
 }
 
 const agent = new Agent({
@@ -79,7 +90,11 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
   assert.equal(asked.length, TURNS * 2);
   const sent: number[] = [];
   for (const [call, { input }] of asked.entries()) {
-    assert.match(JSON.stringify(input), new RegExp(`Question ${Math.floor(call / 2)}:`), `the newest question is in call ${call}`);
+    assert.match(
+      JSON.stringify(input),
+      new RegExp(`Question ${Math.floor(call / 2)}:`),
+      `the newest question is in call ${call}`,
+    );
     const { violations } = await contextd.lint({ format: "openai_responses", items: input });
     assert.deepEqual(violations, [], `call ${call}`);
     sent.push((await contextd.count({ format: "openai_responses", items: input })).tokens);
@@ -90,7 +105,8 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
   assert.ok(compactions >= 3, `${compactions} compactions`);
 
   const roles = [];
-  for await (const { type, role } of contextd.entries.list(sessionId, { all: true })) if (type === "message") roles.push(role);
+  for await (const { type, role } of contextd.entries.list(sessionId, { all: true }))
+    if (type === "message") roles.push(role);
   // A question, the reasoning, a call, its result, an answer.
   assert.equal(roles.length, TURNS * 5);
   for (let turn = 0; turn < TURNS; turn++) {
@@ -104,15 +120,58 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
 /** Every kind of item that a session is given; those of one kind in several forms. */
 const MIXED: AgentInputItem[] = [
   { type: "message", role: "user", content: "What is this?" },
-  { role: "user", content: [{ type: "input_text", text: "Look." }, { type: "input_image", image: "data:image/png;base64,iVBORw0KGgo=", detail: "low" }] },
+  {
+    role: "user",
+    content: [
+      { type: "input_text", text: "Look." },
+      { type: "input_image", image: "data:image/png;base64,iVBORw0KGgo=", detail: "low" },
+    ],
+  },
   { role: "user", content: [{ type: "input_file", file: { url: "https://example.com/a.pdf" }, filename: "a.pdf" }] },
-  { type: "reasoning", id: "rs_1", content: [{ type: "input_text", text: "Look.", providerData: { a: 1 } }], providerData: { encrypted_content: "c2VhbGVk" } },
-  { type: "function_call", id: "fc_1", callId: "c1", name: "look", arguments: '{"at":1}', status: "completed", providerData: { a: 1 } },
-  { type: "function_call_result", callId: "c1", name: "look", status: "completed", output: { type: "text", text: "A cat" } },
+  {
+    type: "reasoning",
+    id: "rs_1",
+    content: [{ type: "input_text", text: "Look.", providerData: { a: 1 } }],
+    providerData: { encrypted_content: "c2VhbGVk" },
+  },
+  {
+    type: "function_call",
+    id: "fc_1",
+    callId: "c1",
+    name: "look",
+    arguments: '{"at":1}',
+    status: "completed",
+    providerData: { a: 1 },
+  },
+  {
+    type: "function_call_result",
+    callId: "c1",
+    name: "look",
+    status: "completed",
+    output: { type: "text", text: "A cat" },
+  },
   { type: "function_call", callId: "c2", name: "paint", arguments: "{}", status: "completed" },
-  { type: "function_call_result", callId: "c2", name: "paint", status: "completed", output: { type: "image", image: { data: "iVBORw0KGgo=", mediaType: "image/png" } } },
-  { type: "hosted_tool_call", id: "ws_1", name: "web_search_call", status: "completed", providerData: { type: "web_search_call" } },
-  { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [{ type: "output_text", text: "A cat.", providerData: { annotations: [] } }] },
+  {
+    type: "function_call_result",
+    callId: "c2",
+    name: "paint",
+    status: "completed",
+    output: { type: "image", image: { data: "iVBORw0KGgo=", mediaType: "image/png" } },
+  },
+  {
+    type: "hosted_tool_call",
+    id: "ws_1",
+    name: "web_search_call",
+    status: "completed",
+    providerData: { type: "web_search_call" },
+  },
+  {
+    type: "message",
+    id: "msg_1",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: "A cat.", providerData: { annotations: [] } }],
+  },
   { role: "system", content: "Be short." },
   { role: "assistant", status: "completed", content: [{ type: "output_text", text: "Yes." }] },
 ];
@@ -136,7 +195,13 @@ test("bytes are kept", needsService, async () => {
   const data = new Uint8Array([137, 80, 78, 71]);
   await session.addItems([
     { type: "function_call", callId: "c1", name: "paint", arguments: "{}", status: "completed" },
-    { type: "function_call_result", callId: "c1", name: "paint", status: "completed", output: { type: "image", image: { data, mediaType: "image/png" } } },
+    {
+      type: "function_call_result",
+      callId: "c1",
+      name: "paint",
+      status: "completed",
+      output: { type: "image", image: { data, mediaType: "image/png" } },
+    },
   ]);
   const [, result] = await session.getItems();
   assert(result?.type === "function_call_result");
@@ -154,7 +219,8 @@ test("items are taken off one by one, and stay stored", needsService, async () =
   }
   assert.equal(await session.popItem(), undefined);
   let stored = 0;
-  for await (const { type } of contextd.entries.list(await session.contextdId(), { all: true })) stored += Number(type === "message");
+  for await (const { type } of contextd.entries.list(await session.contextdId(), { all: true }))
+    stored += Number(type === "message");
   assert.ok(stored >= MIXED.length);
   await session.clearSession();
 });
@@ -162,10 +228,21 @@ test("items are taken off one by one, and stay stored", needsService, async () =
 test("an item is taken off a conversation that was compacted", needsService, async () => {
   const contextd = client();
   const settings = { context_window: 8_000, keep_recent_tokens: 200 };
-  const session = new ContextdSession({ client: contextd, sessionId: `pop-short-${Date.now()}`, create: { settings } });
-  const said = Array.from({ length: 40 }, (_, turn): AgentInputItem => ({ role: "user", content: `Note ${turn}. `.repeat(30) }));
+  const session = new ContextdSession({
+    client: contextd,
+    sessionId: `pop-short-${Date.now()}`,
+    create: { settings },
+  });
+  const said = Array.from(
+    { length: 40 },
+    (_, turn): AgentInputItem => ({ role: "user", content: `Note ${turn}. `.repeat(30) }),
+  );
   await session.addItems(said);
-  const { status } = await contextd.sessions.compact(await session.contextdId(), { strategy: "summarize", force: true, wait: 60 });
+  const { status } = await contextd.sessions.compact(await session.contextdId(), {
+    strategy: "summarize",
+    force: true,
+    wait: 60,
+  });
   assert.equal(status, "succeeded");
   const before = await session.getItems();
   assert.ok(before.length < said.length);
