@@ -57,7 +57,7 @@ export class APIStatusError extends ContextdError {
     const problem = problemOf(answer);
     const title = problem.title ?? `HTTP ${answer.status}`;
     const detail = problem.detail ?? answer.body.slice(0, SHOWN_CHARS);
-    const errors = problem.errors ?? [];
+    const errors = Array.isArray(problem.errors) ? problem.errors : [];
     super([`${answer.status} ${problem.code ?? title}: ${detail}`, ...errors.map(told)].join("; "));
     this.status = answer.status;
     this.code = problem.code;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APIConnectionError, NotFoundError, type StreamEvent } from "contextd";
+import { APIConnectionError, type Fetch, NotFoundError, type StreamEvent } from "contextd";
 import { LineDecoder } from "../dist/lines.js";
 import { client, needsService, offline, played, problem, stream } from "./support.js";
 
@@ -63,24 +63,33 @@ test("connections that bring nothing are bounded", async () => {
   assert.equal(sent[0]?.headers["last-event-id"], "0");
 });
 
-test("a stream that is left is closed, however slowly it was read", async () => {
-  let isClosed = false;
-  const open = async (init: RequestInit) => {
-    init.signal?.addEventListener("abort", () => (isClosed = true));
-    const endless = new ReadableStream<Uint8Array>({
-      start: (controller) =>
-        controller.enqueue(new TextEncoder().encode("id: 1\nevent: ready\ndata: {}\n\n".repeat(2))),
-    });
-    return new Response(endless, { headers: { "content-type": "text/event-stream" } });
-  };
-  for await (const { type } of offline(played(open).fetch, { timeoutMs: 20 }).events()) {
+test("a stream that is left is closed, however slowly it was read", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { fetch, isClosed } = endless();
+  for await (const { type } of offline(fetch).events()) {
     assert.equal(type, "ready");
-    // Longer than the limit of time: it is for the service, not for the reader.
-    await new Promise((resolve) => setTimeout(resolve, 40));
-    assert.equal(isClosed, false);
+    // Longer than any limit: those are for the service, not for the reader.
+    t.mock.timers.tick(3_600_000);
+    assert.equal(isClosed(), false);
     break;
   }
-  assert.equal(isClosed, true);
+  assert.equal(isClosed(), true);
+});
+
+test("a stream that falls silent is taken up again", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { fetch: silent } = endless();
+  const { fetch, sent } = played((init) => silent("http://played.test", init), problem(404, "not_found"));
+  const ended = assert.rejects(async () => {
+    for await (const { type } of offline(fetch).events()) assert.equal(type, "ready");
+  }, NotFoundError);
+  for (let ticks = 0; sent.length < 2; ticks += 1) {
+    assert.ok(ticks < 100, "no second connection");
+    await new Promise((resolve) => setImmediate(resolve));
+    t.mock.timers.tick(10_000);
+  }
+  await ended;
+  assert.equal(sent[1]?.headers["last-event-id"], "1");
 });
 
 test("events of a session arrive once each over a broken connection", needsService, async () => {
@@ -126,25 +135,55 @@ async function fill(sessionId: string): Promise<void> {
   await client().sessions.compact(sessionId, { strategy: "summarize", force: true, wait: 30 });
 }
 
-/** A `fetch` whose streams break when an event begins, each after so many. */
-function breaking(after: number): { fetch: typeof fetch; breaks: () => number } {
-  let breaks = 0;
-  const cut = () => {
-    let seen = 0;
-    return new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        controller.enqueue(chunk);
-        seen += new TextDecoder().decode(chunk).split("\n\n").length - 1;
-        if (seen < after) return;
-        breaks += 1;
-        setTimeout(() => controller.error(new TypeError("terminated")));
+/** A `fetch` whose stream gives one event, and never ends. */
+function endless(): { fetch: Fetch; isClosed: () => boolean } {
+  let isClosed = false;
+  const fetch: Fetch = async (_, { signal }) => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode("id: 1\nevent: ready\ndata: {}\n\n"));
+        signal?.addEventListener("abort", () => {
+          isClosed = true;
+          controller.error(signal.reason);
+        });
       },
     });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
-  const through: typeof fetch = async (input, init) => {
-    const answer = await fetch(input, init);
+  return { fetch, isClosed: () => isClosed };
+}
+
+/** A `fetch` whose streams break in the middle of an event, each after so many. */
+function breaking(after: number): { fetch: Fetch; breaks: () => number } {
+  let breaks = 0;
+  const through: Fetch = async (url, init) => {
+    const answer = await fetch(url, init);
     if (answer.headers.get("content-type") !== "text/event-stream") return answer;
-    return new Response(answer.body?.pipeThrough(cut()), answer);
+    return new Response(
+      cut(answer.body ?? assert.fail(), after, () => (breaks += 1)),
+      answer,
+    );
   };
   return { fetch: through, breaks: () => breaks };
+}
+
+/** The first events of a stream and the beginning of the next, then an error. */
+function cut(source: ReadableStream<Uint8Array>, after: number, onBreak: () => void): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  let text = "";
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const events = text.split("\n\n");
+    if (events.length > after) {
+      onBreak();
+      controller.error(new TypeError("terminated"));
+      return reader.cancel();
+    }
+    const { done, value } = await reader.read();
+    if (done) return controller.close();
+    const before = text.length;
+    text += new TextDecoder().decode(value);
+    const whole = text.split("\n\n").slice(0, after).join("\n\n").length + 2;
+    controller.enqueue(new TextEncoder().encode(text.slice(before, whole + 10)));
+  };
+  return new ReadableStream({ pull }, { highWaterMark: 0 });
 }
