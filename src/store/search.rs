@@ -38,13 +38,13 @@ fn passes(probes: &str, every: &str) -> String {
     )
 }
 
-/// The candidates among a session's own entries, all branches, that follow `after` by `seq`, as far as one statement
-/// reads; without those that other sessions share with it.
+/// The candidates among a session's own entries, all branches, that follow `after` by `seq` and come before `end`, as far
+/// as one statement reads; without those that other sessions share with it.
 pub fn own<'c>(
     connection: &'c mut PgConnection,
     tenant: Uuid,
     session_id: Uuid,
-    after: i64,
+    (after, end): (i64, i64),
     sieve: &Sieve,
 ) -> BoxStream<'c, sqlx::Result<SearchCandidate>> {
     sqlx::query_as(sqlx::AssertSqlSafe(format!(
@@ -56,7 +56,7 @@ pub fn own<'c>(
     .bind(tenant)
     .bind(session_id)
     .bind(after)
-    .bind(after.saturating_add(STATEMENT_ENTRIES))
+    .bind(after.saturating_add(STATEMENT_ENTRIES).min(end - 1))
     .bind(sieve.probes.clone())
     .bind(sieve.every)
     .fetch(connection)

@@ -1,3 +1,5 @@
+use std::iter;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -5,11 +7,11 @@ use super::*;
 use crate::domain::model::entry_type::EntryType;
 
 fn finds(query: &str, text: &str) -> bool {
-    ParsedQuery::parse(query).unwrap().score(text).is_some_and(|score| score.all)
+    ParsedQuery::parse(query).unwrap().score(text).is_some_and(|score| score.has_all())
 }
 
 fn rank(query: &str, text: &str) -> u32 {
-    ParsedQuery::parse(query).unwrap().score(text).map_or(0, |score| score.rank)
+    ParsedQuery::parse(query).unwrap().score(text).map_or(0, |score| TermRarity::even().rank(&score))
 }
 
 #[test]
@@ -56,7 +58,25 @@ fn whole_words_rank_above_beginnings_and_short_texts_above_long_ones() {
     assert!(rank("error", &long) > rank("error", "errors"));
     assert!((1..=1_000_000).contains(&rank("error", &"error ".repeat(10_000))));
     let part = ParsedQuery::parse("alpha beta").unwrap().score("beta").unwrap();
-    assert!(!part.all && part.rank > 0);
+    assert!(!part.has_all() && TermRarity::even().rank(&part) > 0);
+}
+
+#[test]
+fn terms_that_stand_together_rank_above_the_same_apart() {
+    let between = "and more of it ".repeat(40);
+    let (near, apart) = (format!("a retry limit {between}"), format!("a retry {between} limit"));
+    assert!(rank("retry limit", &near) > rank("retry limit", &apart));
+    assert!(rank("retry limit", &apart) > 500_000, "every term is a whole word");
+}
+
+#[test]
+fn of_texts_with_some_of_the_terms_those_with_the_rarer_ones_rank_first() {
+    let query = ParsedQuery::parse("the file flock").unwrap();
+    let texts = iter::once("flock").chain(iter::repeat_n("the file", 40));
+    let scores: Vec<Score> = texts.filter_map(|text| query.score(text)).collect();
+    let rarity = TermRarity::of(&scores, 60);
+    assert!(rarity.rank(&scores[0]) > rarity.rank(&scores[1]));
+    assert!(TermRarity::even().rank(&scores[0]) < TermRarity::even().rank(&scores[1]));
 }
 
 #[test]
@@ -73,7 +93,7 @@ fn a_snippet_marks_the_densest_place_on_one_line() {
     let text = format!("alpha {}\n\tthe alpha\nbeta of it, {}", "x ".repeat(400), "y ".repeat(400));
     let shown = ParsedQuery::parse("alpha beta").unwrap().snippet(&text);
     assert!(shown.contains("the <mark>alpha beta</mark> of it"), "{shown}");
-    assert!(shown.starts_with('…') && shown.ends_with('…') && shown.chars().count() < 330, "{shown}");
+    assert!(shown.starts_with('…') && shown.ends_with('…') && shown.chars().count() < 530, "{shown}");
     let shown = ParsedQuery::parse("\"超时\"").unwrap().snippet("连接超时了");
     assert_eq!(shown, "连接<mark>超时</mark>了");
 }
@@ -111,7 +131,7 @@ proptest! {
         let raw = json!({"role": "user", "content": text.clone()}).to_string();
         let raw = if escape { raw.chars().map(|c| if c.is_ascii() { c.to_string() } else { c.escape_default().to_string() }).collect() } else { raw };
         let said = text_of(EntryType::Message, &raw);
-        if query.score(&said).is_some_and(|score| score.all) {
+        if query.score(&said).is_some_and(|score| score.has_all()) {
             prop_assert!(passes(&query, &raw));
             let shown = query.snippet(&said);
             prop_assert!(shown.contains("<mark>"), "{}", shown);

@@ -17,7 +17,7 @@ mod told;
 
 use arguments::NAME_CHARS;
 pub use arguments::{TOLD_CHARS, describe, described};
-pub use told::{ToldCalls, failed_step};
+pub use told::{PURPOSE, ToldCalls, failed_step, file_work, without_count};
 
 /// Calls kept one by one; older ones are counted by name.
 const MAX_LINES: usize = 300;

@@ -9,7 +9,7 @@ mod measured;
 mod telling;
 
 pub use measured::measures;
-pub use telling::telling;
+pub use telling::{is_receipt, telling};
 
 /// End of a call that has a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

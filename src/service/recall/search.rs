@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::search::{ParsedQuery, text_of};
+use crate::domain::search::{ParsedQuery, Score, TermRarity, text_of};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::PageRequest;
 use crate::service::core::queries::Queries;
@@ -55,13 +55,23 @@ pub struct SearchHit {
     /// The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
     /// nothing in it is escaped.
     pub snippet: String,
-    /// 0-1; above 0.5 where every word of the query is a whole word of the entry.
+    /// 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that: what it
+    /// tells of comes first.
     pub rank: f64,
 }
 
 /// An entry that matches, as long as there may be many.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct FoundEntry {
+    place: Segment,
+    seq: i64,
+    is_summary: bool,
+    score: Score,
+}
+
+/// One that is to be shown, where its page begins after what ranks higher.
+#[derive(Debug, Clone, Copy)]
+struct RankedEntry {
     place: Segment,
     seq: i64,
     rank: u32,
@@ -72,11 +82,13 @@ struct SearchCursor {
     matched: Matched,
     rank: u32,
     seq: i64,
+    /// Entries that the session had when the first page was asked for: later ones change no rank and are on no page.
+    entries: i64,
 }
 
 impl Queries {
     /// Looks for words and quoted phrases in every entry of the session, on any branch, and in what a fork shares. A cursor
-    /// is the rank and `seq` of the last one: what is appended meanwhile moves no page.
+    /// is the rank and `seq` of the last one: what is appended meanwhile moves no page, and is on none.
     ///
     /// # Errors
     /// `Invalid` at `/query/q` for a query without words or over the limits.
@@ -85,7 +97,7 @@ impl Queries {
         let query = Arc::new(query);
         let cursor = page.after.as_deref().map(SearchCursor::read).transpose()?;
         let head = self.heads.read(&self.pool, tenant, session_id).await?;
-        let entries = head.row.next_seq;
+        let entries = cursor.as_ref().map_or(head.row.next_seq, |cursor| cursor.entries.min(head.row.next_seq));
         let mut reader = self.long_reads.reader(tenant, i64::MAX).await?;
         let connection = reader.on()?;
         let mut matched = cursor.as_ref().map_or(Matched::All, |cursor| cursor.matched);
@@ -94,16 +106,31 @@ impl Queries {
             matched = Matched::Any;
             found = scan(&mut *connection, tenant, (session_id, entries), &query, matched).await?;
         }
-        found.sort_unstable_by_key(|one| std::cmp::Reverse((one.rank, one.seq)));
+        let mut found = ranked(&found, matched, entries);
         found.retain(|one| cursor.as_ref().is_none_or(|end| (one.rank, one.seq) < (end.rank, end.seq)));
         let more = found.len() as i64 > page.limit;
         found.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
         let last = found.last().filter(|_| more);
-        let next_cursor = last.map(|last| SearchCursor { matched, rank: last.rank, seq: last.seq }.write());
+        let next_cursor = last.map(|last| SearchCursor { matched, rank: last.rank, seq: last.seq, entries }.write());
         let items = show(connection, tenant, query, &found).await?;
         reader.done();
         Ok(SearchPage { items, next_cursor, matched })
     }
+}
+
+/// What was found, best first; of equals the newest first.
+fn ranked(found: &[FoundEntry], matched: Matched, entries: i64) -> Vec<RankedEntry> {
+    let rarity = match matched {
+        Matched::All => TermRarity::even(),
+        Matched::Any => TermRarity::of(found.iter().map(|one| &one.score), usize::try_from(entries).unwrap_or(0)),
+    };
+    let rank = |one: &FoundEntry| {
+        let rank = rarity.rank(&one.score);
+        RankedEntry { place: one.place, seq: one.seq, rank: if one.is_summary { rank.div_ceil(2) } else { rank } }
+    };
+    let mut ranked: Vec<RankedEntry> = found.iter().map(rank).collect();
+    ranked.sort_unstable_by_key(|one| std::cmp::Reverse((one.rank, one.seq)));
+    ranked
 }
 
 /// Every entry that matches, in no order.
@@ -122,7 +149,7 @@ async fn scan(
     }
     let mut after = -1;
     while after + 1 < entries {
-        let own = search::own(connection, tenant.0, session_id, after, &sieve);
+        let own = search::own(connection, tenant.0, session_id, (after, entries), &sieve);
         score_each(own, query, matched, &mut found).await?;
         after += path::STATEMENT_ENTRIES;
     }
@@ -177,7 +204,8 @@ fn score(query: &ParsedQuery, matched: Matched, candidate: &SearchCandidate) -> 
     let score = query.score(&text_of(kind, &candidate.item))?;
     let SearchCandidate { session_id, branch, depth, seq, .. } = *candidate;
     let place = Segment { session_id, branch, from: depth, to: depth };
-    (score.all || matched == Matched::Any).then_some(FoundEntry { place, seq, rank: score.rank })
+    let is_summary = matches!(kind, EntryType::Compaction | EntryType::BranchSummary | EntryType::Chapter);
+    (score.has_all() || matched == Matched::Any).then_some(FoundEntry { place, seq, is_summary, score })
 }
 
 /// The entries of a page, read once more: most of what matches is on no page that anybody asks for.
@@ -185,7 +213,7 @@ async fn show(
     connection: &mut sqlx::PgConnection,
     tenant: Tenant,
     query: Arc<ParsedQuery>,
-    found: &[FoundEntry],
+    found: &[RankedEntry],
 ) -> Result<Vec<SearchHit>> {
     let mut places: Vec<Segment> = found.iter().map(|one| one.place).collect();
     places.sort_unstable_by_key(|place| (place.session_id, place.branch, place.from));
@@ -211,19 +239,20 @@ async fn show(
 impl SearchCursor {
     fn write(&self) -> String {
         let matched = if self.matched == Matched::All { "all" } else { "any" };
-        format!("{matched}-{}-{}", self.rank, self.seq)
+        format!("{matched}-{}-{}-{}", self.rank, self.seq, self.entries)
     }
 
     fn read(text: &str) -> Result<SearchCursor> {
         let parse = || {
-            let (matched, rest) = text.split_once('-')?;
-            let matched = match matched {
+            let mut parts = text.split('-');
+            let matched = match parts.next()? {
                 "all" => Matched::All,
                 "any" => Matched::Any,
                 _ => return None,
             };
-            let (rank, seq) = rest.split_once('-')?;
-            Some(SearchCursor { matched, rank: rank.parse().ok()?, seq: seq.parse().ok()? })
+            let (rank, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            let entries = parts.next()?.parse().ok()?;
+            parts.next().is_none().then_some(SearchCursor { matched, rank, seq, entries })
         };
         parse().ok_or_else(|| ServiceError::invalid("/query/after", "is no cursor that a list handed out"))
     }

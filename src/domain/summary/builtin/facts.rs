@@ -12,6 +12,7 @@ mod asked;
 mod closing;
 mod continued;
 mod cues;
+mod explained;
 mod homes;
 mod items;
 mod steps;
@@ -20,7 +21,10 @@ mod turns;
 mod work;
 
 pub use asked::{SAID, is_correction};
-pub use cues::is_settled;
+pub use closing::is_outdated;
+pub use cues::{gives_reason, is_settled};
+pub use explained::explains;
+pub use homes::shape;
 pub use items::{Facts, ITEM_CHARS};
 pub use steps::signature;
 pub use work::{FileWork, joined};
@@ -64,9 +68,15 @@ impl Facts {
         let (mut answers, mut silent, mut first) = (false, true, None);
         let mut met: HashSet<String> = HashSet::new();
         let mut turn = Turn::default();
+        // What the agent held to be so since the user spoke last.
+        let mut held: Vec<String> = Vec::new();
         for (at, (message, text)) in messages.iter().zip(told).enumerate() {
             match text {
                 UserText::Said(text) => {
+                    if asked::denies(text) {
+                        self.take_back(|item| held.contains(item));
+                    }
+                    held.clear();
                     let goal = self.heard(text, begins && silent && self.goal.is_empty(), answers);
                     turn = Turn::of(text, goal);
                     first = first.or(Some(text));
@@ -79,17 +89,23 @@ impl Facts {
                     let text = message.plain_text();
                     // What is said without a call before the user speaks again tells how a stretch of work came out.
                     let calls = message.tool_calls().next().is_some();
-                    let last = messages.get(at + 1).is_none();
-                    let concludes = !calls && (last || matches!(told.get(at + 1), Some(UserText::Said(_))));
+                    let concludes = !calls && turn_ends(messages.get(at + 1), told.get(at + 1));
                     let decisions = closing::decisions(&text, MAX_DECISIONS);
+                    let found = closing::findings(&text, concludes);
                     if concludes {
                         let done = closing::done(&text);
                         met.extend(turn.met(&text));
                         if done.is_empty() && !decisions.iter().any(|one| is_settled(one)) {
                             self.context.extend(turn.told(&text));
                         }
+                        self.context.retain(|item| !closing::is_outdated(item, &done));
                         self.done.extend(done);
                     }
+                    let taken_back = closing::retracted(&text);
+                    self.take_back(|item| taken_back.iter().any(|named| closing::blames(item, named)));
+                    held.extend(decisions.iter().chain(&found).cloned());
+                    held = newest_of(held);
+                    self.context.extend(found.into_iter().filter(|one| !decisions.contains(one)));
                     self.decisions.extend(decisions);
                     answers = closing::asks_back(&text) || concludes && text.contains(['?', '？']);
                 }
@@ -108,6 +124,13 @@ impl Facts {
         self.without_met(&met);
         if let Some(text) = first.filter(|_| begins && self.goal.is_empty()) {
             self.heard(text, true, false);
+        }
+    }
+
+    /// Forgets what was held to be so and is denied.
+    fn take_back(&mut self, denied: impl Fn(&String) -> bool) {
+        for list in [&mut self.decisions, &mut self.context] {
+            list.retain(|item| !denied(item));
         }
     }
 
@@ -163,9 +186,18 @@ impl Facts {
         self.done.extend(progress.done.into_iter().skip(unseen));
         let unseen = progress.files.len().saturating_sub(4 * MAX_FOUND);
         self.files = progress.files.into_iter().skip(unseen).collect();
+        self.without_outdated();
         self.blocked = newest_of(progress.blocked);
         self.results = newest_of(progress.results);
         self.decisions.extend(progress.refused.into_iter().map(|key| format!("The user did not allow {key}")));
+    }
+
+    /// Leaves out what the span's work on files may have mended.
+    fn without_outdated(&mut self) {
+        let worked: Vec<String> = self.files.iter().map(FileWork::told).collect();
+        for list in [&mut self.context, &mut self.decisions] {
+            list.retain(|item| !closing::is_outdated(item, &worked));
+        }
     }
 
     /// Adds the agent's own list of work.
@@ -239,6 +271,12 @@ pub fn is_settled_by(worked: &[String], step: &str) -> bool {
 /// Returns true if a text says what was decided or found out.
 pub fn decides(text: &str) -> bool {
     sentences(text).iter().any(|sentence| cues::is_decision(sentence))
+}
+
+/// Returns true if what comes next is no part of the turn: nothing, or a message in the user's name that is no output.
+fn turn_ends(next: Option<&Message>, told: Option<&UserText>) -> bool {
+    let of_user = |next: &Message| next.role == Role::User && next.tool_results().next().is_none();
+    next.is_none_or(of_user) && !matches!(told, Some(UserText::Output(_)))
 }
 
 /// The first item and the newest of the rest.

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::identifiers;
-use super::super::ledger::failed_step;
-use super::super::text::words;
-use super::facts::{Facts, SAID, is_correction, is_of_system, is_settled_by, joined, signature};
+use super::super::ledger::{failed_step, without_count};
+use super::super::text::{sentences, words};
+use super::facts::{Facts, FileWork, SAID, is_correction, is_of_system, is_outdated, is_settled_by, joined, signature};
 
 mod reading;
 
@@ -16,7 +16,7 @@ const KEEP_OPEN: usize = 4;
 /// Goals kept, beside older ones that correct others.
 const MAX_GOALS: usize = 16;
 /// Weight of an identifier that the previous summary told of.
-const TOLD_BEFORE: u32 = 12;
+const TOLD_BEFORE: u32 = 24;
 
 /// The new facts with those of the previous summary before them. What the new ones show as finished is no longer
 /// open: it moves to what is done.
@@ -25,6 +25,8 @@ pub fn with_previous(new: Facts, previous: Option<&str>) -> Facts {
     let mut old = read(previous);
     let news = NewFacts::of(&new);
     old.blocked.retain(|item| !news.mended(item));
+    let deeds: Vec<String> = new.done.iter().cloned().chain(new.files.iter().map(FileWork::told)).collect();
+    old.context.retain(|item| !is_outdated(item, &deeds));
     let mut finished = Vec::new();
     for list in [&mut old.in_progress, &mut old.next] {
         list.retain(|item| {
@@ -95,22 +97,13 @@ impl NewFacts {
             return true;
         }
         let wanted: HashSet<String> = stems(item).collect();
-        let common =
-            |done: &&HashSet<String>| wanted.iter().filter(|stem| done.contains(*stem)).count() * 4 >= wanted.len() * 3;
-        wanted.len() > 2 && self.stems.iter().any(|done| common(&done))
+        self.stems.iter().any(|done| says(done, &wanted))
     }
 
     /// Returns true if the step that failed in this item has worked since.
     fn mended(&self, item: &str) -> bool {
         failed_step(item).is_some_and(|step| self.worked.contains(&signature(without_count(step).0)))
     }
-}
-
-/// What was tried, and how often: `bash: make (×3, 1 failed before)`.
-fn without_count(step: &str) -> (&str, u32) {
-    let Some((what, count)) = step.rsplit_once(" (×") else { return (step, 1) };
-    let digits = count.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    digits.parse().map_or((step, 1), |times| (what, times))
 }
 
 /// The beginnings of the longer words: forms of a word share them.
@@ -126,7 +119,11 @@ fn join(first: Vec<String>, second: Vec<String>) -> Vec<String> {
 fn key(item: &str) -> String {
     let step = item.split_once(" → ").map(|(step, _)| without_count(step).0);
     let said = step.unwrap_or(item);
-    said.chars().filter(|c| c.is_alphanumeric()).take(120).flat_map(char::to_lowercase).collect()
+    letters(said).take(120).collect()
+}
+
+fn letters(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }
 
 /// Each item once. Of an action that is told twice the later telling counts, with how often in all.
@@ -149,7 +146,9 @@ fn distinct(mut facts: Facts) -> Facts {
     // A rule that was asked for later is no goal of its own; the task is one, whatever it says.
     let (task, rules) = (facts.goal.first().map(|item| key(item)), keys(&facts.rules));
     facts.rules.retain(|item| Some(key(item)) != task);
-    facts.goal.retain(|item| Some(key(item)) == task || !rules.contains(&key(item)));
+    let is_rule =
+        |item: &str| rules.contains(&key(item)) || sentences(item).iter().all(|one| rules.contains(&key(one)));
+    facts.goal.retain(|item| Some(key(item)) == task || !is_rule(item));
     facts.goal = fewer(std::mem::take(&mut facts.goal));
     let (done, open) = (keys(&facts.done), keys(&facts.in_progress));
     facts.next.retain(|item| !done.contains(&key(item)) && !open.contains(&key(item)));
@@ -158,9 +157,41 @@ fn distinct(mut facts: Facts) -> Facts {
     facts.decisions.retain(|item| !done.contains(&key(item)) && !open.contains(&key(item)));
     let told: HashSet<String> =
         [&facts.goal, &facts.rules, &facts.decisions, &facts.next].iter().flat_map(|list| keys(list)).collect();
-    let said = |item: &String| key(item.strip_prefix(SAID).unwrap_or(item));
-    facts.context.retain(|item| !told.contains(&said(item)) && !done.contains(&key(item)));
+    let said = |item: &str| item.strip_prefix(SAID).unwrap_or(item).to_owned();
+    facts.context.retain(|item| {
+        let said = said(item);
+        !told.contains(&key(&said)) && !is_rule(&said) && !done.contains(&key(item))
+    });
+    without_parts(&mut facts);
+    facts.decisions = newer_of_alike(std::mem::take(&mut facts.decisions));
     facts
+}
+
+/// The items but for those that a newer one says again, in most of their words and with all that they name.
+fn newer_of_alike(items: Vec<String>) -> Vec<String> {
+    let mut newer: Vec<(HashSet<String>, String)> = Vec::new();
+    for item in items.into_iter().rev() {
+        let own: HashSet<String> = stems(&item).collect();
+        let named = identifiers::extract(&item);
+        let names = |text: &str| named.iter().all(|one| identifiers::stands_in(text, one));
+        if !newer.iter().any(|(stems, text)| says(stems, &own) && names(text)) {
+            newer.push((own, item));
+        }
+    }
+    newer.into_iter().rev().map(|(_, item)| item).collect()
+}
+
+/// Returns true if most of the wanted words, three of four, are among these.
+fn says(stems: &HashSet<String>, wanted: &HashSet<String>) -> bool {
+    wanted.len() > 2 && wanted.iter().filter(|stem| stems.contains(*stem)).count() * 4 >= wanted.len() * 3
+}
+
+/// Leaves out of the context what another item says within more.
+fn without_parts(facts: &mut Facts) {
+    let lists = [&facts.decisions, &facts.done, &facts.context];
+    let all: Vec<String> = lists.into_iter().flatten().map(|item| letters(item).collect()).collect();
+    let all = all.join("\n");
+    facts.context.retain(|item| all.matches(letters(item).collect::<String>().as_str()).take(2).count() < 2);
 }
 
 /// The rules that no later one, and no correction, took the place of.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::{identifiers, ledger, outcome};
-use super::facts::{Facts, FileWork, SAID, is_correction, is_settled};
+use super::facts::{Facts, FileWork, SAID, explains, gives_reason, is_correction, is_settled, shape};
 
 /// A line of a summary and how likely it is to be needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,12 @@ pub struct Line {
 
 /// The most that identifiers add.
 const MOST_NAMED: u32 = 150;
-/// What a measured number adds.
+/// What each newer line takes from one that says the same of other numbers, and how many of them do.
+const ALIKE: u32 = 100;
+const MOST_ALIKE: u32 = 3;
+/// What a measured number adds, and a run that measured several.
 const MEASURED: u32 = 150;
+const MEASURED_RUN: u32 = 260;
 
 /// The facts as lines, list by list.
 pub struct Ranked {
@@ -37,7 +41,7 @@ impl Ranked {
         let named = |text: &str| named(text, &facts.weights);
         let files: Vec<String> = facts.files.iter().map(FileWork::told).collect();
         let last = facts.goal.len().saturating_sub(1);
-        let mut goal = rank(&facts.goal, 380, 200, |text| named(text) + if is_correction(text) { 150 } else { 0 });
+        let mut goal = rank(&facts.goal, 420, 200, |text| named(text) + if is_correction(text) { 150 } else { 0 });
         for (at, line) in goal.iter_mut().enumerate() {
             line.need = if at == 0 {
                 2000
@@ -47,6 +51,10 @@ impl Ranked {
                 line.need
             };
         }
+        let decisions = rank(&facts.decisions, 430, 160, |text| named(text) + telling(text));
+        let context = rank(&facts.context, 330, 120, |text| {
+            named(text) + if text.starts_with(SAID) { 170 } else { telling(text) }
+        });
         Ranked {
             goal,
             rules: rank(&facts.rules, 900, 40, |_| 0),
@@ -54,12 +62,33 @@ impl Ranked {
             files: rank(&files, 400, 250, |_| 0),
             in_progress: rank(&facts.in_progress, 800, 20, |_| 0),
             blocked: rank(&facts.blocked, 700, 80, |_| 0),
-            decisions: rank(&facts.decisions, 360, 160, |text| named(text) + if is_settled(text) { 140 } else { 0 }),
+            decisions: alike_later(decisions),
             questions: rank(&facts.questions, 850, 20, |_| 0),
             next: rank(&facts.next, 780, 20, |_| 0),
-            context: rank(&facts.context, 330, 120, |text| named(text) + if text.starts_with(SAID) { 80 } else { 0 }),
+            context: alike_later(context),
             results: rank(&facts.results, 150, 250, named),
         }
+    }
+}
+
+/// The lines with less need for those that say the same as newer ones but for the numbers.
+fn alike_later(mut lines: Vec<Line>) -> Vec<Line> {
+    let mut times: HashMap<String, u32> = HashMap::new();
+    for line in lines.iter_mut().rev() {
+        let seen = times.entry(shape(&line.text)).or_default();
+        line.need = line.need.saturating_sub(*seen * ALIKE);
+        *seen = (*seen + 1).min(MOST_ALIKE);
+    }
+    lines
+}
+
+/// Worth of what a statement settles or explains.
+fn telling(text: &str) -> u32 {
+    match () {
+        () if is_settled(text) => 140,
+        () if gives_reason(text) => 100,
+        () if explains(text) => 60,
+        () => 0,
     }
 }
 
@@ -84,7 +113,7 @@ fn deeds(done: &[String], named: impl Fn(&str) -> u32 + Copy) -> Vec<Line> {
 fn measured(text: &str) -> u32 {
     match text.split_once(" → ").map_or(0, |(_, says)| outcome::measures(says)) {
         0 | 1 => 0,
-        _ => MEASURED,
+        _ => MEASURED_RUN,
     }
 }
 
@@ -109,7 +138,7 @@ fn deed(text: &str) -> u32 {
     let Some((call, _)) = text.split_once(" → ") else { return 220 };
     let (tool, target) = call.split_once(": ").unwrap_or((call, ""));
     match () {
-        () if ledger::is_lasting(tool, target) => 300,
+        () if ledger::is_lasting(tool, target) => 360,
         () if ledger::is_shell(tool) => 20,
         () => 150,
     }

@@ -11,6 +11,8 @@ use super::need::{Line, Ranked};
 const NOTHING: &str = "(none)";
 /// Room of the line that stands for items left out.
 const GAP_QUARTERS: usize = 20;
+/// Room that takes one from a line's need.
+const ROOM_OF_NEED: usize = 4;
 /// Part of the room that headings may take where all are written: one in three.
 const LEAN: usize = 3;
 /// Words of a heading and of a line for items left out.
@@ -78,7 +80,7 @@ fn choose(filled: &mut [Filled], mut room: SummaryRoom, lean: bool) {
     let gaps = if all > room.quarters && !lean { filled.len() * GAP_QUARTERS } else { 0 };
     let mut order: Vec<(usize, usize, u32)> = Vec::new();
     for (at, one) in filled.iter().enumerate() {
-        order.extend(one.lines.iter().enumerate().map(|(place, (line, _))| (at, place, line.need)));
+        order.extend(one.lines.iter().enumerate().map(|(place, (line, _))| (at, place, worth(line))));
     }
     order.sort_by_key(|(at, place, need)| (std::cmp::Reverse(*need), *at, std::cmp::Reverse(*place)));
     room.quarters = room.quarters.saturating_sub(gaps);
@@ -98,6 +100,11 @@ fn choose(filled: &mut [Filled], mut room: SummaryRoom, lean: bool) {
             *chosen = true;
         }
     }
+}
+
+/// Need of a line for its room: of two that are needed as much, the shorter.
+fn worth(line: &Line) -> u32 {
+    line.need.saturating_sub(u32::try_from(quarters(&line.text) / ROOM_OF_NEED).unwrap_or(u32::MAX))
 }
 
 /// A text that takes no more than this many quarter tokens, as far as one of its sentences or clauses ends there.

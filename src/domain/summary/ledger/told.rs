@@ -7,6 +7,9 @@ use super::effect;
 use crate::domain::model::ledger::{CallOutcome, LedgerLine};
 use crate::domain::summary::text::{clip, without_bullet};
 
+/// Stands between what was done to a file and what for.
+pub const PURPOSE: &str = " — ";
+
 /// Steps and files of a body, in the form that the built-in summariser gives them.
 #[derive(Debug, Default)]
 pub struct ToldCalls<'b> {
@@ -28,12 +31,12 @@ impl<'b> ToldCalls<'b> {
 
     fn take(&mut self, item: &'b str) {
         if let Some((step, _)) = item.split_once(" → ") {
-            self.worked.insert(without_count(step));
+            self.worked.insert(without_count(step).0);
         } else if let Some(step) = failed_step(item) {
-            let step = without_count(step);
+            let (step, _) = without_count(step);
             self.failed.insert(step);
             self.paths.extend(step.split_once(": ").map(|(_, target)| target));
-        } else if let Some((path, _)) = item.rsplit_once(": ").filter(|(_, said)| tells_work(said)) {
+        } else if let Some((path, _)) = file_work(item) {
             self.files.insert(path);
             self.paths.insert(path);
         }
@@ -64,12 +67,20 @@ pub fn failed_step(item: &str) -> Option<&str> {
     item.split_once(" failed: ").map(|(step, _)| step).or_else(|| item.strip_suffix(" failed"))
 }
 
-/// `bash: make (×3, 1 failed before)` → `bash: make`.
-fn without_count(step: &str) -> &str {
-    step.rsplit_once(" (×").map_or(step, |(step, _)| step)
+/// What was tried, and how often: `bash: make (×3, 1 failed before)`.
+pub fn without_count(step: &str) -> (&str, u32) {
+    let Some((what, count)) = step.rsplit_once(" (×") else { return (step, 1) };
+    let digits = count.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().map_or((step, 1), |times| (what, times))
 }
 
-/// Returns true for `written, edited ×3 (login, check)`.
+/// The path and the work of an item that tells what was done to a file, without what that was for:
+/// `src/a.rs: written, edited ×3 (login, check) — keep the session`.
+pub fn file_work(item: &str) -> Option<(&str, &str)> {
+    let item = item.split_once(PURPOSE).map_or(item, |(work, _)| work);
+    item.rsplit_once(": ").filter(|(_, said)| tells_work(said))
+}
+
 fn tells_work(said: &str) -> bool {
     let verbs = said.split(" (").next().unwrap_or_default();
     verbs.split(", ").all(|verb| {
@@ -126,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_the_body_tells_is_counted_alone() {
-        let body = "### Done\n- [x] bash: cargo test (×2, 1 failed before) → 3 passed\n- [x] src/a.rs: edited (scan)\n\
+        let body = "### Done\n- [x] bash: cargo test (×2, 1 failed before) → 3 passed\n- [x] src/a.rs: edited (scan) — scan: end at a mark\n\
             - send_email: ann@example.org, cc=bo@example.org → sent\n### Blocked\n- bash: make deploy failed: no rule";
         assert_eq!(
             ledger().render_beside(body, 1000),

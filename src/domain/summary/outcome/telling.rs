@@ -9,7 +9,8 @@ use super::{EDGE, MAX_JSON};
 use crate::domain::summary::text::{brief, clip, first_line, one_line, without_colours};
 
 /// Openings of lines that a tool prints whatever it has done.
-const RECEIPTS: [&str; 34] = [
+const RECEIPTS: [&str; 35] = [
+    "Requirement already satisfied",
     "(Open file",
     "bash-$",
     "File updated.",
@@ -105,7 +106,8 @@ fn is_error_line(line: &str) -> bool {
         || line.contains("Error: ")
 }
 
-fn is_receipt(line: &str) -> bool {
+/// Returns true for a line that a tool prints whatever it has done.
+pub fn is_receipt(line: &str) -> bool {
     // A line of a file, with its number.
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let code = numbered.len() < line.len() && numbered.starts_with([':', '→', '|', '\t']);

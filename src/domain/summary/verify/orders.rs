@@ -80,7 +80,7 @@ pub fn without<'t>(text: &'t str, said: &[String]) -> Cow<'t, str> {
 
 /// [`without`], and without what is quoted behind a label: rules that quote say nothing of what they think of it.
 pub fn without_quoted<'t>(text: &'t str, said: &[String]) -> Cow<'t, str> {
-    strip(text, said, &[':', '→', ';', '"', '“'])
+    strip(text, said, &[':', '→', '—', ';', '"', '“'])
 }
 
 fn strip<'t>(text: &'t str, said: &[String], ends: &[char]) -> Cow<'t, str> {

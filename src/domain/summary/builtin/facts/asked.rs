@@ -3,7 +3,7 @@
 use super::super::super::text::{brief, one_line, sentences, whole};
 mod cues;
 
-pub use cues::{is_correction, is_nod};
+pub use cues::{denies, is_correction, is_nod};
 
 /// Characters kept of a task, and of what was asked later.
 const TASK_CHARS: usize = 500;

@@ -52,11 +52,42 @@ const SETTLED: [&str; 16] = [
     "decidido",
 ];
 
+/// Words that give a reason.
+const REASONS: [&str; 21] = [
+    "because",
+    "since ",
+    "so that",
+    "due to",
+    "which means",
+    "that's why",
+    "that is why",
+    "otherwise",
+    "only works",
+    "only if",
+    "caused by",
+    "by design",
+    "on purpose",
+    "intentional",
+    "the reason",
+    "weil ",
+    "parce que",
+    "porque",
+    "потому",
+    "因为",
+    "ため",
+];
+
 /// Words of sentences that guess.
-const GUESSES: [&str; 11] = [
+const GUESSES: [&str; 17] = [
+    "likely",
+    "suspicion",
+    "suspect",
+    "seems",
+    "presumably",
+    "hypothesis",
+    "i think",
     "i bet",
     "i guess",
-    "i suspect",
     "probably",
     "might be",
     "may be",
@@ -92,7 +123,8 @@ const NEXT: [&str; 22] = [
     "다음으로",
 ];
 
-const INTENTS: [&str; 25] = [
+const INTENTS: [&str; 26] = [
+    "we are now",
     "let's",
     "we should",
     "i should",
@@ -243,7 +275,7 @@ const DONE: [&str; 78] = [
 const ORDERS: [&str; 4] = ["run", "set", "put", "split"];
 
 /// First words of sentences that explain or describe.
-const EXPLAINS: [&str; 9] = ["why", "how", "because", "it", "that", "what", "this", "these", "there"];
+const EXPLAINS: [&str; 10] = ["why", "how", "because", "it", "that", "what", "this", "these", "there", "but"];
 
 /// Words that say the same anywhere.
 const DONE_PHRASES: [&str; 32] = [
@@ -326,7 +358,7 @@ const UNDONE: [&str; 38] = [
 pub fn is_decision(sentence: &str) -> bool {
     let printed = ["ERROR", "Error", "WARNING", "Warning"].iter().any(|opening| sentence.starts_with(opening));
     let settles = !is_intent(sentence) || is_choice(sentence);
-    let stated = !sentence.ends_with(['?', '？', ':', '：']) && settles && !has(sentence, &GUESSES);
+    let stated = !sentence.ends_with(['?', '？', ':', '：']) && settles && !is_guess(sentence);
     has(sentence, &DECISIONS) && stated && !printed
 }
 
@@ -362,6 +394,15 @@ pub fn is_instruction(sentence: &str) -> bool {
         "use ",
     ];
     !sentence.is_ascii() || has(sentence, &TELLS)
+}
+
+pub fn is_guess(sentence: &str) -> bool {
+    has(sentence, &GUESSES)
+}
+
+/// Returns true if a sentence says why.
+pub fn gives_reason(sentence: &str) -> bool {
+    has(sentence, &REASONS)
 }
 
 /// Returns true if a decision says what is settled, and not merely a reason.
@@ -416,7 +457,8 @@ pub fn is_done(sentence: &str) -> bool {
     let first = words.iter().find(|word| !["also", "now", "all", "successfully", "done"].contains(&word.as_str()));
     let opens = first.is_some_and(|word| DONE.contains(&word.as_str()) && !ORDERS.contains(&word.as_str()));
     let explains = words.first().is_some_and(|word| EXPLAINS.contains(&word.as_str()));
-    !undone && !explains && (opens || has(sentence, &DONE_PHRASES) || says_who_did(&words))
+    let told = has(sentence, &DONE_PHRASES) && !gives_reason(sentence);
+    !undone && !explains && (opens || told || says_who_did(&words))
 }
 
 /// `I added`, `we have now fixed`, `has been updated`.

@@ -10,7 +10,7 @@ use super::closing::{is_item, item_text, plain};
 use super::cues;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Block, Message, Role};
-use crate::domain::summary::identifiers;
+use crate::domain::summary::{identifiers, outcome};
 
 /// Clauses that one span tells.
 const MAX_CLAUSES: usize = 120;
@@ -29,6 +29,8 @@ const ALL_RESULTS: usize = 1_000_000;
 enum Telling {
     Printed,
     Stated,
+    /// It says what the identifier is.
+    Defined,
 }
 
 #[derive(Debug)]
@@ -114,7 +116,7 @@ impl<'w> Search<'w> {
         match value {
             Some(value) => objects(&value).iter().for_each(|object| self.piece(at, Telling::Printed, name, object)),
             None => {
-                let lines = text.lines().filter(|line| !is_numbered(line));
+                let lines = text.lines().filter(|line| !is_numbered(line) && !outcome::is_receipt(line.trim()));
                 lines.for_each(|line| self.piece(at, Telling::Printed, "", &printed_line(line)));
             }
         }
@@ -130,6 +132,8 @@ impl<'w> Search<'w> {
                 else {
                     continue;
                 };
+                let defined = telling == Telling::Stated && defines(clause, &identifier);
+                let telling = if defined { Telling::Defined } else { telling };
                 if home.as_ref().is_some_and(|home| home.telling > telling) {
                     continue;
                 }
@@ -145,7 +149,7 @@ impl<'w> Search<'w> {
     fn clauses(mut self, wanted: &[&str]) -> Vec<String> {
         let mut covered: HashSet<String> = HashSet::new();
         let mut parts: HashSet<String> = HashSet::new();
-        let mut chosen: Vec<(usize, String)> = Vec::new();
+        let mut chosen: Vec<(usize, Telling, String)> = Vec::new();
         for (place, text) in wanted.iter().enumerate() {
             if covered.contains(*text) || chosen.len() >= MAX_CLAUSES {
                 continue;
@@ -158,54 +162,72 @@ impl<'w> Search<'w> {
             }
             parts.extend(clauses(&home.clause).iter().map(|part| part.trim().to_owned()));
             covered.extend(identifiers::extract(&home.clause));
-            chosen.push((home.at, home.clause));
+            chosen.push((home.at, home.telling, home.clause));
         }
-        chosen.sort_by_key(|(at, _)| *at);
+        chosen.sort_by_key(|(at, ..)| *at);
         let mut seen = HashSet::new();
         chosen.reverse();
-        chosen.retain(|(_, clause)| seen.insert(shape(clause)));
+        chosen.retain(|(_, telling, clause)| seen.insert(kind(*telling, clause)));
         chosen.reverse();
-        chosen.into_iter().map(|(_, clause)| clause).collect()
+        chosen.into_iter().map(|(_, _, clause)| clause).collect()
     }
 }
 
-/// What clauses share that tell the same of other runs: where only numbers and times are named, the words between them.
-fn shape(clause: &str) -> String {
-    let timed = identifiers::extract(clause).iter().all(|one| identifiers::is_measure(one));
-    if !timed {
-        return clause.to_owned();
+/// What clauses share of which the newest is told: lines of a log that differ in numbers and ids, runs that measured.
+fn kind(telling: Telling, clause: &str) -> String {
+    let measures = || identifiers::extract(clause).iter().all(|one| identifiers::is_measure(one));
+    if telling == Telling::Printed && !clause.contains(": id ") || measures() {
+        shape(clause)
+    } else {
+        clause.to_owned()
     }
-    let word =
-        |word: &str| if word.starts_with(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() };
-    clause.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What sentences share that say the same of other numbers and ids: the words between them.
+pub fn shape(sentence: &str) -> String {
+    let word = |word: &str| if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() };
+    sentence.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns true if a clause goes on from the identifier to say what it is: "ABC-12 is the cache", "`ABC-12`: the cache".
+fn defines(clause: &str, identifier: &str) -> bool {
+    const GOES_ON: [&str; 9] = ["is ", "are ", "was ", "has ", "means ", "holds ", "- ", "— ", "– "];
+    let Some((_, rest)) = clause.split_once(identifier) else { return false };
+    let rest = rest.trim_start_matches(['`', '*', ')', '"', '\'']);
+    rest.starts_with(": ") || GOES_ON.iter().any(|word| rest.trim_start().starts_with(word))
 }
 
 /// Returns true for a line of a file, with its number.
 fn is_numbered(line: &str) -> bool {
     let line = line.trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.len() < line.len() && rest.starts_with(['\t', '→', '|'])
+    rest.len() < line.len() && (rest.starts_with(['\t', '→', '|']) || rest.starts_with(": "))
 }
 
 /// A clause says more than the identifier.
 fn tells(clause: &str, identifier: &str) -> bool {
     let others = clause.replace(identifier, " ");
     let letters = others.chars().filter(|c| c.is_alphabetic()).count();
-    letters > 3 && words(&others).next().is_some() && is_prose(clause)
+    // "numpy 1.25.0" tells what a list does.
+    let bare = identifier.starts_with(|c: char| c.is_ascii_digit()) && !identifiers::is_measure(identifier);
+    let needed = if bare { 3 } else { 1 };
+    letters > 3 && words(&others).take(needed).count() == needed && is_prose(clause)
 }
 
 /// Code and dumps of data have identifiers too, but tell nothing of them.
 fn is_prose(clause: &str) -> bool {
-    const CODE: [&str; 12] = ["': ", "\": ", "();", "=>", "->", "==", "+=", " = ", "//", "/*", "│", "→"];
+    const CODE: [&str; 13] = [":: ", "': ", "\": ", "();", "=>", "->", "==", "+=", " = ", "//", "/*", "│", "→"];
     const MIDWAY: [&str; 8] = ["which ", "that ", "and ", "or ", "but ", "so ", "because ", "than "];
     let count = clause.chars().count();
     let plain = clause.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).count();
     let opens = clause.starts_with(|c: char| c.is_alphanumeric() || "`\"'($€".contains(c));
     let midway = MIDWAY.iter().any(|word| clause.starts_with(word));
+    let logged = clause.split_whitespace().filter(|word| word.contains('=')).take(3).count() == 3;
     let called = clause.contains('=') && clause.contains('(') && clause.ends_with([')', ';', ',']);
     opens
         && !midway
         && !called
+        && !logged
         && plain * 4 >= count * 3
         && !clause.ends_with(['{', ';', '('])
         && !CODE.iter().any(|mark| clause.contains(mark) && !clause.contains("://"))

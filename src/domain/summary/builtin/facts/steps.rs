@@ -6,8 +6,8 @@ use super::super::super::files::{FileTable, OpenFile};
 use super::super::super::outcome::{self, CallEnd};
 use super::super::super::text::{brief, clip, first_line};
 use super::super::super::user_text::UserText;
-use super::todos;
 use super::work::{self, FileWork};
+use super::{closing, todos};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::default_file_tools;
 use crate::domain::summary::ledger::{self, LedgerCall, TOLD_CHARS};
@@ -57,7 +57,31 @@ pub fn of(messages: &[Message], told: &[UserText], calls: &[LedgerCall<'_>]) -> 
     }
     let tools = default_file_tools();
     let (table, mut open) = (FileTable::new(&tools), OpenFile::default());
-    calls.iter().filter(|call| !todos::is_todo(call)).map(|call| step(call, table, &mut open)).collect()
+    let purposes = purposes(messages);
+    let steps = calls.iter().filter(|call| !todos::is_todo(call)).map(|call| {
+        let mut step = step(call, table, &mut open);
+        let purpose = purposes.get(call.call.id.as_str());
+        step.files = step.files.into_iter().map(|work| work.said_to(purpose)).collect();
+        step
+    });
+    steps.collect()
+}
+
+/// What the agent said right before a call that it is for, by the call's id.
+fn purposes(messages: &[Message]) -> HashMap<&str, String> {
+    let mut found = HashMap::new();
+    let mut announced: Option<String> = None;
+    for message in messages {
+        let text = if message.role == Role::Assistant { message.plain_text() } else { String::new() };
+        if message.role != Role::Assistant || !text.trim().is_empty() {
+            announced = closing::purpose(&text);
+        }
+        if message.tool_calls().next().is_some() {
+            let purpose = announced.take();
+            found.extend(message.tool_calls().filter_map(|call| Some((call.id.as_str(), purpose.clone()?))));
+        }
+    }
+    found
 }
 
 fn step(call: &LedgerCall<'_>, table: FileTable<'_>, open: &mut OpenFile) -> CallStep {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::super::files::{FileOps, FileTable, OpenFile};
-use super::super::super::text::clip;
+use super::super::super::text::{clip, one_line, whole, words};
 use crate::domain::model::message::ToolCall;
+use crate::domain::summary::ledger::{PURPOSE, file_work};
 
 /// Names of what was changed in one file.
 const MAX_NAMES: usize = 6;
@@ -19,17 +20,25 @@ const MAX_PATH: usize = 120;
 const WRITTEN: &str = "written";
 const EDITED: &str = "edited";
 
-/// How often a file was written and edited, and which functions and types were touched.
+const PURPOSE_CHARS: usize = 90;
+/// First lines of a new file in which it may say what it is.
+const OPENING_LINES: usize = 12;
+/// Words that a purpose has at least, the file's own name aside.
+const LEAST_WORDS: usize = 4;
+
+/// How often a file was written and edited, which functions and types were touched, and what for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileWork {
     pub path: String,
     pub written: u32,
     pub edited: u32,
     pub names: Vec<String>,
+    /// What it was made for, or edited for last.
+    pub purpose: Option<String>,
 }
 
 impl FileWork {
-    /// `src/a.rs: written, edited ×3 (login, check_token)`.
+    /// `src/a.rs: written, edited ×3 (login, check_token) — keep the session`.
     pub fn told(&self) -> String {
         let times = |word: &str, count: u32| match count {
             0 => None,
@@ -39,12 +48,13 @@ impl FileWork {
         let verbs: Vec<String> =
             [times(WRITTEN, self.written), times(EDITED, self.edited)].into_iter().flatten().collect();
         let names = if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
-        format!("{}: {}{names}", self.path, verbs.join(", "))
+        let purpose = self.purpose.iter().map(|purpose| format!("{PURPOSE}{purpose}")).collect::<String>();
+        format!("{}: {}{names}{purpose}", self.path, verbs.join(", "))
     }
 
     /// Reads what [`told`](FileWork::told) wrote. `None`: it is something else.
     pub fn read(item: &str) -> Option<FileWork> {
-        let (path, said) = item.rsplit_once(": ")?;
+        let (path, said) = file_work(item)?;
         let (verbs, names) = match said.split_once(" (") {
             Some((verbs, names)) => (verbs, names.strip_suffix(')')?),
             None => (said, ""),
@@ -60,16 +70,28 @@ impl FileWork {
             }
         }
         work.names = names.split(", ").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        work.purpose = item.split_once(PURPOSE).map(|(_, purpose)| purpose.to_owned());
         Some(work)
     }
 
+    /// The same, with what the call was said to be for, where nothing is told of it yet.
+    pub fn said_to(mut self, purpose: Option<&String>) -> FileWork {
+        let name = self.path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let tells = |purpose: &&String| enough(&purpose.replace(&self.path, " ").replace(name, " "));
+        let said = purpose.filter(tells).and_then(|purpose| purpose_of(purpose));
+        self.purpose = self.purpose.or(said);
+        self
+    }
+
     fn add(&mut self, newer: FileWork) {
-        self.written = self.written.saturating_add(newer.written);
-        self.edited = self.edited.saturating_add(newer.edited);
         self.names.retain(|name| !newer.names.contains(name));
         self.names.extend(newer.names);
         let surplus = self.names.len().saturating_sub(MAX_NAMES);
         self.names.drain(..surplus);
+        let made = self.written > 0 && newer.written == 0;
+        self.purpose = if made { self.purpose.take().or(newer.purpose) } else { newer.purpose.or(self.purpose.take()) };
+        self.written = self.written.saturating_add(newer.written);
+        self.edited = self.edited.saturating_add(newer.edited);
     }
 }
 
@@ -98,9 +120,56 @@ pub fn of(call: &ToolCall, table: FileTable<'_>, open: &mut OpenFile) -> Vec<Fil
         return Vec::new();
     }
     let names = names_in(&call.arguments);
-    let work = |path: &String, written, edited| FileWork { path: short(path), written, edited, names: names.clone() };
-    let written = ops.written.iter().map(|path| work(path, 1, 0));
+    let work = |path: &String, written, edited| FileWork {
+        path: short(path),
+        written,
+        edited,
+        names: names.clone(),
+        purpose: None,
+    };
+    let opening = opening_of(&call.arguments);
+    let written = ops.written.iter().map(|path| work(path, 1, 0).said_to(opening.as_ref()));
     written.chain(ops.edited.iter().map(|path| work(path, 0, 1))).collect()
+}
+
+/// A purpose on one line, as far as it ends whole.
+fn purpose_of(text: &str) -> Option<String> {
+    let line = one_line(text).replace(PURPOSE, ", ").replace("; ", ", ");
+    whole(line.trim_end_matches(['.', ':', ',']), PURPOSE_CHARS)
+}
+
+/// What a new file says of itself: the first line of its comment or its title, before there is anything else.
+fn opening_of(arguments: &Value) -> Option<String> {
+    let content = ["content", "file_text", "text"].iter().find_map(|key| arguments.get(key)?.as_str())?;
+    let lines = content.lines().map(str::trim).filter(|line| !line.is_empty()).take(OPENING_LINES);
+    let mut opening = lines.take_while(|line| line.starts_with(OPENS) || is_package(line));
+    opening.find_map(|line| comment(line).filter(|said| describes(said))).map(str::to_owned)
+}
+
+/// Characters that a comment's line begins with.
+const OPENS: [char; 7] = ['/', '#', '*', '"', '-', '<', '%'];
+
+/// Returns true for the line that says what a file is part of.
+fn is_package(line: &str) -> bool {
+    ["package ", "module ", "namespace "].iter().any(|word| line.starts_with(word))
+}
+
+/// The text of a comment's line, or of a title.
+fn comment(line: &str) -> Option<&str> {
+    const MARKS: [&str; 12] = ["//! ", "/// ", "// ", "/** ", "/* ", "* ", "# ", "## ", "\"\"\"", "-- ", "<!-- ", "% "];
+    let said = MARKS.iter().find_map(|mark| line.strip_prefix(mark))?;
+    Some(said.trim_end_matches(['*', '/', '"', '>', '-', ' ']).trim())
+}
+
+fn describes(said: &str) -> bool {
+    const OTHERS: [&str; 9] = ["copyright", "spdx", "license", "eslint", "prettier", "todo", "generated", "@", "-*-"];
+    let lower = said.to_lowercase();
+    let other = OTHERS.iter().any(|word| lower.contains(word)) || said.contains(['{', ';', '=']);
+    !other && enough(said)
+}
+
+fn enough(said: &str) -> bool {
+    !said.is_ascii() || words(said).take(LEAST_WORDS).count() == LEAST_WORDS
 }
 
 /// A long path's last parts.
@@ -220,6 +289,23 @@ mod tests {
         assert_eq!(patch("/home/somebody/work"), "/home/somebody/work/cmd/cli/main.go: edited (Start)");
         assert_eq!(patch(&"/a/long/way".repeat(12)), "cmd/cli/main.go: edited (Start)");
         assert!(done("Read", json!({"file_path": "src/a.rs"})).is_empty());
+    }
+
+    #[test]
+    fn tells_what_for() {
+        let text = "// Copyright of Ann\npackage b\n\n// Scan is a no-op where there is no terminal.\nfunc Scan() {}";
+        let write = done("Write", json!({"file_path": "b.go", "content": text}));
+        assert_eq!(write[0].told(), "b.go: written (Scan) — Scan is a no-op where there is no terminal");
+        let edit = |purpose: &str| {
+            let edit = done("Edit", json!({"file_path": "b.go", "new_string": "x"}));
+            edit[0].clone().said_to(Some(&purpose.to_owned()))
+        };
+        let all = joined([write[0].clone(), edit("close the terminal; on errors too")]);
+        assert_eq!(all[0].told(), "b.go: written, edited (Scan) — Scan is a no-op where there is no terminal");
+        let all =
+            joined([edit("open it twice — or so"), edit("close the terminal; on errors too."), edit("update b.go")]);
+        assert_eq!(all[0].told(), "b.go: edited ×3 — close the terminal, on errors too");
+        assert_eq!(FileWork::read(&all[0].told()), Some(all[0].clone()));
     }
 
     #[test]

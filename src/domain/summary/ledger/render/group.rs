@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::line::{Detail, failures, show};
+use super::line::{Detail, failures, short_target, show};
 use crate::domain::model::ledger::{CallOutcome, LedgerLine};
-use crate::domain::summary::text::{clip, quarters};
+use crate::domain::summary::text::quarters;
 
-const TARGET_CHARS: usize = 120;
 /// Characters of targets after which a new line begins, so that the outcome stands near what it is of.
 const LINE_CHARS: usize = 400;
 
@@ -60,7 +59,7 @@ fn targets(lines: &[&LedgerLine]) -> Vec<Target> {
     for line in lines {
         let place = *places.entry(&line.target).or_insert(targets.len());
         if place == targets.len() {
-            let text = if line.target.is_empty() { "()".to_owned() } else { clip(&line.target, TARGET_CHARS) };
+            let text = if line.target.is_empty() { "()".to_owned() } else { short_target(line) };
             targets.push(Target { text, calls: 0, errors: 0, failed: false });
         }
         if let Some(target) = targets.get_mut(place) {
@@ -106,7 +105,7 @@ pub fn head_size(line: &LedgerLine) -> usize {
 
 /// Returns the room that a line takes in a group, with its part of the heads that long groups have more of.
 pub fn size(line: &LedgerLine) -> usize {
-    let target = quarters(&clip(&line.target, TARGET_CHARS)).max(2);
+    let target = quarters(&short_target(line)).max(2);
     let times = if line.calls > 1 { 9 } else { 0 };
     let failed = if line.outcome == CallOutcome::Error { 8 } else { 0 };
     target + times + failed + 2 + head_size(line) * target / LINE_CHARS

@@ -3,8 +3,11 @@
 use crate::domain::model::ledger::{CallOutcome, LedgerLine};
 use crate::domain::summary::text::clip;
 
-/// Characters of a target where little else is told.
+/// Characters of a target where little else is told; of a command's, for what it does stands in front; and of one that only
+/// looks.
 const SHORT_TARGET: usize = 120;
+const SHORT_COMMAND: usize = 84;
+const SHORT_LOOK: usize = 64;
 
 /// How much of a line is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +28,7 @@ pub fn show(line: &LedgerLine, detail: Detail) -> String {
     // Of several looks at one thing each had arguments of its own.
     let rest = if detail >= Detail::Call && !(line.read_only && line.calls > 1) { line.rest.as_str() } else { "" };
     let separator = if rest.is_empty() || line.target.is_empty() { "" } else { ", " };
-    let target = if detail == Detail::Full { line.target.clone() } else { clip(&line.target, SHORT_TARGET) };
+    let target = if detail == Detail::Full { line.target.clone() } else { short_target(line) };
     let said = format!("{target}{separator}{rest}");
     let outcome = match line.outcome {
         CallOutcome::Ok => "ok",
@@ -38,6 +41,16 @@ pub fn show(line: &LedgerLine, detail: Detail) -> String {
     }
     let colon = if said.is_empty() { "" } else { ": " };
     format!("- {} ×{}{}{colon}{said} → {outcome}{says}", line.name, line.calls, failures(line.errors()))
+}
+
+/// As much of a target as is told where little else is.
+pub fn short_target(line: &LedgerLine) -> String {
+    let width = match line.target.contains(' ') {
+        true if line.read_only => SHORT_LOOK,
+        true => SHORT_COMMAND,
+        false => SHORT_TARGET,
+    };
+    clip(&line.target, width)
 }
 
 /// How many of several calls failed, where any did.

@@ -10,6 +10,33 @@ const NODS: [&str; 37] = [
     "hello", "hi", "hey", "stop", "no", "nope", "right", "cool", "bye",
 ];
 
+/// Returns true if a message opens by denying what was said before it.
+pub fn denies(text: &str) -> bool {
+    const DENIALS: [&str; 19] = [
+        "that's not it",
+        "that is not it",
+        "that's not the",
+        "that's wrong",
+        "that is wrong",
+        "you're wrong",
+        "not true",
+        "isn't true",
+        "not the problem",
+        "not the issue",
+        "not the cause",
+        "nope",
+        "still the same",
+        "didn't help",
+        "stimmt nicht",
+        "das ist falsch",
+        "不对",
+        "違います",
+        "no es eso",
+    ];
+    let opening: String = text.chars().take(80).collect();
+    has(&opening, &DENIALS)
+}
+
 /// Returns true if a sentence asks for something to be done.
 pub fn is_request(sentence: &str) -> bool {
     const POLITE: [&str; 30] = [
