@@ -858,7 +858,10 @@ export type Refusal = "out_of_range" | "in_progress" | "open_call" | "parted_cal
 
 export interface SearchHit {
   entry_id: string;
-  /** 0-1; above 0.5 where every word of the query is a whole word of the entry. */
+  /**
+   * 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that: what it
+   * tells of comes first.
+   */
   rank: number;
   role?: string | null;
   seq: number;

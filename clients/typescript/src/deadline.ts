@@ -32,7 +32,7 @@ export class Deadline {
   reason(error: unknown): unknown {
     if (this.signal.aborted) return this.signal.reason;
     if (error instanceof ContextdError) return error;
-    return new APIConnectionError(`the connection failed: ${String(error)}`, { cause: error });
+    return new APIConnectionError(`no answer: ${causes(error)}`, { cause: error });
   }
 
   /** Ends request and watch. */
@@ -41,4 +41,10 @@ export class Deadline {
     this.#caller?.removeEventListener("abort", this.#abort);
     this.#controller.abort();
   }
+}
+
+/** What failed, and what it failed of. */
+function causes(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${causes(error.cause)}`;
 }

@@ -32,6 +32,15 @@ test("a write is tried again with one key and one body, whatever the failure", a
   for (const { body } of sent) assert.deepEqual(body, { external_id: "x" });
 });
 
+test("a failed connection says what it failed of", async () => {
+  const { fetch } = played(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:9") }));
+  const failure = offline(fetch, { maxRetries: 0 }).sessions.get("s1");
+  await assert.rejects(failure, {
+    name: "APIConnectionError",
+    message: "no answer: fetch failed: connect ECONNREFUSED 127.0.0.1:9",
+  });
+});
+
 test("two writes have two keys, unless the caller says otherwise", async () => {
   const { fetch, sent } = played(json(session));
   const client = offline(fetch);
