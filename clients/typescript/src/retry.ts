@@ -15,6 +15,11 @@ export class Tries {
     this.#maxRetries = maxRetries;
   }
 
+  /** Whether there was one before this. */
+  get hasFailed(): boolean {
+    return this.#failed > 0;
+  }
+
   /** Waits until the next try; throws the failure where there is none. */
   async pause(failure: unknown, signal?: AbortSignal): Promise<void> {
     const asked = failure instanceof APIStatusError ? (failure.retryAfter ?? 0) : 0;

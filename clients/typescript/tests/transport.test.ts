@@ -41,6 +41,13 @@ test("a failed connection says what it failed of", async () => {
   });
 });
 
+test("what is erased by a try whose answer was lost is erased", async () => {
+  const { fetch, sent } = played(new TypeError("terminated"), problem(404, "not_found"));
+  await offline(fetch).sessions.delete("s1");
+  assert.equal(sent.length, 2);
+  await assert.rejects(offline(played(problem(404, "not_found")).fetch).sessions.delete("s1"), NotFoundError);
+});
+
 test("two writes have two keys, unless the caller says otherwise", async () => {
   const { fetch, sent } = played(json(session));
   const client = offline(fetch);
