@@ -94,7 +94,7 @@ test("a stream that falls silent is taken up again", async (t) => {
 
 test("events of a session arrive once each over a broken connection", needsService, async () => {
   const { fetch, breaks } = breaking(2);
-  const { id } = await client().sessions.create({ settings: { context_window: 8_000 } });
+  const { id } = await client().sessions.create({ settings: { enabled: false, context_window: 8_000 } });
   const source = client({ fetch }).sessions.events(id, { signal: AbortSignal.timeout(60_000) });
   const events: StreamEvent[] = [];
   for await (const event of source) {

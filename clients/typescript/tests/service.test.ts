@@ -44,7 +44,7 @@ test("a session from its beginning to its end", needsService, async () => {
     externalId: `life-${Date.now()}`,
     system: "You are careful.",
     metadata: { team: "parsers" },
-    settings: { context_window: 8_000, keep_recent_tokens: 200 },
+    settings: { enabled: false, context_window: 8_000, keep_recent_tokens: 200 },
   });
   const { id } = session;
   assert.deepEqual(

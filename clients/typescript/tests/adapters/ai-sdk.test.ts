@@ -232,7 +232,7 @@ test(
 test("what a session holds can be read by the AI SDK, whatever it was written with", needsService, async () => {
   const contextd = client();
   const { id: sessionId } = await contextd.sessions.create({
-    settings: { context_window: 8_000, keep_recent_tokens: 100 },
+    settings: { enabled: false, context_window: 8_000, keep_recent_tokens: 100 },
   });
   const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
   const long: ModelMessage[] = [

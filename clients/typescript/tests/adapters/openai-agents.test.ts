@@ -227,7 +227,7 @@ test("items are taken off one by one, and stay stored", needsService, async () =
 
 test("an item is taken off a conversation that was compacted", needsService, async () => {
   const contextd = client();
-  const settings = { context_window: 8_000, keep_recent_tokens: 200 };
+  const settings = { enabled: false, context_window: 8_000, keep_recent_tokens: 200 };
   const session = new ContextdSession({
     client: contextd,
     sessionId: `pop-short-${Date.now()}`,
