@@ -1,0 +1,62 @@
+import type { Compaction, Status } from "./api.js";
+import type { Calls } from "./calls.js";
+import { APITimeoutError } from "./errors.js";
+import type { List, PageParams } from "./pages.js";
+import { path } from "./params.js";
+import { sleep } from "./retry.js";
+import type { RequestOptions } from "./transport.js";
+
+export interface WaitOptions {
+  signal?: AbortSignal | undefined;
+  /** How long to wait, in milliseconds; 120,000. */
+  timeoutMs?: number | undefined;
+}
+
+const WAIT_MS = 120_000;
+/** Milliseconds between two looks. */
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 2_000;
+const UNFINISHED: readonly Status[] = ["queued", "running"];
+
+/** Jobs that make contexts smaller. */
+export class Compactions {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /** A session's compactions, newest first. */
+  list(sessionId: string, params: PageParams = {}, options?: RequestOptions): List<Compaction> {
+    return this.#calls.list(path`/v1/sessions/${sessionId}/compactions`, params, options);
+  }
+
+  get(compactionId: string, options?: RequestOptions): Promise<Compaction> {
+    return this.#calls.get(path`/v1/compactions/${compactionId}`, {}, options);
+  }
+
+  /**
+   * The compaction once it has ended, whatever its `status` is then.
+   *
+   * @throws {APITimeoutError} It has not ended in time; it goes on.
+   */
+  async wait(compactionId: string, { signal, timeoutMs = WAIT_MS }: WaitOptions = {}): Promise<Compaction> {
+    const end = Date.now() + timeoutMs;
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE)) {
+      const compaction = await this.get(compactionId, { signal });
+      if (!UNFINISHED.includes(compaction.status)) return compaction;
+      if (Date.now() + pause > end)
+        throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
+      await sleep(pause, signal);
+    }
+  }
+
+  cancel(compactionId: string, options?: RequestOptions): Promise<Compaction> {
+    return this.#calls.post(path`/v1/compactions/${compactionId}/cancel`, undefined, options);
+  }
+
+  /** Makes the context again what it was before. */
+  revert(compactionId: string, options?: RequestOptions): Promise<Compaction> {
+    return this.#calls.post(path`/v1/compactions/${compactionId}/revert`, undefined, options);
+  }
+}
