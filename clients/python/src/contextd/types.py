@@ -1432,7 +1432,8 @@ class ResetEvent(TypedDict):
 class SearchHit(TypedDict):
     entry_id: str
     rank: float
-    """0-1; above 0.5 where every word of the query is a whole word of the entry."""
+    """0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that: what it
+    tells of comes first."""
     role: NotRequired[str | None]
     seq: int
     snippet: str
