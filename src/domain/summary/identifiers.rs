@@ -124,7 +124,11 @@ impl IdentifierSpan {
     }
 
     fn note_rules(&mut self, text: &str, stands: bool) {
-        self.rules.extend(rules(text).into_iter().map(|text| SaidRule { text, stands }));
+        let said = rules(text);
+        // A correction that is no rule is shown as the message that it is, and still takes a rule's place.
+        let correction = if said.is_empty() { rules::correction(text) } else { None };
+        self.rules.extend(said.into_iter().map(|text| SaidRule { text, stands }));
+        self.rules.extend(correction.map(|text| SaidRule { text: text.to_owned(), stands: true }));
         // Not each time: what is let go is moved over.
         if self.rules.len() > 4 * MAX_RULES {
             self.rules = newest(std::mem::take(&mut self.rules), 2 * MAX_RULES);

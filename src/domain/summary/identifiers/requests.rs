@@ -129,7 +129,7 @@ fn weight(text: &str) -> u32 {
     let rules = rules::rules(text);
     match () {
         () if rules.iter().any(|rule| rules::is_strict(rule)) => words::STRICT,
-        () if !rules.is_empty() || rules::corrects(text) => words::WEIGHTY,
+        () if !rules.is_empty() || rules::correction(text).is_some() => words::WEIGHTY,
         () if text.chars().any(|c| c.is_ascii_digit()) => words::WEIGHTY,
         () => words::LIGHT,
     }

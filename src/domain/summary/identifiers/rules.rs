@@ -22,7 +22,7 @@ mod values;
 use crate::domain::summary::text::{clip, sentences};
 use latin::Latin;
 
-pub(super) use replaced::{RuleWords, corrects, replaces};
+pub(super) use replaced::{RuleWords, correction, replaces};
 pub(super) use strict::is_strict;
 
 const MAX_RULE_CHARS: usize = 300;

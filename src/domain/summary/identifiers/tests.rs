@@ -213,6 +213,15 @@ fn what_is_said_in_the_tail_corrects_what_is_carried() {
 }
 
 #[test]
+fn a_name_that_was_corrected_holds_no_more() {
+    let messages = [user("Name the release branch rel-one."), user("No, call the release branch rel-two instead.")];
+    let carried = carry(&[], span(&messages), 1000);
+    let block = restore(&carried.iter().collect::<Vec<_>>(), 1000, 1500).unwrap().block;
+    assert!(block.contains("- No longer holds: \"Name the release branch rel-one.\""), "{block}");
+    assert!(block.contains("\"No, call the release branch rel-two instead.\""), "{block}");
+}
+
+#[test]
 fn messages_stay_and_the_newest_of_them_are_requests() {
     let mut carried = Vec::new();
     for round in 0..5 {

@@ -24,6 +24,8 @@ pub struct RuleWords {
     values: BTreeSet<(usize, String)>,
     /// What it calls by a number: "part 3".
     numbered: BTreeSet<(String, String)>,
+    /// Names in it: "rel-1", "src/a.rs".
+    names: BTreeSet<String>,
     /// What it wants gone.
     gone: BTreeSet<String>,
     forbids: bool,
@@ -51,6 +53,10 @@ impl RuleWords {
                 }
                 Some(kind) => {
                     told.values.insert((kind, singular(word).to_owned()));
+                }
+                None if is_name(word) => {
+                    told.about.extend(subject(word));
+                    told.names.insert(word.clone());
                 }
                 None => told.about.extend(subject(word)),
             }
@@ -84,7 +90,22 @@ pub fn replaces(newer: &RuleWords, older: &RuleWords) -> bool {
         return false;
     }
     let named = !newer.gone.is_empty() && newer.gone.iter().all(|word| subjects.contains(word.as_str()));
-    named && (newer.cancels || !older.forbids) || other_value(newer, older) || opposite(newer, older)
+    named && (newer.cancels || !older.forbids)
+        || other_value(newer, older)
+        || other_name(newer, older)
+        || opposite(newer, older)
+}
+
+/// A correction that gives the same thing another name.
+fn other_name(newer: &RuleWords, older: &RuleWords) -> bool {
+    let besides = |rule: &RuleWords| -> BTreeSet<String> { rule.about.difference(&rule.names).cloned().collect() };
+    let (new, old) = (besides(newer), besides(older));
+    newer.corrects
+        && newer.forbids == older.forbids
+        && !newer.names.is_empty()
+        && !older.names.is_empty()
+        && newer.names.is_disjoint(&older.names)
+        && new.intersection(&old).count() * 2 > new.len().max(old.len())
 }
 
 /// Both call something by a number, and not the same one: "part 3" is no other value of "part 4".
@@ -137,6 +158,12 @@ fn parted(text: &str) -> (&str, &str) {
     first(NOT).or_else(|| first(BUT).map(|(gone, wanted)| (wanted, gone))).unwrap_or((text, ""))
 }
 
+/// Returns true for a word with a sign inside, as names of branches, files and flags have.
+fn is_name(word: &str) -> bool {
+    let signs = word.chars().any(|c| "-_/.".contains(c)) && word.chars().any(char::is_alphabetic);
+    signs && !word.chars().any(is_wide)
+}
+
 /// The word, where it says what a rule is about.
 fn subject(word: &str) -> Option<String> {
     let says = !lists(EMPTY, word) && !lists(NEGATIONS, word);
@@ -173,7 +200,7 @@ fn pairs(word: &str) -> Vec<String> {
     terms
 }
 
-/// Returns true for a text that begins as a correction of what was said before.
-pub fn corrects(text: &str) -> bool {
-    RuleWords::of(within(text, CORRECTS_WITHIN)).corrects
+/// The beginning of a text, where that corrects what was said before.
+pub fn correction(text: &str) -> Option<&str> {
+    Some(within(text, CORRECTS_WITHIN)).filter(|beginning| RuleWords::of(beginning).corrects)
 }

@@ -76,6 +76,8 @@ fn the_newer_rule_takes_the_place_of_the_older() {
         ("Use npm.", "Use pnpm instead of npm."),
         ("Never push to main.", "You may push to main now."),
         ("Keep it short.", "No, keep it detailed."),
+        ("Name the release branch rel-one.", "No, call the release branch rel-two instead."),
+        ("Write the log to /var/log/a.txt.", "Actually, write the log to /tmp/a.txt."),
         ("It must be done by Friday.", "It must be done by Monday."),
         ("Antworte auf Deutsch.", "Antworte doch auf Englisch."),
         ("Utilise des espaces.", "Finalement, utilise des tabulations plutôt que des espaces."),
@@ -102,6 +104,8 @@ fn rules_about_other_things_stand_beside_each_other() {
         ("Answer in German.", "Write tests first."),
         ("不要修改公共接口。", "请用中文回答。"),
         ("Use single quotes.", "Use pnpm instead of npm."),
+        ("Run the test suite in src/a.rs.", "No, keep the test suite of src/b.rs green, too."),
+        ("Name the release branch rel-one.", "Actually, tag the image app-two."),
         ("Use tabs, not spaces.", "Use tabs, not spaces."),
     ];
     for (older, newer) in pairs {
