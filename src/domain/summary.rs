@@ -185,8 +185,8 @@ impl Allowance {
     /// Returns the most that stands behind the body: ledger, file lists, identifiers and the user's words. They are
     /// measured at four characters a token, and names take fewer.
     pub fn behind_body(&self) -> u64 {
-        let beyond = self.words.saturating_sub(self.identifiers + self.identifiers / 2);
-        (2 * u64::from(self.appendix) + u64::from(self.identifiers)) * 3 / 2 + u64::from(beyond)
+        let (identifiers, words) = (u64::from(self.identifiers), u64::from(self.words));
+        (2 * u64::from(self.appendix) + identifiers.max(identifiers / 2 + words)) * 3 / 2
     }
 }
 
