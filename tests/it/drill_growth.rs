@@ -111,8 +111,7 @@ async fn drive_slowly(drive: &mut Drive, played: &PlayedUpstream, items: &[Value
         drive.until_asked_or_settled(played).await;
         begun = if played.running() == 0 { 0 } else { begun + 1 };
         if begun > SUMMARY_TAKES_TURNS {
-            played.release();
-            played.wait_for_running(0).await;
+            played.release_and_wait().await;
             drive.until_asked_or_settled(played).await;
         }
     }

@@ -184,6 +184,15 @@ impl PlayedUpstream {
         self.wait_until("requests in work", |script| script.running == count).await;
     }
 
+    /// Lets the requests go on that are held now, and waits until nothing is in work or something new has come: an answer
+    /// may have the next question asked at once.
+    pub async fn release_and_wait(&self) {
+        let came = self.calls();
+        self.release();
+        self.wait_until("an end, or the next request", |script| script.running == 0 || script.requests.len() > came)
+            .await;
+    }
+
     /// Lets the requests go on that are held now. Later ones are held again.
     pub fn release(&self) {
         let mut script = self.stage.script();
