@@ -105,10 +105,7 @@ async fn a_database_that_says_nothing_is_given_up() {
 async fn the_other_of_two_servers_is_taken() {
     let one = Proxy::start().await;
     let other = one.beside().await;
-    let url = format!(
-        "postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable&target_session_attrs=read-write",
-        one.user, one.port, other.port, one.database
-    );
+    let url = url_of(&one, &other);
     one.set(Mode::Cut);
     let app = App::fresh(&[("DATABASE_URL", &url), ("CONTEXTD_DATABASE_ACQUIRE_TIMEOUT_MS", "2000")]);
     let session = app.session(json!({})).await;
@@ -122,6 +119,14 @@ async fn the_other_of_two_servers_is_taken() {
         }
         until("appends at the other one", async || append(&app, &session).await.status == 201).await;
     }
+}
+
+/// Both servers, of which one that takes writes is wanted.
+fn url_of(one: &Proxy, other: &Proxy) -> String {
+    format!(
+        "postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable&target_session_attrs=read-write",
+        one.user, one.port, other.port, one.database
+    )
 }
 
 /// A copy of the database, under a name as long, that takes no writes: a standby to whoever connects.
@@ -148,10 +153,7 @@ async fn a_server_that_takes_no_writes_is_passed_over_and_found_when_it_does() {
     assert!(filling.stop().await.success());
     let standby = standby_of(&one).await;
     let other = one.beside().await;
-    let url = format!(
-        "postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable&target_session_attrs=read-write",
-        one.user, one.port, other.port, one.database
-    );
+    let url = url_of(&one, &other);
     one.lead_to(Some(&standby));
     let app = App::fresh(&[("DATABASE_URL", &url)]);
     let mut admin = admin(&one).await;
@@ -194,10 +196,7 @@ async fn a_server_that_takes_no_writes_is_passed_over_and_found_when_it_does() {
 async fn a_connection_that_outlasts_a_move_is_not_kept() {
     let one = Proxy::start().await;
     let other = one.beside().await;
-    let url = format!(
-        "postgres://{}@127.0.0.1:{},127.0.0.1:{}/{}?sslmode=disable&target_session_attrs=read-write",
-        one.user, one.port, other.port, one.database
-    );
+    let url = url_of(&one, &other);
     let filling = App::fresh(&[("DATABASE_URL", &one.url())]);
     let session = filling.session(json!({})).await;
     assert!(filling.stop().await.success());

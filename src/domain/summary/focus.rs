@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::SummaryTask;
-use super::text::{clip, quarters, words};
+use super::text::{clip, quarters, takes, words};
 use crate::domain::model::message::{Block, Message};
 
 /// Marks a passage that is quoted because of the focus topic.
@@ -28,12 +28,7 @@ pub fn missing(tasks: &[SummaryTask], summary: &str, max_tokens: u32) -> Option<
     left = left.saturating_sub(seen.iter().map(|passage| cost(passage)).sum());
     passages.reverse();
     passages.retain(|passage| seen.insert(passage.clone()));
-    let kept = passages.iter().filter(|passage| {
-        let cost = cost(passage);
-        let fits = cost <= left;
-        left -= if fits { cost } else { 0 };
-        fits
-    });
+    let kept = passages.iter().filter(|passage| takes(&mut left, cost(passage)));
     let mut lines: Vec<String> = kept.map(|passage| format!("- {MARK} {passage}")).collect();
     lines.reverse();
     (!lines.is_empty()).then(|| format!("{HEADING}\n{}", lines.join("\n")))

@@ -126,6 +126,13 @@ pub fn quarters(text: &str) -> usize {
     text.chars().map(|c| if c.is_ascii() { 1 } else { 4 }).sum()
 }
 
+/// Takes `cost` of what is left of a room; returns false, and takes nothing, where less is left.
+pub fn takes(left: &mut usize, cost: usize) -> bool {
+    let fits = cost <= *left;
+    *left -= if fits { cost } else { 0 };
+    fits
+}
+
 /// The longest prefix of at most this many quarter tokens.
 pub fn within(text: &str, max_quarters: usize) -> &str {
     let mut used = 0;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::text::{brief, one_line, quarters};
+use super::text::{brief, one_line, quarters, takes};
 use crate::domain::model::message::{Message, ToolCall};
 use crate::domain::model::todo::{Todo, TodoState};
 
@@ -153,13 +153,8 @@ pub fn open_tasks(todos: &[Todo], text: &str, max_tokens: u32) -> Option<String>
     };
     let lines: Vec<String> = todos.iter().filter(untold).map(line).collect();
     let mut left = (max_tokens as usize * 4).checked_sub(HEADING.len() + GAP)?;
-    let fits = |line: &&String| {
-        let size = quarters(line) + 1;
-        let fits = size <= left;
-        left -= if fits { size } else { 0 };
-        fits
-    };
-    let shown: Vec<&str> = lines.iter().take_while(fits).map(String::as_str).collect();
+    let shown: Vec<&str> =
+        lines.iter().map(String::as_str).take_while(|line| takes(&mut left, quarters(line) + 1)).collect();
     let gap = lines.len() - shown.len();
     let gap = (gap > 0).then(|| format!("- (… {gap} more)"));
     (!shown.is_empty()).then(|| {

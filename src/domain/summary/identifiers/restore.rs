@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::occurrence::stands_in;
 use super::words::{MESSAGES, REPLACED, RULES, UsersWords, needed, quoted_cost};
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::summary::text::quarters;
+use crate::domain::summary::text::{quarters, takes};
 
 const HEADING: &str = "## Identifiers";
 /// Weightiest identifiers that are ranked by what they take.
@@ -48,7 +48,9 @@ pub fn restore(missing: &[&TrackedIdentifier], max_tokens: u32, for_words: u32) 
     let told = messages.join("\n");
     let untold = of(IdentifierKind::Identifier).into_iter().filter(|one| !stands_in(&told, &one.text)).collect();
     let plain = fitting(untold, rest(room, spent), String::new());
-    let asked = first_within(of(IdentifierKind::Question), for_words.saturating_sub(spent));
+    let mut left = for_words.saturating_sub(spent);
+    let mut asked = of(IdentifierKind::Question);
+    asked.retain(|one| takes(&mut left, quoted_cost(&one.text) + REPLACED.len()));
     let count = rules.len() + shown + plain.len();
     let rules = rules.iter().map(|rule| format!("- \"{}\"", rule.text));
     let gone = gone.iter().map(|rule| format!("- {REPLACED}\"{}\"", rule.text));
@@ -62,16 +64,6 @@ pub fn restore(missing: &[&TrackedIdentifier], max_tokens: u32, for_words: u32) 
 fn section(heading: &str, lines: impl IntoIterator<Item = String>) -> Option<String> {
     let lines: Vec<String> = lines.into_iter().collect();
     (!lines.is_empty()).then(|| format!("{heading}\n{}", lines.join("\n")))
-}
-
-fn first_within(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&TrackedIdentifier> {
-    let fits = |one: &&TrackedIdentifier| {
-        let cost = quoted_cost(&one.text) + REPLACED.len();
-        let fits = cost <= room;
-        room -= if fits { cost } else { 0 };
-        fits
-    };
-    wanted.into_iter().filter(fits).collect()
 }
 
 /// Returns the room that an entry takes, in quarter tokens.

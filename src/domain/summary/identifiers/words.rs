@@ -12,7 +12,7 @@ use super::occurrence::{flat, quoted_in};
 use super::rules::is_strict;
 use super::shorten::{SHORTEST, fitted};
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::summary::text::quarters;
+use crate::domain::summary::text::{quarters, takes};
 
 /// Most messages that are carried from summary to summary.
 pub const MOST_CARRIED: usize = 400;
@@ -112,10 +112,7 @@ impl<'w> UsersWords<'w> {
             wanted.into_iter().map(|rule| rule.text.as_str()).chain(stands.iter().copied()).collect();
         let mut for_gone = (room / 8).saturating_sub(REPLACED.len());
         let fits = |rule: &&TrackedIdentifier| {
-            let cost = if stands.contains(rule.text.as_str()) { 0 } else { quoted_cost(&rule.text) + REPLACED.len() };
-            let fits = cost <= for_gone;
-            for_gone -= if fits { cost } else { 0 };
-            fits
+            stands.contains(rule.text.as_str()) || takes(&mut for_gone, quoted_cost(&rule.text) + REPLACED.len())
         };
         let gone = gone.into_iter().filter(fits).collect();
         let rules = rules.into_iter().filter(|rule| wanted.contains(rule.text.as_str())).collect();
@@ -144,12 +141,7 @@ fn most_wanted(rules: Vec<&TrackedIdentifier>, room: usize) -> Vec<&TrackedIdent
         rules.into_iter().enumerate().map(|(at, rule)| (is_strict(&rule.text), at, rule)).collect();
     ranked.sort_by_key(|(strict, at, _)| Reverse((*strict, *at)));
     let mut left = room;
-    ranked.retain(|(_, _, rule)| {
-        let cost = quoted_cost(&rule.text);
-        let fits = cost <= left;
-        left -= if fits { cost } else { 0 };
-        fits
-    });
+    ranked.retain(|(_, _, rule)| takes(&mut left, quoted_cost(&rule.text)));
     ranked.sort_by_key(|(_, at, _)| *at);
     ranked.into_iter().map(|(_, _, rule)| rule).collect()
 }
@@ -286,13 +278,7 @@ fn chosen(said: &[&TrackedIdentifier], room: usize, most: usize) -> Vec<usize> {
     let mut ranked: Vec<usize> = (0..said.len()).filter(|at| said[*at].kind == IdentifierKind::Message).collect();
     ranked.sort_by_key(|at| Reverse((said[*at].weight, *at)));
     let mut left = room;
-    let fits = |at: &usize| {
-        let least = least(said[*at]);
-        let fits = least <= left;
-        left -= if fits { least } else { 0 };
-        fits
-    };
-    ranked.into_iter().filter(fits).take(most).collect()
+    ranked.into_iter().filter(|at| takes(&mut left, least(said[*at]))).take(most).collect()
 }
 
 /// Runs of messages that are not shown.

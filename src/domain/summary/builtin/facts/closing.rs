@@ -107,9 +107,12 @@ pub fn findings(text: &str, concludes: bool) -> Vec<String> {
 
 /// Returns true if a finding says what something is not or lacks, and something done since names that: it may be mended.
 pub fn is_outdated(finding: &str, done: &[String]) -> bool {
-    let states = explained::explains(finding) && !cues::gives_reason(finding) && !explained::tells_change(finding);
+    let states = !done.is_empty()
+        && explained::explains(finding)
+        && !cues::gives_reason(finding)
+        && !explained::tells_change(finding);
     let named = || [code_spans(finding), identifiers::extract(finding)].concat();
-    states && !done.is_empty() && named().iter().any(|one| done.iter().any(|deed| identifiers::stands_in(deed, one)))
+    states && named().iter().any(|one| done.iter().any(|deed| identifiers::stands_in(deed, one)))
 }
 
 /// The first sentence of an answer that tells something: no politeness, no plan, no question.
