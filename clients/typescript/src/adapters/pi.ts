@@ -14,7 +14,7 @@ import type { Params } from "../params.js";
 import { messagesOf, storedEntries } from "./pi-entries.js";
 
 export interface ContextdExtensionOptions {
-  /** Left out: the service that `CONTEXTD_URL` and `CONTEXTD_API_KEY` name. */
+  /** Left out: of the service that `CONTEXTD_URL` and `CONTEXTD_API_KEY` name. It tries a call twice, then pi goes on. */
   client?: Contextd;
   /** What pi's session is created with in contextd, its id being the external id. The window is the model's. */
   create?: Params<CreateSession>;
@@ -43,7 +43,7 @@ class Branches {
   readonly #ids = new Map<string, string>();
 
   constructor({ client, create }: ContextdExtensionOptions) {
-    this.#client = client ?? new Contextd();
+    this.#client = client ?? new Contextd({ maxRetries: 1 });
     this.#create = create ?? {};
   }
 

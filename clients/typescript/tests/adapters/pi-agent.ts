@@ -90,9 +90,10 @@ export class Pi {
   #wake = () => {};
   #commands = 0;
 
-  constructor(providerURL: string) {
+  constructor(providerURL: string, env: Record<string, string> = {}) {
     const model = { id: "played", contextWindow: settings.context_window, maxTokens: 400 };
-    const provider = { baseUrl: providerURL, api: "openai-completions", apiKey: "played", models: [model] };
+    const models = [model, { ...model, id: "wide", contextWindow: 2 * settings.context_window }];
+    const provider = { baseUrl: providerURL, api: "openai-completions", apiKey: "played", models };
     const compaction = { reserveTokens: settings.reserve_tokens, keepRecentTokens: settings.keep_recent_tokens };
     mkdirSync(join(this.#folder, "src"));
     for (let turn = 0; turn < TURNS; turn++) {
@@ -106,7 +107,7 @@ export class Pi {
     this.#process = spawn(
       node ?? assert.fail("no Node for pi"),
       [cli, "--mode", "rpc", "-e", fileURLToPath(EXTENSION), ...chosen, ...bare],
-      { cwd: this.#folder, env: { ...process.env, PI_CODING_AGENT_DIR: this.#folder, PI_OFFLINE: "1" } },
+      { cwd: this.#folder, env: { ...process.env, PI_CODING_AGENT_DIR: this.#folder, PI_OFFLINE: "1", ...env } },
     );
     this.#process.stderr?.on("data", (piece) => (this.#stderr += String(piece)));
     this.#process.on("exit", () => this.#wake());

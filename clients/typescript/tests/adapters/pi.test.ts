@@ -1,4 +1,4 @@
-import type { CompactionResult, ExtensionFactory, SessionEntry } from "@earendil-works/pi-coding-agent";
+import type { CompactionResult, ContextEvent, ExtensionFactory, SessionEntry } from "@earendil-works/pi-coding-agent";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contextdExtension } from "contextd/pi";
@@ -7,15 +7,19 @@ import { client, needsService } from "../support.js";
 import { node, Pi, PlayedProvider } from "./pi-agent.js";
 import { assertAsked, assertKept, question, settings, TURNS } from "./reader.js";
 
+type Message<Role> = Extract<ContextEvent["messages"][number], { role: Role }>;
+
 const needsPi = needsService.skip ? needsService : { skip: node ? false : "pi needs Node 22.19: see the script `test`" };
 
 /** pi with the extension, and what its model is asked; all is taken down behind `use`. */
-async function withPi(use: (pi: Pi, provider: PlayedProvider) => Promise<void>): Promise<void> {
+async function withPi(
+  use: (pi: Pi, provider: PlayedProvider) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<void> {
   const provider = new PlayedProvider();
-  const pi = new Pi(await provider.listen());
+  const pi = new Pi(await provider.listen(), env);
   try {
     await use(pi, provider);
-    assert.deepEqual(pi.errors, []);
   } finally {
     await pi.close();
     provider.close();
@@ -42,6 +46,7 @@ async function assertValid({ asked }: PlayedProvider): Promise<number> {
 test("thirty turns over a window that needs three compactions: valid, and nothing lost", needsPi, (t) =>
   withPi(async (pi, provider) => {
     for (let turn = 0; turn < TURNS; turn++) await pi.prompt(question(turn));
+    assert.deepEqual(pi.errors, []);
     assertAsked(provider.asked.map(({ messages }) => messages));
     const sent = await assertValid(provider);
     const session = await sessionOf(pi);
@@ -66,6 +71,7 @@ test("pi's own compactions are contextd's, and the conversation goes on", needsP
     const before = await sessionOf(pi);
     await pi.prompt(question(4));
     await pi.prompt(question(5));
+    assert.deepEqual(pi.errors, []);
     await assertValid(provider);
     const last = JSON.stringify(provider.asked.at(-1));
     assert.equal(last.match(/<context-summary>/g)?.length, 1, "one summary, and not pi's beside it");
@@ -77,3 +83,59 @@ test("pi's own compactions are contextd's, and the conversation goes on", needsP
     await client().sessions.delete(after.id);
   }),
 );
+
+test("the window is that of the model in use", needsPi, () =>
+  withPi(async (pi) => {
+    await pi.prompt(question(0));
+    await pi.command({ type: "set_model", provider: "played", modelId: "wide" });
+    await pi.prompt(question(1));
+    assert.deepEqual(pi.errors, []);
+    const { id, settings: now } = await sessionOf(pi);
+    assert.equal(now.context_window, 2 * settings.context_window);
+    await client().sessions.delete(id);
+  }),
+);
+
+test("without contextd pi says so, and goes on with what it has", needsPi, () =>
+  withPi(
+    async (pi, provider) => {
+      await pi.prompt(question(0));
+      assert.equal(provider.asked.length, 2);
+      assert.match(pi.errors[0]?.error ?? "", /^no answer: /);
+    },
+    { CONTEXTD_URL: "http://127.0.0.1:9/" },
+  ),
+);
+
+test("an entry is stored as what it is to a model", () => {
+  const base = (id: string, parentId: string | null) => ({ id, parentId, timestamp: "2026-01-01T00:00:00.000Z" });
+  const said = (content: string): Message<"user"> => ({ role: "user", content, timestamp: 1 });
+  const branch: SessionEntry[] = [
+    { ...base("a", null), type: "message", message: { role: "system", content: "Be careful.", timestamp: 1 } as Message<"system"> },
+    { ...base("b", "a"), type: "message", message: said("One") },
+    { ...base("c", "b"), type: "message", message: said("Two") },
+    { ...base("d", "c"), type: "message", message: said("Three") },
+    { ...base("e", "d"), type: "context_edit", targetId: "b", replacement: null },
+    { ...base("f", "e"), type: "context_edit", targetId: "c", replacement: { content: "Too" } },
+    { ...base("g", "f"), type: "compaction", summary: "S", firstKeptEntryId: "d", tokensBefore: 9, details: { contextd: {} } },
+    { ...base("h", "g"), type: "compaction", summary: "T", firstKeptEntryId: "d", tokensBefore: 9 },
+    { ...base("i", "h"), type: "custom_message", customType: "note", content: "N", display: true },
+    { ...base("j", "i"), type: "branch_summary", fromId: "x", summary: "B" },
+  ];
+  const stored = storedEntries(branch) as SessionEntry[];
+  assert.deepEqual(
+    stored.map(({ id, type }) => `${id} ${type}`),
+    ["a custom", "b custom", "c message", "d message", "e context_edit", "f context_edit", "g custom", "h compaction"].concat(
+      ["i custom_message", "j branch_summary"],
+    ),
+  );
+  assert.deepEqual(
+    messagesOf(stored).map((message) => ("content" in message ? message.content : message.role)),
+    ["Too", "Three", "N", "branchSummary"],
+  );
+});
+
+test("it is an extension by pi's types", () => {
+  const factory: ExtensionFactory = contextdExtension({ client: client() });
+  assert.equal(factory.length, 1);
+});
