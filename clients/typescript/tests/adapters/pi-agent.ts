@@ -9,13 +9,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { nodeForPi } from "../node-for-pi.js";
 import { fileText, pathIn, settings, TURNS } from "./reader.js";
-
-const OLDEST_NODE = [22, 19];
-const ours = process.versions.node.split(".").map(Number);
-const runs = ours[0]! > OLDEST_NODE[0]! || (ours[0] === OLDEST_NODE[0] && ours[1]! >= OLDEST_NODE[1]!);
-/** A Node that pi runs with; none here. */
-export const node = process.env["CONTEXTD_TEST_NODE"] ?? (runs ? process.execPath : undefined);
 
 const CLI = new URL("../../node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js", import.meta.url);
 const EXTENSION = new URL("./pi-extension.js", import.meta.url);
@@ -105,7 +100,7 @@ export class Pi {
     const bare = ["--no-session", "--offline", "--no-skills", "--no-context-files", "--tools", "read"];
     const cli = process.env["CONTEXTD_TEST_PI"] ?? fileURLToPath(CLI);
     this.#process = spawn(
-      node ?? assert.fail("no Node for pi"),
+      nodeForPi ?? assert.fail("no Node for pi"),
       [cli, "--mode", "rpc", "-e", fileURLToPath(EXTENSION), ...chosen, ...bare],
       { cwd: this.#folder, env: { ...process.env, PI_CODING_AGENT_DIR: this.#folder, PI_OFFLINE: "1", ...env } },
     );

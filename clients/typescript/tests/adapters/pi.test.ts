@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contextdExtension } from "contextd/pi";
 import { messagesOf, storedEntries } from "../../dist/adapters/pi-entries.js";
-import { client, needsService } from "../support.js";
-import { node, Pi, PlayedProvider } from "./pi-agent.js";
+import { needsPi } from "../node-for-pi.js";
+import { client } from "../support.js";
+import { Pi, PlayedProvider } from "./pi-agent.js";
 import { assertAsked, assertKept, question, settings, TURNS } from "./reader.js";
 
 type Message<Role> = Extract<ContextEvent["messages"][number], { role: Role }>;
-
-const needsPi = needsService.skip ? needsService : { skip: node ? false : "pi needs Node 22.19: see the script `test`" };
 
 /** pi with the extension, and what its model is asked; all is taken down behind `use`. */
 async function withPi(
