@@ -18,7 +18,9 @@ const EXAMPLES = [
 
 for (const { name, needs, node = process.execPath } of EXAMPLES) {
   test(`the example ${name} recalls what it was told first`, needs, (t) => {
-    const lines = readFileSync(new URL(`${name}.ts`, sources), "utf8").trimEnd().split("\n");
+    const lines = readFileSync(new URL(`${name}.ts`, sources), "utf8")
+      .trimEnd()
+      .split("\n");
     assert.ok(lines.length < 60, `${lines.length} lines`);
     const { status, stdout, stderr } = spawnSync(node, [fileURLToPath(new URL(`${name}.js`, compiled))], {
       encoding: "utf8",

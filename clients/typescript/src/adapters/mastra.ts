@@ -25,9 +25,9 @@ type Args = Pick<ProcessLLMRequestArgs, "requestContext" | "state">;
 const CUT = "memory gave the end of the thread alone: raise its `lastMessages`";
 
 /**
- * A processor of Mastra: as an agent's input processor it stores what is new in the conversation, and has the model sent
- * the context in its place; as its output processor it stores the answer. Needs the whole conversation at every run, from
- * memory or from the caller.
+ * A processor of Mastra: as an agent's input processor it stores what is new in the conversation, and has the model
+ * sent the context in its place; as its output processor it stores the answer. Needs the whole conversation at every
+ * run, from memory or from the caller.
  */
 export class ContextdProcessor implements Processor<"contextd"> {
   readonly id = "contextd";
@@ -48,9 +48,9 @@ export class ContextdProcessor implements Processor<"contextd"> {
   }
 
   async #promptOf(args: ProcessLLMRequestArgs): Promise<Prompt> {
-    const leading = args.prompt.findIndex(({ role }) => role !== "system");
-    const [system, messages] = [args.prompt.slice(0, leading), args.prompt.slice(leading) as ModelMessage[]];
-    const whole = { messages, system: system.map(({ content }) => content).join("\n\n"), usage: usageOf(args.steps) };
+    const { system, messages } = partsOf(args.prompt);
+    const instructions = system.map(({ content }) => content).join("\n\n");
+    const whole = { messages, system: instructions || undefined, usage: usageOf(args.steps) };
     const version = args.model.specificationVersion;
     const made = (message: ModelMessage) => promptMessage(message, version);
     const { messages: context, isAnother } = await contextOf(await this.#conversation(args), whole, made);
@@ -75,6 +75,13 @@ export class ContextdProcessor implements Processor<"contextd"> {
       return undefined;
     }
   }
+}
+
+/** The system messages that lead a prompt, and the conversation behind them. */
+function partsOf(prompt: Prompt): { system: Prompt; messages: ModelMessage[] } {
+  const begin = prompt.findIndex(({ role }) => role !== "system");
+  const at = begin === -1 ? prompt.length : begin;
+  return { system: prompt.slice(0, at), messages: prompt.slice(at) as ModelMessage[] };
 }
 
 /** The id of the thread that Mastra's memory names in the request's context. */

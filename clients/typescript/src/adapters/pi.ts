@@ -8,13 +8,13 @@ import type {
   SessionBeforeCompactResult,
   SessionEntry,
 } from "@earendil-works/pi-coding-agent";
-import type { CreateSession } from "../api.js";
+import type { CreateSession, SettingsPatch } from "../api.js";
 import { Contextd } from "../client.js";
 import type { Params } from "../params.js";
 import { messagesOf, storedEntries } from "./pi-entries.js";
 
 export interface ContextdExtensionOptions {
-  /** Left out: of the service that `CONTEXTD_URL` and `CONTEXTD_API_KEY` name. It tries a call twice, then pi goes on. */
+  /** Left out: of the service that `CONTEXTD_URL` and `CONTEXTD_API_KEY` name; it tries a call twice. */
   client?: Contextd;
   /** What pi's session is created with in contextd, its id being the external id. The window is the model's. */
   create?: Params<CreateSession>;
@@ -29,10 +29,10 @@ const format = "pi";
 export function contextdExtension(options: ContextdExtensionOptions = {}): ExtensionFactory {
   return (pi: ExtensionAPI) => {
     const branches = new Branches(options);
-    pi.on("context", (_, pi) => branches.context(pi));
-    pi.on("agent_settled", (_, pi) => branches.store(pi));
-    pi.on("session_before_compact", (event, pi) => branches.compact(event, pi));
-    pi.on("model_select", (_, pi) => branches.resize(pi));
+    pi.on("context", (_, ctx) => branches.context(ctx));
+    pi.on("agent_settled", (_, ctx) => branches.store(ctx));
+    pi.on("session_before_compact", (event, ctx) => branches.compact(event, ctx));
+    pi.on("model_select", (_, ctx) => branches.resize(ctx));
   };
 }
 
@@ -48,23 +48,28 @@ class Branches {
   }
 
   /** What the model is sent. */
-  async context(pi: ExtensionContext): Promise<ContextEventResult> {
-    const entries = await this.#stored(pi, pi.sessionManager.getBranch(), pi.signal);
-    return { messages: messagesOf(entries) };
+  async context(ctx: ExtensionContext): Promise<ContextEventResult> {
+    try {
+      return { messages: messagesOf(await this.#stored(ctx, ctx.sessionManager.getBranch(), ctx.signal)) };
+    } catch (error) {
+      // What the user broke off is no failure.
+      if (ctx.signal?.aborted) return {};
+      throw error;
+    }
   }
 
   /** Stores the last answer, behind which no model is asked. */
-  async store(pi: ExtensionContext): Promise<void> {
-    await this.#stored(pi, pi.sessionManager.getBranch());
+  async store(ctx: ExtensionContext): Promise<void> {
+    await this.#stored(ctx, ctx.sessionManager.getBranch());
   }
 
   /** A compaction as pi keeps it; none where there is nothing to compact: pi then does as it would. */
   async compact(
     { preparation, branchEntries, customInstructions, signal }: SessionBeforeCompactEvent,
-    pi: ExtensionContext,
+    ctx: ExtensionContext,
   ): Promise<SessionBeforeCompactResult | undefined> {
-    await this.#stored(pi, branchEntries, signal);
-    const sessionId = await this.#sessionId(pi);
+    await this.#stored(ctx, branchEntries, signal);
+    const sessionId = await this.#sessionId(ctx);
     const asked = { instructions: customInstructions ?? null, force: true };
     const { id: compactionId } = await this.#client.sessions.compact(sessionId, asked, { signal });
     const { status, result } = await this.#client.compactions.wait(compactionId, { signal });
@@ -77,18 +82,20 @@ class Branches {
   }
 
   /** Tells the window of another model. */
-  async resize(pi: ExtensionContext): Promise<void> {
-    if (this.#ids.has(pi.sessionManager.getSessionId())) {
-      await this.#client.sessions.update(await this.#sessionId(pi), { settings: this.#settings(pi) });
-    }
+  async resize(ctx: ExtensionContext): Promise<void> {
+    const id = this.#ids.get(ctx.sessionManager.getSessionId());
+    if (id) await this.#client.sessions.update(id, { settings: this.#settings(ctx) });
   }
 
   /** Stores what is new in a branch. Gives the context. */
-  async #stored(pi: ExtensionContext, branch: SessionEntry[], signal?: AbortSignal): Promise<SessionEntry[]> {
-    const params = { format, items: storedEntries(branch), system: pi.getSystemPrompt(), returnContext: format } as const;
-    const { context } = await this.#client.sessions.putTranscript<SessionEntry>(await this.#sessionId(pi), params, {
-      signal,
-    });
+  async #stored(ctx: ExtensionContext, branch: SessionEntry[], signal?: AbortSignal): Promise<SessionEntry[]> {
+    const sessionId = await this.#sessionId(ctx);
+    const system = ctx.getSystemPrompt();
+    const { context } = await this.#client.sessions.putTranscript<SessionEntry>(
+      sessionId,
+      { format, items: storedEntries(branch), system, returnContext: format },
+      { signal },
+    );
     return context.messages;
   }
 
@@ -101,15 +108,22 @@ class Branches {
     return newest;
   }
 
-  async #sessionId(pi: ExtensionContext): Promise<string> {
-    const piId = pi.sessionManager.getSessionId();
-    const create = { ...this.#create, settings: this.#settings(pi) };
-    const id = this.#ids.get(piId) ?? (await this.#client.sessions.getOrCreate(piId, create)).id;
+  async #sessionId(ctx: ExtensionContext): Promise<string> {
+    const piId = ctx.sessionManager.getSessionId();
+    const id = this.#ids.get(piId) ?? (await this.#open(piId, this.#settings(ctx)));
     this.#ids.set(piId, id);
     return id;
   }
 
-  #settings({ model }: ExtensionContext): Params<CreateSession>["settings"] {
+  /** A session that is there may have the window of the model that it was used with before. */
+  async #open(piId: string, settings: SettingsPatch): Promise<string> {
+    const { id, settings: kept } = await this.#client.sessions.getOrCreate(piId, { ...this.#create, settings });
+    const { context_window = kept.context_window } = settings;
+    if (kept.context_window !== context_window) await this.#client.sessions.update(id, { settings });
+    return id;
+  }
+
+  #settings({ model }: ExtensionContext): SettingsPatch {
     return { ...(model && { context_window: model.contextWindow }), ...this.#create.settings };
   }
 }

@@ -7,7 +7,10 @@ type OutputPart = Extract<ToolResultPart["output"], { type: "content" }>["value"
 
 /** A message for a model of this version, `v2` to `v4`. */
 export function promptMessage({ content, ...message }: ModelMessage, version: string): object {
-  return { ...message, content: typeof content === "string" ? content : content.map((part) => promptPart(part, version)) };
+  return {
+    ...message,
+    content: typeof content === "string" ? content : content.map((part) => promptPart(part, version)),
+  };
 }
 
 function promptPart(part: Part, version: string): object {
@@ -24,7 +27,11 @@ function fileData(data: FilePart["data"], version: string): unknown {
 
 /** A part of a result; links in results are new in `v3`. */
 function outputPart(part: OutputPart, version: string): object {
-  const { data, url, mediaType = "application/octet-stream" } = part as { data?: string; url?: string; mediaType?: string };
+  const {
+    data,
+    url,
+    mediaType = "application/octet-stream",
+  } = part as { data?: string; url?: string; mediaType?: string };
   if (version === "v3" || (data === undefined && url === undefined)) return part;
   if (version === "v4") return { type: "file", data: fileData(data ?? new URL(String(url)), version), mediaType };
   return data === undefined ? { type: "text", text: String(url) } : { type: "media", data, mediaType };

@@ -115,7 +115,9 @@ test("what other clients stored goes to models of every version", async () => {
     const prompt = [{ role: "user", content: [{ type: "text", text: "Look at both." }] }];
     const args = { prompt, stepNumber: 0, steps: [], state: {}, model: { specificationVersion } };
     const sent = await processor.processLLMRequest(args as unknown as ProcessLLMRequestArgs);
-    const [, , result, picture] = (sent?.prompt ?? []) as { content: { data?: unknown; output?: { value: unknown[] } }[] }[];
+    const [, , result, picture] = (sent?.prompt ?? []) as {
+      content: { data?: unknown; output?: { value: unknown[] } }[];
+    }[];
     assert.deepEqual(picture?.content[0]?.data, file);
     assert.deepEqual(result?.content[0]?.output?.value.at(-1), output);
   }

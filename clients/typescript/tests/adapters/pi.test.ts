@@ -110,13 +110,24 @@ test("an entry is stored as what it is to a model", () => {
   const base = (id: string, parentId: string | null) => ({ id, parentId, timestamp: "2026-01-01T00:00:00.000Z" });
   const said = (content: string): Message<"user"> => ({ role: "user", content, timestamp: 1 });
   const branch: SessionEntry[] = [
-    { ...base("a", null), type: "message", message: { role: "system", content: "Be careful.", timestamp: 1 } as Message<"system"> },
+    {
+      ...base("a", null),
+      type: "message",
+      message: { role: "system", content: "Be careful.", timestamp: 1 } as Message<"system">,
+    },
     { ...base("b", "a"), type: "message", message: said("One") },
     { ...base("c", "b"), type: "message", message: said("Two") },
     { ...base("d", "c"), type: "message", message: said("Three") },
     { ...base("e", "d"), type: "context_edit", targetId: "b", replacement: null },
     { ...base("f", "e"), type: "context_edit", targetId: "c", replacement: { content: "Too" } },
-    { ...base("g", "f"), type: "compaction", summary: "S", firstKeptEntryId: "d", tokensBefore: 9, details: { contextd: {} } },
+    {
+      ...base("g", "f"),
+      type: "compaction",
+      summary: "S",
+      firstKeptEntryId: "d",
+      tokensBefore: 9,
+      details: { contextd: {} },
+    },
     { ...base("h", "g"), type: "compaction", summary: "T", firstKeptEntryId: "d", tokensBefore: 9 },
     { ...base("i", "h"), type: "custom_message", customType: "note", content: "N", display: true },
     { ...base("j", "i"), type: "branch_summary", fromId: "x", summary: "B" },
@@ -124,9 +135,16 @@ test("an entry is stored as what it is to a model", () => {
   const stored = storedEntries(branch) as SessionEntry[];
   assert.deepEqual(
     stored.map(({ id, type }) => `${id} ${type}`),
-    ["a custom", "b custom", "c message", "d message", "e context_edit", "f context_edit", "g custom", "h compaction"].concat(
-      ["i custom_message", "j branch_summary"],
-    ),
+    [
+      "a custom",
+      "b custom",
+      "c message",
+      "d message",
+      "e context_edit",
+      "f context_edit",
+      "g custom",
+      "h compaction",
+    ].concat(["i custom_message", "j branch_summary"]),
   );
   assert.deepEqual(
     messagesOf(stored).map((message) => ("content" in message ? message.content : message.role)),
