@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +13,6 @@ import { nodeForPi } from "../node-for-pi.js";
 import { fileText, pathIn, settings, TURNS } from "./reader.js";
 
 const CLI = new URL("../../node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js", import.meta.url);
-const EXTENSION = new URL("./pi-extension.js", import.meta.url);
 
 /** What pi asks its model. */
 export interface Asked {
@@ -76,34 +75,40 @@ function answer({ messages }: Asked): { delta: object; finish_reason: string } {
   };
 }
 
-/** pi, in a folder with the files that it is asked about. */
+/** A folder for pi, with its configuration and the files that it is asked about. To be removed by the caller. */
+export function folderOf(providerURL: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "contextd-pi-"));
+  const model = { id: "played", contextWindow: settings.context_window, maxTokens: 400 };
+  const models = [model, { ...model, id: "wide", contextWindow: 2 * settings.context_window }];
+  const provider = { baseUrl: providerURL, api: "openai-completions", apiKey: "played", models };
+  const compaction = { reserveTokens: settings.reserve_tokens, keepRecentTokens: settings.keep_recent_tokens };
+  mkdirSync(join(folder, "src"));
+  for (let turn = 0; turn < TURNS; turn++) {
+    writeFileSync(join(folder, `src/module${turn}.ts`), fileText(`src/module${turn}.ts`));
+  }
+  writeFileSync(join(folder, "models.json"), JSON.stringify({ providers: { played: provider } }));
+  writeFileSync(join(folder, "settings.json"), JSON.stringify({ compaction }));
+  return folder;
+}
+
+export const EXTENSION = ["-e", fileURLToPath(new URL("./pi-extension.js", import.meta.url))];
+
+/** pi, in such a folder, with arguments of its own. */
 export class Pi {
   readonly #process: ChildProcess;
-  readonly #folder = mkdtempSync(join(tmpdir(), "contextd-pi-"));
   readonly #said: Said[] = [];
   #stderr = "";
   #wake = () => {};
   #commands = 0;
 
-  constructor(providerURL: string, env: Record<string, string> = {}) {
-    const model = { id: "played", contextWindow: settings.context_window, maxTokens: 400 };
-    const models = [model, { ...model, id: "wide", contextWindow: 2 * settings.context_window }];
-    const provider = { baseUrl: providerURL, api: "openai-completions", apiKey: "played", models };
-    const compaction = { reserveTokens: settings.reserve_tokens, keepRecentTokens: settings.keep_recent_tokens };
-    mkdirSync(join(this.#folder, "src"));
-    for (let turn = 0; turn < TURNS; turn++) {
-      writeFileSync(join(this.#folder, `src/module${turn}.ts`), fileText(`src/module${turn}.ts`));
-    }
-    writeFileSync(join(this.#folder, "models.json"), JSON.stringify({ providers: { played: provider } }));
-    writeFileSync(join(this.#folder, "settings.json"), JSON.stringify({ compaction }));
-    const chosen = ["--provider", "played", "--model", "played", "--system-prompt", "You are careful."];
-    const bare = ["--no-session", "--offline", "--no-skills", "--no-context-files", "--tools", "read"];
+  constructor(folder: string, args: string[], env: Record<string, string> = {}) {
+    const chosen = ["--provider", "played", "--system-prompt", "You are careful.", "--tools", "read"];
+    const bare = ["--mode", "rpc", "--offline", "--no-skills", "--no-context-files"];
     const cli = process.env["CONTEXTD_TEST_PI"] ?? fileURLToPath(CLI);
-    this.#process = spawn(
-      nodeForPi ?? assert.fail("no Node for pi"),
-      [cli, "--mode", "rpc", "-e", fileURLToPath(EXTENSION), ...chosen, ...bare],
-      { cwd: this.#folder, env: { ...process.env, PI_CODING_AGENT_DIR: this.#folder, PI_OFFLINE: "1", ...env } },
-    );
+    this.#process = spawn(nodeForPi ?? assert.fail("no Node for pi"), [cli, ...bare, ...chosen, ...args], {
+      cwd: folder,
+      env: { ...process.env, PI_CODING_AGENT_DIR: folder, PI_OFFLINE: "1", ...env },
+    });
     this.#process.stderr?.on("data", (piece) => (this.#stderr += String(piece)));
     this.#process.on("exit", () => this.#wake());
     this.#read();
@@ -134,7 +139,6 @@ export class Pi {
     const isOver = this.#process.exitCode !== null || once(this.#process, "exit");
     this.#process.stdin?.end();
     await isOver;
-    rmSync(this.#folder, { recursive: true });
   }
 
   #read(): void {

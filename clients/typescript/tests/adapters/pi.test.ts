@@ -1,28 +1,45 @@
 import type { CompactionResult, ContextEvent, ExtensionFactory, SessionEntry } from "@earendil-works/pi-coding-agent";
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { contextdExtension } from "contextd/pi";
 import { messagesOf, storedEntries } from "../../dist/adapters/pi-entries.js";
 import { needsPi } from "../node-for-pi.js";
 import { client } from "../support.js";
-import { Pi, PlayedProvider } from "./pi-agent.js";
+import { EXTENSION, folderOf, Pi, PlayedProvider } from "./pi-agent.js";
 import { assertAsked, assertKept, question, settings, TURNS } from "./reader.js";
 
 type Message<Role> = Extract<ContextEvent["messages"][number], { role: Role }>;
 
-/** pi with the extension, and what its model is asked; all is taken down behind `use`. */
-async function withPi(
+type Start = (args: string[], env?: Record<string, string>) => Pi;
+
+/** Starts of pi in one folder, and the model that it asks; all is taken down behind `use`. */
+async function withStarts(use: (start: Start, provider: PlayedProvider) => Promise<void>): Promise<void> {
+  const provider = new PlayedProvider();
+  const folder = folderOf(await provider.listen());
+  const started: Pi[] = [];
+  try {
+    const start: Start = (args, env) => {
+      const pi = new Pi(folder, args, env);
+      started.push(pi);
+      return pi;
+    };
+    await use(start, provider);
+  } finally {
+    for (const pi of started) await pi.close();
+    provider.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** pi with the extension, without a file. */
+function withPi(
   use: (pi: Pi, provider: PlayedProvider) => Promise<void>,
   env: Record<string, string> = {},
 ): Promise<void> {
-  const provider = new PlayedProvider();
-  const pi = new Pi(await provider.listen(), env);
-  try {
-    await use(pi, provider);
-  } finally {
-    await pi.close();
-    provider.close();
-  }
+  return withStarts((start, provider) =>
+    use(start(["--model", "played", "--no-session", ...EXTENSION], env), provider),
+  );
 }
 
 /** The session in contextd of pi's session. */
@@ -91,6 +108,34 @@ test("the window is that of the model in use", needsPi, () =>
     assert.deepEqual(pi.errors, []);
     const { id, settings: now } = await sessionOf(pi);
     assert.equal(now.context_window, 2 * settings.context_window);
+    await client().sessions.delete(id);
+  }),
+);
+
+test("a session is taken up again, by another model too, and without the extension", needsPi, () =>
+  withStarts(async (start, provider) => {
+    const first = start(["--model", "played", ...EXTENSION]);
+    for (const turn of [0, 1, 2, 3]) await first.prompt(question(turn));
+    const { summary } = (await first.command({ type: "compact" })) as CompactionResult;
+    const { id } = await sessionOf(first);
+    await first.close();
+
+    const second = start(["--model", "wide", "--continue", ...EXTENSION]);
+    await second.prompt(question(4));
+    const session = await sessionOf(second);
+    assert.equal(session.id, id);
+    assert.equal(session.settings.context_window, 2 * settings.context_window);
+    assert.deepEqual([...first.errors, ...second.errors], []);
+    let messages = 0;
+    for await (const { type } of client().entries.list(id, { all: true })) messages += Number(type === "message");
+    assert.equal(messages, 5 * 4);
+    await second.close();
+
+    const third = start(["--model", "played", "--continue"]);
+    await third.prompt(question(5));
+    const last = JSON.stringify(provider.asked.at(-1));
+    assert.ok(last.includes(JSON.stringify(summary).slice(1, -1)), "the summary is in pi's file");
+    assert.doesNotMatch(last, /"call-src\/module1\.ts"/);
     await client().sessions.delete(id);
   }),
 );
