@@ -1,4 +1,3 @@
-import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -11,7 +10,6 @@ import {
   tool,
   ToolLoopAgent,
 } from "ai";
-import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { contextdPrepareStep, storeMessages } from "contextd/ai-sdk";
 import { itemOf } from "../../dist/adapters/model-messages.js";
 import { client, needsService, offline, played, problem } from "../support.js";
@@ -76,26 +74,13 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
 test("an agent that streams is given the context, too", needsService, async () => {
   const contextd = client();
   const { id: sessionId } = await contextd.sessions.create({ settings: { context_window: 8_000 } });
-  const generating = playedModel();
-  const model = new MockLanguageModelV4({
-    doStream: async (options) => {
-      const { content, finishReason, usage } = await generating.doGenerate(options);
-      const [part] = content;
-      const said = [
-        { type: "text-start", id: "0" },
-        { type: "text-delta", id: "0", delta: "One." },
-        { type: "text-end", id: "0" },
-      ];
-      const parts = [...(part?.type === "tool-call" ? [part] : said), { type: "finish", finishReason, usage }];
-      return { stream: convertArrayToReadableStream(parts as LanguageModelV4StreamPart[]) };
-    },
-  });
+  const model = playedModel();
   const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
   const agent = new ToolLoopAgent({ model, tools: { readFile }, stopWhen: isStepCount(3), prepareStep });
   const long = { role: "assistant", content: "It is a long story. ".repeat(800) } as const;
   const question = { role: "user", content: "What does src/module1.ts export?" } as const;
   const result = await agent.stream({ messages: [{ role: "user", content: "Tell me." }, long, { ...long }, question] });
-  assert.equal(await result.text, "One.");
+  assert.match(await result.text, /^It exports one answer/);
   assert.equal(model.doStreamCalls.length, 2);
   for (const { prompt } of model.doStreamCalls) {
     assert.match(JSON.stringify(prompt), /What does src\/module1.ts export/);

@@ -84,6 +84,28 @@ test("a history that the caller keeps is stored once, and sent as it is while it
   await contextd.sessions.delete(sessionId);
 });
 
+test("an agent that streams is given the context, too, and its answer is stored", needsService, async () => {
+  const contextd = client();
+  const { id: sessionId } = await contextd.sessions.create({ settings: { context_window: 8_000 } });
+  const { agent, model } = agentOf({ client: contextd, sessionId });
+  const long = "It is a long story. ".repeat(800);
+  const story = [
+    { role: "user" as const, content: "Tell me." },
+    { role: "assistant" as const, content: long },
+    { role: "assistant" as const, content: `And ${long}` },
+  ];
+  const result = await agent.stream([...story, { role: "user", content: question(0) }]);
+  assert.match(await result.text, /^It exports one answer/);
+  assert.equal(model.doStreamCalls.length, 2);
+  for (const { prompt } of model.doStreamCalls) {
+    assert.match(JSON.stringify(prompt), /Question 0:/);
+    assert.ok(JSON.stringify(prompt).length < 2 * long.length, "the context, not the history");
+  }
+  const { messages } = await contextd.sessions.context(sessionId, { format: "native" });
+  assert.match(JSON.stringify(messages.at(-1)), /It exports one answer/);
+  await contextd.sessions.delete(sessionId);
+});
+
 /** Another client's conversation: a picture, and one in a tool's result. */
 const SEEN = [
   { role: "user", content: "Look at both." },

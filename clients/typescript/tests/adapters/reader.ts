@@ -1,8 +1,9 @@
 /** A conversation of thirty turns, in each of which a file is read, and what has to be left of it. */
 
 import assert from "node:assert/strict";
+import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import type { Contextd } from "contextd";
-import { MockLanguageModelV4 } from "ai/test";
 
 export const TURNS = 30;
 /** A window that needs three compactions. */
@@ -22,8 +23,30 @@ export function pathIn(content: unknown): string {
   return /src\/\w+\.ts/.exec(JSON.stringify(content))?.[0] ?? "";
 }
 
-/** A model that reads a file for every question, then answers. */
+/** A model that reads a file for every question, then answers; asked for a stream, it streams. */
 export function playedModel(): MockLanguageModelV4 {
+  const generating = generatingModel();
+  return new MockLanguageModelV4({
+    doGenerate: (options) => generating.doGenerate(options),
+    doStream: async (options) => {
+      const { content, finishReason, usage } = await generating.doGenerate(options);
+      const parts = content.flatMap(streamedParts);
+      return { stream: convertArrayToReadableStream([...parts, { type: "finish", finishReason, usage }]) };
+    },
+  });
+}
+
+function streamedParts(part: LanguageModelV4Content): LanguageModelV4StreamPart[] {
+  if (part.type === "tool-call") return [part];
+  const delta = part.type === "text" ? part.text : "";
+  return [
+    { type: "text-start", id: "0" },
+    { type: "text-delta", id: "0", delta },
+    { type: "text-end", id: "0" },
+  ];
+}
+
+function generatingModel(): MockLanguageModelV4 {
   const usage = {
     inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
     outputTokens: { total: undefined, text: undefined, reasoning: undefined },
