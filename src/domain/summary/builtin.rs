@@ -20,7 +20,7 @@ mod need;
 mod render;
 
 use facts::Facts;
-pub(crate) use facts::decides;
+pub(crate) use facts::{decides, is_intent};
 use labels::Label;
 use need::Ranked;
 use render::{SummaryRoom, render};

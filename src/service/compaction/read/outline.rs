@@ -214,6 +214,12 @@ fn work(
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,
+        // A target in tokens leaves no more room.
+        hidden_tokens: if counts(strategy) {
+            0
+        } else {
+            u64::try_from(outline.first_kept.path_tokens_before).unwrap_or(0)
+        },
         hooks: Vec::new(),
         basis: planned.basis.clone(),
         outline,
