@@ -12,7 +12,7 @@ use crate::domain::context::view::ViewItem;
 use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
-use crate::domain::model::message::{Block, Message};
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::files::FileTable;
 use crate::domain::summary::transcript::strip;
 use crate::service::compaction::plan::PlannedCompaction;
@@ -289,6 +289,11 @@ impl ReplacedOriginals {
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let head = &stored.entry.head;
+        if let Some(record) = stored.handle() {
+            // The originals are not here.
+            let told = record.summary_body.as_ref().or(record.summary.as_ref());
+            self.messages.extend(told.map(|told| Message::text(Role::CompactionSummary, told.as_str())));
+        }
         if head.is_visible()
             && !self.anchors.contains(&head.id)
             && let Some(mut message) = message_of(stored)?
