@@ -1,9 +1,9 @@
-//! Sealed handles: the summary of a compaction as a client carries it, in `encrypted_content` of a Responses item. Only the
-//! service of the same tenant can read one, and nothing of it is stored.
+//! Sealed handles: the summary of a compaction as a client carries it, in `encrypted_content` of a Responses item. It opens
+//! for its tenant alone.
 //!
-//! `ctxd1.{key}.{sealed}`: the number of the tenant's key, and in base64url without padding a nonce of 12 bytes and the
-//! [`CompactionRecord`](crate::domain::model::compaction::CompactionRecord) as JSON, deflated and encrypted with AES-256-GCM.
-//! What stands before the last point and the tenant's id are authenticated with it.
+//! `ctxd1.{key}.{sealed}`: the number of the tenant's key, and in base64url without padding a nonce of 12 bytes and a
+//! compaction's record as JSON, deflated and encrypted with AES-256-GCM. What stands before the last point and the
+//! tenant's id are authenticated with it.
 
 mod fitted;
 mod sealed;
@@ -72,8 +72,8 @@ pub fn handle_of(item: &str) -> Option<String> {
     (is_compaction && encrypted_content.starts_with(MARK)).then(|| encrypted_content.into_owned())
 }
 
-/// Returns true for an entry that is shown beside a handle behind it: what the user said, instructions, and what another
-/// service has sealed. The handle stands for all else.
+/// Returns true for an entry that is shown beside a handle behind it: what the user said, instructions, and what
+/// another service has sealed. The handle stands for all else.
 pub fn stays(head: &EntryMeta) -> bool {
     let is_said = matches!(head.role, Some(Role::User | Role::System | Role::Developer)) && head.shape.results.is_empty();
     head.is_visible() && (is_said || head.shape.checkpoint)

@@ -27,8 +27,8 @@ struct Parts<'h> {
     sealed: &'h str,
 }
 
-/// Seals what of a record outlives its session; what does not fit is left out, see [`MOST_BYTES`]. A key may never see a
-/// nonce twice. `None`: the cipher refused, which it has no reason to.
+/// Seals what of a record outlives its session; what is beyond [`MOST_BYTES`] is left out. A key may never see a nonce
+/// twice. `None`: the cipher refused, which it has no reason to.
 pub fn seal(record: &CompactionRecord, tenant: Uuid, key: &SealingKey, nonce: [u8; NONCE_BYTES]) -> Option<String> {
     let head = format!("{PREFIX}{}.", key.id);
     let mut sealed = deflated(fitted(portable(record), MOST_BYTES).as_bytes())?;

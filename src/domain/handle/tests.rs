@@ -120,7 +120,7 @@ fn nobody_else_opens_it() {
 
 #[test]
 fn a_record_of_any_size_fits() {
-    for size in [10, 1_000, 5_000, 100_000] {
+    for size in [10, 1_000, 5_000, 20_000] {
         let whole = record(size);
         let text = fitted(portable(&whole), MOST_BYTES);
         assert!(text.len() <= MOST_BYTES, "{size}: {}", text.len());
@@ -134,20 +134,30 @@ fn a_record_of_any_size_fits() {
 fn the_summary_and_the_newest_words_go_last() {
     let whole = portable(&record(200));
     let size = serde_json::to_string(&whole).unwrap().len();
-    let at = |share: usize| -> CompactionRecord {
-        serde_json::from_str(&fitted(whole.clone(), size * share / 100)).unwrap()
-    };
-    let kinds = |record: &CompactionRecord| record.identifiers.iter().map(|one| one.kind).collect::<Vec<_>>();
-    let most = at(95);
-    assert_eq!((most.ledger.lines.last(), &most.identifiers), (whole.ledger.lines.last(), &whole.identifiers));
-    assert!(most.ledger.lines.len() < 200);
-    let fewer = at(30);
-    assert!(!kinds(&fewer).contains(&IdentifierKind::Identifier), "names go before words");
-    assert!(fewer.identifiers.is_empty() || fewer.identifiers.last().unwrap().text == "Request 199");
-    assert_eq!((fewer.summary.as_ref(), fewer.details.read_files.len()), (whole.summary.as_ref(), 0));
-    let none = at(1);
-    assert_eq!((none.identifiers.len(), none.summary_body, none.todos.len()), (0, None, 0));
-    assert!(none.summary.unwrap().ends_with("</context-summary>"));
+    let count = |record: &CompactionRecord, kind| record.identifiers.iter().filter(|one| one.kind == kind).count();
+    for share in [100, 95, 70, 50, 40, 30, 20, 10, 5, 2] {
+        let left: CompactionRecord = serde_json::from_str(&fitted(whole.clone(), size * share / 100)).unwrap();
+        let names = count(&left, IdentifierKind::Identifier);
+        let words = count(&left, IdentifierKind::Message);
+        let files = left.details.read_files.len() + left.details.modified_files.len();
+        // What there is of each, and of how much, in the order in which they go.
+        let parts = [
+            (left.ledger.lines.len(), 200),
+            (names, 200),
+            (files, 201),
+            (left.todos.len(), 1),
+            (words, 200),
+            (usize::from(left.summary_body.is_some()), 1),
+            (left.summary.as_ref().map_or(0, String::len), whole.summary.as_ref().map_or(0, String::len)),
+        ];
+        for pair in parts.windows(2) {
+            assert!(pair[1].0 == pair[1].1 || pair[0].0 == 0, "{share}: {parts:?}");
+        }
+        assert_eq!(share == 100, parts.iter().all(|(there, all)| there == all), "{share}: {parts:?}");
+        assert!(words == 0 || left.identifiers.iter().any(|one| one.text == "Request 199"), "{share}");
+        assert!(left.ledger.lines.is_empty() || left.ledger.lines.last() == whole.ledger.lines.last(), "{share}");
+        assert!(is_framed(left.summary.as_deref().unwrap()), "{share}");
+    }
 }
 
 #[test]
