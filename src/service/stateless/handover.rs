@@ -1,5 +1,5 @@
-//! Compacting a transcript as clients of OpenAI's compaction expect it: the user's messages stay, and a sealed handle stands
-//! for all else.
+//! Compacting a transcript as clients of OpenAI's compaction expect it: the user's messages stay, and a sealed handle
+//! stands for all else.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ use crate::service::hooks::About;
 use crate::service::path::entries::message_of;
 use crate::service::path::view::PathSlice;
 
-/// The share of the usable window that the user's messages may take beside the handle: one in so many. The first of them
-/// stays however large it is; older ones that have no room are told in the summary.
+/// The share of the usable window that the user's messages may take beside the handle: one in so many. The first of
+/// them stays however large it is; older ones that have no room are told in the summary.
 const KEPT_SHARE: u64 = 4;
 
 /// A Responses transcript to be handed over, and what goes with it.
@@ -157,8 +157,8 @@ impl WholePlan {
     }
 }
 
-/// The ids of the user's messages that stay: the newest first while there is room, then what a harness said under the user's
-/// name before the first answer. A summary message of this service is none.
+/// The ids of the user's messages that stay: the newest first while there is room, then what a harness said under the
+/// user's name before the first answer. A summary message of this service is none.
 fn kept_messages(loaded: &PathSlice, settings: &Settings) -> Result<Vec<Uuid>> {
     let first_answer = loaded.heads.iter().position(EntryMeta::is_answer).unwrap_or(usize::MAX);
     let (mut said, mut preamble) = (Vec::new(), Vec::new());
