@@ -40,8 +40,7 @@ pub fn fitted(mut record: CompactionRecord, most: usize) -> String {
 }
 
 fn old_calls(record: &mut CompactionRecord) -> bool {
-    let totals = &mut record.ledger.totals;
-    older_half(&mut record.ledger.lines) || older_half(totals)
+    older_half(&mut record.ledger.lines) || older_half(&mut record.ledger.totals)
 }
 
 /// The lighter half of the identifiers that are no words of the user's.

@@ -34,7 +34,7 @@ pub fn seal(record: &CompactionRecord, tenant: Uuid, key: &SealingKey, nonce: [u
     let mut sealed = deflated(fitted(portable(record), MOST_BYTES).as_bytes())?;
     let (cipher, bound) = (cipher(key)?, Aad::from(bound(&head, tenant)));
     cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut sealed).ok()?;
-    Some(head + &URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    Some(head + &URL_SAFE_NO_PAD.encode([&nonce[..], &sealed[..]].concat()))
 }
 
 /// The number of the key that a handle was sealed with.
@@ -87,6 +87,6 @@ fn deflated(text: &[u8]) -> Option<Vec<u8>> {
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let most = MOST_BYTES as u64 + 1;
-    DeflateDecoder::new(&*bytes).take(most).read_to_end(&mut text).ok()?;
+    DeflateDecoder::new(bytes).take(most).read_to_end(&mut text).ok()?;
     (text.len() <= MOST_BYTES).then_some(text)
 }
