@@ -114,8 +114,8 @@ impl WholePlan {
             _ => Strategy::Auto,
         };
         let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
-        let asked =
-            PlannedCompaction { strategy, ..PlannedCompaction::unplanned(&head, about, loaded, settings) };
+        let unplanned = PlannedCompaction::unplanned(&head, about, loaded, settings);
+        let asked = PlannedCompaction { strategy, tells_anchors: true, ..unplanned };
         let heads = &asked.loaded.heads;
         let plan = prepare_at(heads, asked.loaded.compaction(), &asked.settings, heads.len());
         let planned = Arc::new(asked.with(plan));
