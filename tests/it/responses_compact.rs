@@ -3,6 +3,7 @@
 use contextd::domain::model::format::Format;
 use contextd::llm::Upstreams;
 use contextd::service::core::error::ServiceError;
+use contextd::service::core::state::{Options, Service};
 use contextd::service::core::tenant::Tenant;
 use contextd::service::ingest::append::Append;
 use contextd::service::stateless::{HandoverRequest, Stateless};
@@ -361,6 +362,29 @@ async fn a_named_session_keeps_the_conversation_with_its_compactions() {
     let shown = context(app, &session, "anthropic").await;
     let text = shown["messages"].to_string();
     assert!((0..9).all(|n| text.contains(&fact(n)) && text.contains(&asked(n))), "{text}");
+}
+
+#[tokio::test]
+async fn a_newer_key_seals_and_older_ones_open_on_every_replica() {
+    let stage = Stage::set(json!({})).await;
+    let request = HandoverRequest { model: None, items: raw(turns(0..3)), system: None };
+    let upstreams = Upstreams::new(vec![], None).unwrap();
+    let sealed = async |service: &Service| {
+        Stateless::of(service).hand_over(stage.tenant, request.clone(), &upstreams).await.unwrap().handle
+    };
+    let first = sealed(&stage.service).await;
+    let newer = "INSERT INTO sealing_keys (tenant_id, id, secret, created_at) VALUES ($1, 2, $2, now())";
+    sqlx::query(newer).bind(stage.tenant.0).bind([7_u8; 32].as_slice()).execute(&stage.pool).await.unwrap();
+    let replica = Service::new(stage.pool.clone(), Options::default());
+    let second = sealed(&replica).await;
+    assert!(first.starts_with("ctxd1.1.") && second.starts_with("ctxd1.2."), "{first} {second}");
+    for service in [&stage.service, &replica] {
+        for handle in [&first, &second] {
+            let item = json!({"type": "compaction", "encrypted_content": handle});
+            let append = Append { format: Format::OpenaiResponses, items: raw(vec![item]), ..chat(vec![]) };
+            service.append(stage.tenant, stage.session, append).await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]
