@@ -24,6 +24,7 @@ mod problem;
 mod problem_code;
 mod query;
 mod request_id;
+mod responses;
 mod search;
 mod service_face;
 mod sessions;
@@ -104,6 +105,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(count::routes())
         .merge(lint::routes())
         .merge(stateless::routes())
+        .merge(responses::routes())
         .merge(hooks::routes())
 }
 

@@ -74,6 +74,7 @@ mod queue_support;
 mod queue_worker;
 mod recall;
 mod recount;
+mod responses_compact;
 mod search;
 mod serve;
 mod service_ahead;
