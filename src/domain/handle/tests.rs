@@ -34,7 +34,7 @@ fn line(at: usize) -> LedgerLine {
 }
 
 fn said(at: usize, kind: IdentifierKind) -> TrackedIdentifier {
-    TrackedIdentifier { text: format!("Request {at}"), weight: 3, kind, entry: None, asked: None }
+    TrackedIdentifier { text: format!("Request {at}"), weight: 3, kind, entry: None, asked: None, about: None }
 }
 
 /// A record with some of everything.
