@@ -20,9 +20,14 @@ pub struct Opening {
 impl Opening {
     /// Reads the items up to the first answer, and to the first message of the user's.
     pub fn of(format: Format, items: &[Box<RawValue>], has_tools: bool) -> Opening {
+        let messages = items.iter().filter_map(|raw| format::accept(format, raw.get()).ok()?.message);
+        Opening::of_messages(messages, has_tools)
+    }
+
+    /// The same of messages.
+    pub fn of_messages(messages: impl Iterator<Item = Message>, has_tools: bool) -> Opening {
         let mut opening = Opening { first: None, hash: None, has_tools };
         let mut hasher = blake3::Hasher::new();
-        let messages = items.iter().filter_map(|raw| format::accept(format, raw.get()).ok()?.message);
         for message in messages.filter(is_speech) {
             let key = text_key(&message.plain_text());
             if message.role == Role::User {
