@@ -26,15 +26,16 @@ async fn what_cannot_be_kept_arrives_all_the_same() {
     let large = body(CHAT, &turns(0..60, 120)).to_string();
     assert!(large.len() > 50_000);
     let foreign = json!({"messages": [{"role": "user", "content": [
-        {"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]});
+        {"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]})
+    .to_string();
     let deep = format!(r#"{{"messages":[{{"role":"user","content":{}1{}}}]}}"#, "[".repeat(99), "]".repeat(99));
     for (path, body, reason) in [
         (CHAT, large.as_str(), "too_large"),
         (CHAT, "not { json", "unreadable"),
         (CHAT, "", "unreadable"),
         (CHAT, r#"{"messages":"hello"}"#, "unreadable"),
-        (MESSAGES, &deep, "unreadable"),
-        (CHAT, &foreign.to_string(), "refused"),
+        (MESSAGES, deep.as_str(), "unreadable"),
+        (CHAT, foreign.as_str(), "refused"),
         (RESPONSES, r#"{"input":"hello","previous_response_id":"resp_1"}"#, "server_state"),
         (RESPONSES, r#"{"input":[{"type":"compaction_trigger"}]}"#, "provider_compaction"),
         (CHAT, HELLO, "no_identity"),

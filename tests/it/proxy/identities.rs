@@ -56,7 +56,9 @@ async fn without_a_key_the_first_answer_tells() {
     let session = post(&stage, CHAT, &[], &body(CHAT, &said)).await.session();
     said.extend([answer("Nothing."), user("and now?")]);
     // Neither a system prompt with the time of day nor a cache key makes it another conversation.
-    let mut later = body(CHAT, &[&[json!({"role": "system", "content": "It is noon."})], said.as_slice()].concat());
+    let mut items = vec![json!({"role": "system", "content": "It is noon."})];
+    items.extend(said);
+    let mut later = body(CHAT, &items);
     later["prompt_cache_key"] = json!("k");
     assert_eq!(post(&stage, CHAT, &[], &later).await.session(), session);
     let other = [user("hello"), answer("Good morning."), user("what is new?")];
