@@ -58,12 +58,19 @@ pub struct Proxy {
     instance: String,
 }
 
-/// A conversation's body, and whether it is kept.
-struct Prepared {
-    body: Option<reqwest::Body>,
-    kept: Result<(Kept, Arc<Conversation>), BypassReason>,
-    /// Until the answer begins: it may have to be sent again.
-    _held: Option<Held>,
+/// A request that may carry a conversation, as far as it was read.
+enum Prepared {
+    /// It goes on as it comes, for this reason.
+    AsItCame(reqwest::Body, BypassReason),
+    /// Its body is held until the answer begins: it may have to be sent again.
+    Said(Said, Held),
+}
+
+/// A conversation, and whose it is.
+struct Said {
+    tenant: Tenant,
+    identity: Option<Identity>,
+    conversation: Arc<Conversation>,
 }
 
 /// An answer, and the word for it in the metrics.
@@ -111,28 +118,49 @@ impl Proxy {
             let body = (!body.is_end_stream()).then(|| streamed(incoming::frames(body, self.options.body_timeout)));
             return Ok((Answer::of(upstream.send(&call, body).await?).passed_on(), "passed"));
         };
-        let prepared = self.prepared(route, tenant, &parts.headers, body).await?;
-        match prepared.kept {
-            Ok((kept, conversation)) => self.converse(upstream, &mut call, kept, &conversation).await,
-            Err(reason) => {
-                let answer = Answer::of(upstream.send(&call, prepared.body).await?);
+        match self.prepared(route, tenant, &parts.headers, body).await? {
+            Prepared::AsItCame(body, reason) => {
+                let answer = Answer::of(upstream.send(&call, Some(body)).await?);
                 Ok((answer.bypassed(reason).passed_on(), reason.into_str()))
+            }
+            Prepared::Said(said, _held) => {
+                // The answer is read as it passes.
+                call.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+                self.converse(upstream, &call, said).await
             }
         }
     }
 
-    /// Hands a conversation on that is kept; compacted and once more where the provider finds it too long.
-    async fn converse(
+    /// Keeps a conversation and hands it on, both at once where nothing in it will be said otherwise.
+    async fn converse(&self, upstream: &Upstream, call: &Call, said: Said) -> Result<Answered, Refusal> {
+        let Said { tenant, identity, conversation } = said;
+        let as_it_came = Some(reqwest::Body::from(conversation.body.clone()));
+        let is_foreseen = self.keeper.foresees(tenant, identity.as_ref(), &conversation);
+        let keep = self.keeper.keep(tenant, identity, Arc::clone(&conversation));
+        let (kept, answer) = if is_foreseen {
+            let (kept, answer) = tokio::join!(keep, upstream.send(call, as_it_came));
+            (kept.map(|kept| self.keeper.as_it_went(kept)), answer?)
+        } else {
+            let kept = keep.await;
+            let compacted = kept.as_ref().ok().and_then(|kept| kept.compacted.clone());
+            let answer = upstream.send(call, compacted.map(reqwest::Body::from).or(as_it_came)).await?;
+            (kept, answer)
+        };
+        match kept {
+            Ok(kept) => self.concluded(upstream, call, kept, &conversation, Answer::of(answer)).await,
+            Err(reason) => Ok((Answer::of(answer).bypassed(reason).passed_on(), reason.into_str())),
+        }
+    }
+
+    /// Compacts and asks once more where the provider finds the conversation too long.
+    async fn concluded(
         &self,
         upstream: &Upstream,
-        call: &mut Call,
+        call: &Call,
         kept: Kept,
         conversation: &Arc<Conversation>,
+        mut answer: Answer,
     ) -> Result<Answered, Refusal> {
-        // The answer is read as it passes.
-        call.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let body = kept.compacted.clone().unwrap_or_else(|| conversation.body.clone());
-        let mut answer = Answer::of(upstream.send(call, Some(body.into())).await?);
         if let Some(error) = answer.overflow().await
             && let Some(relieved) = self.keeper.relieve(&kept, conversation, error).await
         {
@@ -144,7 +172,7 @@ impl Proxy {
         Ok((answer.kept(&kept, &self.keeper), outcome))
     }
 
-    /// Reads a conversation and keeps it, as far as that can be done.
+    /// Reads a conversation, as far as that can be done.
     async fn prepared(
         &self,
         route: Route,
@@ -154,27 +182,26 @@ impl Proxy {
     ) -> Result<Prepared, Refusal> {
         let frames = incoming::frames(body, self.options.body_timeout);
         let Some(tenant) = tenant.filter(|_| self.services.health.is_reachable()) else {
-            return Ok(Prepared::streamed(frames, BypassReason::Unavailable));
+            return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unavailable));
         };
         if headers::is_encoded(headers) {
-            return Ok(Prepared::streamed(frames, BypassReason::Unreadable));
+            return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unreadable));
         }
         let (limit, time) = (self.options.max_body, self.options.body_timeout);
         let (bytes, held) = match incoming::read(frames, limit, time, self.room.enter(tenant)).await? {
             Incoming::Whole(bytes, held) => (bytes, held),
-            Incoming::Longer(frames, reason) => return Ok(Prepared::streamed(frames, reason)),
+            Incoming::Longer(frames, reason) => return Ok(Prepared::AsItCame(streamed(frames), reason)),
         };
-        let conversation = match self.read(route, bytes.clone()).await {
-            Ok(conversation) => Arc::new(conversation),
-            Err(Unread::Refused(refusal)) => return Err(refusal),
-            Err(Unread::Bypass(reason)) => {
-                return Ok(Prepared { body: Some(bytes.into()), kept: Err(reason), _held: Some(held) });
+        match self.read(route, bytes.clone()).await {
+            Ok(conversation) => {
+                let by_content = || conversation.opening.hash.as_ref().map(Identity::of_content);
+                let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
+                let identity = identity.or_else(by_content);
+                Ok(Prepared::Said(Said { tenant, identity, conversation: Arc::new(conversation) }, held))
             }
-        };
-        let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
-        let kept = self.keeper.keep(tenant, identity, Arc::clone(&conversation)).await;
-        let body = Some(conversation.body.clone().into());
-        Ok(Prepared { body, kept: kept.map(|kept| (kept, conversation)), _held: Some(held) })
+            Err(Unread::Refused(refusal)) => Err(refusal),
+            Err(Unread::Bypass(reason)) => Ok(Prepared::AsItCame(bytes.into(), reason)),
+        }
     }
 
     async fn read(&self, route: Route, body: Bytes) -> Result<Conversation, Unread> {
@@ -210,9 +237,7 @@ impl Proxy {
     }
 }
 
-impl Prepared {
-    /// A body that goes on as it comes.
-    fn streamed(frames: Frames, reason: BypassReason) -> Prepared {
+fn streamed(frames: Frames, reason: BypassReason) -> Prepared {
         Prepared { body: Some(streamed(frames)), kept: Err(reason), _held: None }
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use crate::domain::tokens::accounting::FillState;
+use crate::domain::tokens::accounting::{FillState, Snapshot};
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::conversation::Conversation;
 use crate::proxy::identity::Identity;
@@ -73,9 +73,13 @@ impl Keeper {
     ///
     /// # Errors
     /// Why it is not kept.
-    pub async fn keep(&self, tenant: Tenant, named: Option<Identity>, conversation: Arc<Conversation>) -> Outcome<Kept> {
-        let by_content = || conversation.opening.hash.as_ref().map(Identity::of_content);
-        let identity = named.or_else(by_content).ok_or(BypassReason::NoIdentity)?;
+    pub async fn keep(
+        &self,
+        tenant: Tenant,
+        identity: Option<Identity>,
+        conversation: Arc<Conversation>,
+    ) -> Outcome<Kept> {
+        let identity = identity.ok_or(BypassReason::NoIdentity)?;
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| BypassReason::Busy)?;
         let keeper = self.clone();
         within(self.timeout, async move {
@@ -89,6 +93,20 @@ impl Keeper {
             kept
         })
         .await
+    }
+
+    /// Returns true if it is known beforehand that the conversation goes on as it came, kept or not.
+    pub fn foresees(&self, tenant: Tenant, identity: Option<&Identity>, conversation: &Conversation) -> bool {
+        let known = identity.and_then(|identity| self.known.get(&(tenant, identity.external_id.clone())));
+        known.is_some_and(|known| known.has_room_for(conversation))
+    }
+
+    /// A conversation that went on as it came though somebody has compacted it: the next request shows that.
+    pub fn as_it_went(&self, kept: Kept) -> Kept {
+        if kept.compacted.is_some() {
+            self.known.forget(&kept.key);
+        }
+        Kept { compacted: None, compaction: None, ..kept }
     }
 
     /// Compacts after the provider found the request too long. `None`: the context is no other than it was.
@@ -179,7 +197,9 @@ impl Keeper {
     }
 
     fn remember(&self, known: Known, put: &Put, kept: &Kept, conversation: &Conversation) {
-        let turn = Turn { leaf: kept.leaf, end: kept.end, items: conversation.items.len(), usage: None };
+        let (items, bytes) = (conversation.items.len(), conversation.body.len());
+        let spare = if kept.state == FillState::Green { tokens_before_red(&put.snapshot) } else { 0 };
+        let turn = Turn { leaf: kept.leaf, end: kept.end, items, bytes, spare, usage: None };
         let opening = Some(known.opening_with(conversation));
         let compaction = kept.compaction.or(known.compaction);
         let model = conversation.model.clone().or(known.model);
@@ -246,6 +266,13 @@ impl Kept {
             FillState::Red => "red",
         }
     }
+}
+
+/// Tokens that may come to a context before it is red.
+fn tokens_before_red(snapshot: &Snapshot) -> u64 {
+    let left = snapshot.percent_until_compaction / 100.0;
+    // What is left is a share of the size at which it is red.
+    (snapshot.tokens as f64 * left / (1.0 - left).max(f64::EPSILON)) as u64
 }
 
 /// Does work on a task of its own, so that neither a panic nor its length is the request's.

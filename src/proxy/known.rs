@@ -42,6 +42,10 @@ pub struct Turn {
     pub end: Option<Uuid>,
     /// Items of the conversation: the next one is the answer.
     pub items: usize,
+    /// Of the body.
+    pub bytes: usize,
+    /// Tokens that were left before red; 0 where the context was not green.
+    pub spare: u64,
     /// Of the answer.
     pub usage: Option<Value>,
 }
@@ -70,6 +74,13 @@ impl Known {
     fn is_aside(&self, conversation: &Conversation) -> bool {
         let is_shorter = self.turn.as_ref().is_some_and(|turn| conversation.items.len() < turn.items);
         is_shorter && conversation.model != self.model
+    }
+
+    /// Returns true if nothing can be compacted yet: the body has grown by fewer bytes than there are tokens before red.
+    pub fn has_room_for(&self, conversation: &Conversation) -> bool {
+        let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
+        let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);
+        fits && self.newest.is_none() && conversation.model == self.model && self.admits(conversation)
     }
 
     /// How the session's conversation begins once this one is stored.
