@@ -237,11 +237,6 @@ impl Proxy {
     }
 }
 
-fn streamed(frames: Frames, reason: BypassReason) -> Prepared {
-        Prepared { body: Some(streamed(frames)), kept: Err(reason), _held: None }
-    }
-}
-
 fn streamed(frames: Frames) -> reqwest::Body {
     reqwest::Body::wrap_stream(frames)
 }

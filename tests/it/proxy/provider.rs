@@ -161,9 +161,9 @@ impl Drop for Running {
 }
 
 impl Provider {
-    /// Starts with good answers.
+    /// Starts with answers that say nothing of usage.
     pub async fn start() -> Provider {
-        let script: Script = Box::new(|seen| Reply::good(seen, 100, 20));
+        let script: Script = Box::new(|_| Reply::json(200, &json!({"id": "played"})));
         let stage = Stage { script: Mutex::new(script), seen: Mutex::default(), running: AtomicUsize::new(0) };
         let stage = Arc::new(stage);
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
