@@ -249,18 +249,18 @@ fn model_name(model: &RawValue) -> Option<String> {
 
 /// The system prompt without the block that would be another one with every request.
 fn without_billing(system: &RawValue) -> Box<RawValue> {
-    let kept = || {
+    let without = || {
         let blocks: Vec<&RawValue> = serde_json::from_str(system.get()).ok()?;
-        let text = |block: &RawValue| -> Option<String> {
-            let block: Value = serde_json::from_str(block.get()).ok()?;
-            Some(block.get("text")?.as_str()?.to_owned())
-        };
-        let is_billing = |block: &&RawValue| text(block).is_some_and(|text| text.starts_with(BILLING));
-        let kept: Vec<&str> = blocks.iter().filter(|block| !is_billing(block)).map(|block| block.get()).collect();
+        let kept: Vec<&str> = blocks.into_iter().map(RawValue::get).filter(|block| !is_billing(block)).collect();
         RawValue::from_string(format!("[{}]", kept.join(","))).ok()
     };
     let holds_billing = system.get().starts_with('[') && system.get().contains(BILLING);
-    holds_billing.then(kept).flatten().unwrap_or_else(|| system.to_owned())
+    holds_billing.then(without).flatten().unwrap_or_else(|| system.to_owned())
+}
+
+fn is_billing(block: &str) -> bool {
+    let block: Value = serde_json::from_str(block).unwrap_or_default();
+    block.get("text").and_then(Value::as_str).is_some_and(|text| text.starts_with(BILLING))
 }
 
 /// A new member in front of all others.

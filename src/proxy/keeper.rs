@@ -112,7 +112,7 @@ impl Keeper {
     /// Compacts after the provider found the request too long. `None`: the context is no other than it was.
     pub async fn relieve(&self, kept: &Kept, conversation: &Arc<Conversation>, error: String) -> Option<Kept> {
         let (keeper, kept, conversation) = (self.clone(), kept.clone(), Arc::clone(conversation));
-        let relief = async move { Ok(keeper.relieved(kept, &conversation, error).await?) };
+        let relief = async move { keeper.relieved(kept, &conversation, error).await.map_err(BypassReason::from) };
         within(self.timeout.max(LONGEST), relief).await.ok().flatten()
     }
 

@@ -49,11 +49,6 @@ impl Route {
             Route::Messages => Format::Anthropic,
         }
     }
-
-    /// The field that holds the conversation.
-    pub fn items_field(self) -> &'static str {
-        if self == Route::Responses { "input" } else { "messages" }
-    }
 }
 
 #[cfg(test)]
