@@ -2,6 +2,7 @@
 
 mod cache_marks;
 mod opening;
+mod system_prompt;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -30,8 +31,6 @@ const MOST_ITEMS: usize = 20_000;
 const LONGEST_MODEL: usize = 200;
 /// Levels around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;
-/// The first words of a system block that changes with every request of Claude Code's.
-const BILLING: &str = "x-anthropic-billing-header";
 
 /// One request's conversation, and where it stands in the body.
 #[derive(Debug, Clone)]
@@ -39,11 +38,14 @@ pub struct Conversation {
     pub route: Route,
     /// The body as it goes on where nothing was compacted.
     pub body: Bytes,
+    /// What was said, behind the system prompt.
     pub items: Vec<Box<RawValue>>,
     pub model: Option<String>,
     /// What the body says of the conversation it belongs to.
     pub identity: Option<Identity>,
     pub opening: Opening,
+    /// Leading items that are the system prompt. Clients change it from request to request.
+    lead: Vec<Box<RawValue>>,
     system: Option<Box<RawValue>>,
     tools: Option<Box<RawValue>>,
     items_at: Range<usize>,
@@ -114,9 +116,13 @@ impl Conversation {
             };
         }
         let said = envelope.said(route).ok_or(unreadable)?;
-        let items = items(route, said).ok_or(unreadable)?;
+        let mut lead = items(route, said).ok_or(unreadable)?;
         if route == Route::Responses {
-            check_items(&items, &envelope).map_err(Unread::Bypass)?;
+            check_items(&lead, &envelope).map_err(Unread::Bypass)?;
+        }
+        let items = lead.split_off(system_prompt::leading(route.format(), &lead));
+        if items.is_empty() {
+            return Err(unreadable);
         }
         let system = envelope.system(route);
         let (items_at, system_at) = (place(text, said), system.map(|system| place(text, system)));
@@ -125,8 +131,9 @@ impl Conversation {
             model: envelope.model.and_then(model_name),
             identity: Identity::of_body(&envelope.identity()),
             opening: Opening::of(route.format(), &items, envelope.has_tools()),
-            system: system.map(without_billing),
-            tools: envelope.tools.map(ToOwned::to_owned),
+            system: system_prompt::stored(route.format(), system, &lead),
+            tools: envelope.tools.filter(|tools| tools.get().starts_with('[')).map(ToOwned::to_owned),
+            lead,
             items,
             items_at,
             system_at,
@@ -140,8 +147,7 @@ impl Conversation {
         PutTranscript {
             format: self.route.format(),
             items: self.items.clone(),
-            // Chat completions have it among the items.
-            system: (self.route != Route::ChatCompletions).then(|| self.system.clone()),
+            system: Some(self.system.clone()),
             tools: Some(self.tools.clone()),
             usage,
         }
@@ -150,11 +156,12 @@ impl Conversation {
     /// The body with other messages, and another system prompt where that is not what was stored.
     pub fn with_context(&self, messages: &[Box<RawValue>], system: Option<&RawValue>) -> Bytes {
         let Ok(text) = std::str::from_utf8(&self.body) else { return self.body.clone() };
-        let messages = match self.route {
+        let said = match self.route {
             Route::Messages => cache_marks::on_last_alone(messages),
             _ => messages.iter().map(|message| Cow::Borrowed(message.get())).collect(),
         };
-        let mut edits = vec![(self.items_at.clone(), format!("[{}]", messages.join(",")))];
+        let all: Vec<Cow<'_, str>> = self.lead.iter().map(|item| Cow::Borrowed(item.get())).chain(said).collect();
+        let mut edits = vec![(self.items_at.clone(), format!("[{}]", all.join(",")))];
         let stored = self.system.as_deref().map(RawValue::get);
         if let Some(system) = system.filter(|system| self.route == Route::Messages && Some(system.get()) != stored) {
             edits.push(match &self.system_at {
@@ -197,7 +204,8 @@ impl<'b> Envelope<'b> {
     }
 
     fn has_tools(&self) -> bool {
-        self.tools.is_some_and(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).is_ok_and(|all| !all.is_empty()))
+        self.tools
+            .is_some_and(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).is_ok_and(|all| !all.is_empty()))
     }
 
     fn identity(&self) -> BodyFields {
@@ -245,22 +253,6 @@ fn thread_kind(thread: &RawValue) -> Option<String> {
 fn model_name(model: &RawValue) -> Option<String> {
     let name: String = serde_json::from_str(model.get()).ok()?;
     ((1..=LONGEST_MODEL).contains(&name.len()) && !name.contains('\0')).then_some(name)
-}
-
-/// The system prompt without the block that would be another one with every request.
-fn without_billing(system: &RawValue) -> Box<RawValue> {
-    let without = || {
-        let blocks: Vec<&RawValue> = serde_json::from_str(system.get()).ok()?;
-        let kept: Vec<&str> = blocks.into_iter().map(RawValue::get).filter(|block| !is_billing(block)).collect();
-        RawValue::from_string(format!("[{}]", kept.join(","))).ok()
-    };
-    let holds_billing = system.get().starts_with('[') && system.get().contains(BILLING);
-    holds_billing.then(without).flatten().unwrap_or_else(|| system.to_owned())
-}
-
-fn is_billing(block: &str) -> bool {
-    let block: Value = serde_json::from_str(block).unwrap_or_default();
-    block.get("text").and_then(Value::as_str).is_some_and(|text| text.starts_with(BILLING))
 }
 
 /// A new member in front of all others.

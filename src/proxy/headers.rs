@@ -27,7 +27,8 @@ const MOST_PROXIES: usize = 8;
 /// The headers as the other side gets them: without those of the connection and without ours.
 pub fn handed_on(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = words(headers, &header::CONNECTION).map(str::to_ascii_lowercase).collect();
-    let ends_here = |name: &str| HOPS.contains(&name) || name.starts_with(OURS) || named.iter().any(|word| word == name);
+    let ends_here =
+        |name: &str| HOPS.contains(&name) || name.starts_with(OURS) || named.iter().any(|word| word == name);
     let mut kept = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers.iter().filter(|(name, _)| !ends_here(name.as_str())) {
         kept.append(name.clone(), value.clone());

@@ -159,7 +159,8 @@ mod tests {
             seen.push(of_headers(&all).unwrap());
             all.remove(0);
         }
-        let due = ["mine", "claude-code:c1", "codex:t1", "codex:s1", "codex:t2", "session:s3", "session:s4", "session:s5"];
+        let due =
+            ["mine", "claude-code:c1", "codex:t1", "codex:s1", "codex:t2", "session:s3", "session:s4", "session:s5"];
         assert_eq!(seen, due);
         let agent = [("x-claude-code-agent-id", "a1"), ("x-claude-code-session-id", "c1")];
         assert_eq!(of_headers(&agent).unwrap(), "claude-code:c1/a1");

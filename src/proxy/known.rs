@@ -76,7 +76,7 @@ impl Known {
         is_shorter && conversation.model != self.model
     }
 
-    /// Returns true if nothing can be compacted yet: the body has grown by fewer bytes than there are tokens before red.
+    /// Returns true if nothing can be compacted yet: the body has grown by fewer bytes than there are tokens to red.
     pub fn has_room_for(&self, conversation: &Conversation) -> bool {
         let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
         let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);

@@ -58,7 +58,10 @@ impl Upstream {
             request = request.body(body);
         }
         request.send().await.map_err(|error| {
-            tracing::warn!(error = format!("{:#}", anyhow::Error::from(error.without_url())), "no answer of a provider");
+            tracing::warn!(
+                error = format!("{:#}", anyhow::Error::from(error.without_url())),
+                "no answer of a provider"
+            );
             Refusal::UpstreamUnreachable
         })
     }

@@ -137,7 +137,8 @@ fn body(path: &str, items: &[Value]) -> Value {
 /// The items of a body as raw texts.
 fn raw_items(path: &str, body: &[u8]) -> Vec<String> {
     let field = if path == RESPONSES { "input" } else { "messages" };
-    let body: std::collections::HashMap<String, Box<serde_json::value::RawValue>> = serde_json::from_slice(body).unwrap();
+    let body: std::collections::HashMap<String, Box<serde_json::value::RawValue>> =
+        serde_json::from_slice(body).unwrap();
     let items: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(body[field].get()).unwrap();
     items.iter().map(|item| item.get().to_owned()).collect()
 }

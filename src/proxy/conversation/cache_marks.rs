@@ -1,5 +1,5 @@
-//! Anthropic's cache marks. Each request has at most four, and its client moves them on; stored messages still have those
-//! of their own time.
+//! Anthropic's cache marks. Each request has at most four, and its client moves them on; stored messages still have
+//! those of their own time.
 
 use std::borrow::Cow;
 

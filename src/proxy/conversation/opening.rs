@@ -52,8 +52,8 @@ impl Opening {
         self.has_tools && self.hash.is_some()
     }
 
-    /// Returns true if this is more of a conversation than `other`, which shares its key and nothing else: a title may be
-    /// asked for before the conversation is.
+    /// Returns true if this is more of a conversation than `other`, which shares its key: a title may be asked for
+    /// before the conversation begins.
     pub fn outweighs(&self, other: &Opening) -> bool {
         (self.has_tools, self.hash.is_some()) > (other.has_tools, other.hash.is_some())
     }

@@ -33,7 +33,10 @@ fn a_system_prompt_is_changed_where_the_context_has_another() {
     let system = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     let messages = raw(&[json!({})]);
     let conversation = read(Route::Messages, body).unwrap();
-    assert_eq!(text(&conversation.with_context(&messages, Some(&system(r#""s""#)))), r#"{"system":"s","messages":[{}]}"#);
+    assert_eq!(
+        text(&conversation.with_context(&messages, Some(&system(r#""s""#)))),
+        r#"{"system":"s","messages":[{}]}"#
+    );
     assert_eq!(text(&conversation.with_context(&messages, Some(&system("[]")))), r#"{"system":[],"messages":[{}]}"#);
     let bare = read(Route::Messages, r#"{"messages":[{"role":"user","content":"a"}]}"#).unwrap();
     assert_eq!(text(&bare.with_context(&messages, Some(&system("[]")))), r#"{"system":[],"messages":[{}]}"#);
@@ -47,6 +50,22 @@ fn what_changes_with_every_request_is_not_stored() {
     let stored = conversation.transcript(None).system.unwrap().unwrap();
     assert_eq!(stored.get(), r#"[{"type":"text","text":"s"}]"#);
     assert!(text(&conversation.with_context(&raw(&[json!({})]), Some(&stored))).contains("cch=1"));
+}
+
+#[test]
+fn a_system_prompt_among_the_items_is_the_clients_own() {
+    let body = r#"{"messages":[{"role":"system","content":"It is noon."},{"role":"user","content":"a"}]}"#;
+    let conversation = read(Route::ChatCompletions, body).unwrap();
+    assert_eq!(conversation.items.len(), 1);
+    let stored = conversation.transcript(None).system.unwrap().unwrap();
+    assert_eq!(stored.get(), r#"[{"type":"text","text":"It is noon."}]"#);
+    let changed = conversation.with_context(&raw(&[json!({"role": "user", "content": "b"})]), Some(&stored));
+    assert_eq!(text(&changed), body.replace("\"a\"", "\"b\""));
+    let input = r#"{"instructions":"i","input":[{"type":"message","role":"developer","content":"d"},
+        {"type":"message","role":"user","content":"a"}]}"#;
+    let stored = read(Route::Responses, input).unwrap().transcript(None).system.unwrap().unwrap();
+    assert_eq!(stored.get(), r#"[{"type":"text","text":"i"},{"type":"text","text":"d"}]"#);
+    assert!(read(Route::ChatCompletions, r#"{"messages":[{"role":"system","content":"s"}]}"#).is_err());
 }
 
 #[test]
@@ -75,7 +94,9 @@ fn what_the_provider_holds_is_left_to_it() {
 #[test]
 fn what_is_no_conversation_is_unreadable() {
     let deep = format!(r#"{{"messages":[{}1{}]}}"#, "[".repeat(70), "]".repeat(70));
-    for body in ["", "{", "[]", "{}", r#"{"messages":[]}"#, r#"{"messages":"a"}"#, r#"{"messages":1,"messages":2}"#, &deep] {
+    for body in
+        ["", "{", "[]", "{}", r#"{"messages":[]}"#, r#"{"messages":"a"}"#, r#"{"messages":1,"messages":2}"#, &deep]
+    {
         let unread = read(Route::ChatCompletions, body).unwrap_err();
         assert_eq!(unread, Unread::Bypass(BypassReason::Unreadable), "{body}");
     }

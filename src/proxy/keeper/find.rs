@@ -23,8 +23,8 @@ const ALIKE: i64 = 8;
 const BEGINNING: i64 = 20;
 
 impl Keeper {
-    /// The session that the conversation goes into: that of its identity or, where another conversation is there already,
-    /// one beside it.
+    /// The session that the conversation goes into: that of its identity or, where another conversation is there
+    /// already, one beside it.
     ///
     /// # Errors
     /// `SideRequest`; those of the database.

@@ -84,7 +84,7 @@ async fn a_conversation_goes_on_through_compactions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_provider_finds_too_long_is_sent_once_more() {
     const MOST: usize = 40_000;
-    let stage = Stage::set("context_window = 40000\nreserve_tokens = 4000\nkeep_recent_tokens = 1500\n", &[]).await;
+    let stage = Stage::set("context_window = 100000\nreserve_tokens = 4000\nkeep_recent_tokens = 1500\n", &[]).await;
     let too_long = json!({"error": {"message": "Your input exceeds the context window of this model.",
         "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}});
     let refusal = too_long.clone();
@@ -152,10 +152,12 @@ async fn cache_marks_stay_few() {
         let sent = stage.provider.take_one();
         assert_eq!(sent.text().matches("cache_control").count(), 1, "turn {n}");
         history.push(text(Value::Null));
-        history.push(json!({"role": "assistant", "content": format!("Renamed module {n}, all tests pass. ").repeat(20)}));
+        history
+            .push(json!({"role": "assistant", "content": format!("Renamed module {n}, all tests pass. ").repeat(20)}));
     }
     let sessions = all(&stage.app, "/v1/sessions").await;
     assert_eq!(sessions.len(), 1);
-    let compactions = all(&stage.app, &format!("/v1/sessions/{}/compactions", sessions[0]["id"].as_str().unwrap())).await;
+    let compactions =
+        all(&stage.app, &format!("/v1/sessions/{}/compactions", sessions[0]["id"].as_str().unwrap())).await;
     assert!(compactions.iter().any(|one| one["status"] == "succeeded"), "{compactions:?}");
 }

@@ -49,7 +49,9 @@ async fn what_cannot_be_kept_arrives_all_the_same() {
     let got = stage.send(Method::POST, CHAT, &headers, b"\x28\xb5\x2f\xfd".to_vec()).await;
     assert_bypassed(&stage, &got, b"\x28\xb5\x2f\xfd", "unreadable");
     let metrics = stage.app.get("/metrics").await.text;
-    for (route, outcome) in [("chat_completions", "too_large"), ("messages", "unreadable"), ("responses", "server_state")] {
+    for (route, outcome) in
+        [("chat_completions", "too_large"), ("messages", "unreadable"), ("responses", "server_state")]
+    {
         let line = format!("contextd_proxy_requests_total{{route=\"{route}\",outcome=\"{outcome}\"}} 1");
         assert!(metrics.contains(&line), "{line}: {metrics}");
     }

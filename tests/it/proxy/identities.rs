@@ -57,10 +57,11 @@ async fn without_a_key_the_first_answer_tells() {
     said.extend([answer("Nothing."), user("and now?")]);
     // Neither a system prompt with the time of day nor a cache key makes it another conversation.
     let mut items = vec![json!({"role": "system", "content": "It is noon."})];
-    items.extend(said);
+    items.extend(said.clone());
     let mut later = body(CHAT, &items);
     later["prompt_cache_key"] = json!("k");
     assert_eq!(post(&stage, CHAT, &[], &later).await.session(), session);
+    assert_eq!(stage.kept(&session).await, said, "it is not stored anew with every system prompt");
     let other = [user("hello"), answer("Good morning."), user("what is new?")];
     let mut other = body(CHAT, &other);
     other["prompt_cache_key"] = json!("k");

@@ -39,7 +39,8 @@ async fn what_is_not_compacted_passes_to_the_byte() {
             let (body, uri) = (odd_body(path), format!("{path}?beta=true&x=%20"));
             let through = stage.send(Method::POST, &uri, &headers, body.clone()).await;
             let seen = stage.provider.take_one();
-            let direct_url = stage.provider.base_url().replace("/v1", "") + uri.trim_start_matches("/openai").trim_start_matches("/anthropic");
+            let direct_url = stage.provider.base_url().replace("/v1", "")
+                + uri.trim_start_matches("/openai").trim_start_matches("/anthropic");
             let direct = send(&client(), Method::POST, &direct_url, &headers, body.clone()).await;
             let seen_direct = stage.provider.take_one();
 

@@ -65,7 +65,8 @@ async fn tenants_are_told_by_their_keys() {
     }
     let own = format!("Bearer {one}");
     for (session, status) in [(&first, 200), (&second, 404)] {
-        let got = send(&client, Method::GET, &format!("{}{session}", server.base), &[("authorization", &own)], "").await;
+        let got =
+            send(&client, Method::GET, &format!("{}{session}", server.base), &[("authorization", &own)], "").await;
         assert_eq!(got.status, status);
     }
     for key in [None, Some("ctxd_wrong"), Some("sk-client")] {
