@@ -1,7 +1,7 @@
 //! A transparent proxy in front of the providers' APIs: it hands every request on with the client's own key, keeps
 //! the conversations among them, and sends a compacted context where one has grown too long.
 //!
-//! It fails open: whatever goes wrong here, the request goes on as it came, and the answer's `contextd-bypass` says why.
+//! It fails open: whatever goes wrong here, the request goes on as it came, and `contextd-bypass` says why.
 
 mod answer;
 mod bypass;

@@ -98,7 +98,7 @@ impl Proxy {
         let route = Route::of(provider, &parts.method, path);
         let answered = self.answered(provider, route, &parts, body).await;
         let (response, outcome) = answered.unwrap_or_else(|refusal| (refusal.response(provider), "refused"));
-        let route = route.map_or("other", Route::into_str);
+        let route = route.map_or("other", |route| route.into_str());
         metrics::counter!(REQUESTS, "route" => route, "outcome" => outcome).increment(1);
         response
     }

@@ -10,8 +10,11 @@ use crate::domain::model::message::{Message, Role};
 /// The first words of a block that is another one with every request of Claude Code's.
 const BILLING: &str = "x-anthropic-billing-header";
 
-/// How many leading items are the system prompt.
+/// How many leading items are the system prompt. Anthropic has it beside them.
 pub fn leading(format: Format, items: &[Box<RawValue>]) -> usize {
+    if format == Format::Anthropic {
+        return 0;
+    }
     let is_system = |message: &Message| matches!(message.role, Role::System | Role::Developer);
     items.iter().take_while(|raw| read(format, raw).as_ref().is_some_and(is_system)).count()
 }
