@@ -5,6 +5,7 @@ mod faults;
 mod identities;
 mod passing;
 mod provider;
+mod sdks;
 mod tenants;
 
 use reqwest::header::HeaderMap;
