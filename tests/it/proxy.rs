@@ -3,6 +3,7 @@
 mod conversations;
 mod faults;
 mod identities;
+mod overhead;
 mod passing;
 mod provider;
 mod sdks;
