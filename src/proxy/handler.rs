@@ -62,8 +62,7 @@ pub struct Proxy {
 enum Prepared {
     /// It goes on as it comes, for this reason.
     AsItCame(reqwest::Body, BypassReason),
-    /// Its body is held until the answer begins: it may have to be sent again.
-    Said(Said, Held),
+    Said(Said),
 }
 
 /// A conversation, and whose it is.
@@ -71,6 +70,8 @@ struct Said {
     tenant: Tenant,
     identity: Option<Identity>,
     conversation: Arc<Conversation>,
+    /// Until the answer begins, since the body may have to be sent again, and until the conversation is stored.
+    held: Arc<Held>,
 }
 
 /// An answer, and the word for it in the metrics.
@@ -123,7 +124,7 @@ impl Proxy {
                 let answer = Answer::of(upstream.send(&call, Some(body)).await?);
                 Ok((answer.bypassed(reason).passed_on(), reason.into_str()))
             }
-            Prepared::Said(said, _held) => {
+            Prepared::Said(said) => {
                 // The answer is read as it passes.
                 call.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
                 self.converse(upstream, &call, said).await
@@ -133,10 +134,10 @@ impl Proxy {
 
     /// Keeps a conversation and hands it on, both at once where nothing in it will be said otherwise.
     async fn converse(&self, upstream: &Upstream, call: &Call, said: Said) -> Result<Answered, Refusal> {
-        let Said { tenant, identity, conversation } = said;
+        let Said { tenant, identity, conversation, held } = said;
         let as_it_came = Some(reqwest::Body::from(conversation.body.clone()));
         let is_foreseen = self.keeper.foresees(tenant, identity.as_ref(), &conversation);
-        let keep = self.keeper.keep(tenant, identity, Arc::clone(&conversation));
+        let keep = self.keeper.keep(tenant, identity, Arc::clone(&conversation), Arc::clone(&held));
         let (kept, answer) = if is_foreseen {
             let (kept, answer) = tokio::join!(keep, upstream.send(call, as_it_came));
             (kept.map(|kept| self.keeper.as_it_went(kept)), answer?)
@@ -197,7 +198,8 @@ impl Proxy {
                 let by_content = || conversation.opening.hash.as_ref().map(Identity::of_content);
                 let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
                 let identity = identity.or_else(by_content);
-                Ok(Prepared::Said(Said { tenant, identity, conversation: Arc::new(conversation) }, held))
+                let (conversation, held) = (Arc::new(conversation), Arc::new(held));
+                Ok(Prepared::Said(Said { tenant, identity, conversation, held }))
             }
             Err(Unread::Refused(refusal)) => Err(refusal),
             Err(Unread::Bypass(reason)) => Ok(Prepared::AsItCame(bytes.into(), reason)),

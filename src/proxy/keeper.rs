@@ -18,6 +18,7 @@ use crate::proxy::bypass::BypassReason;
 use crate::proxy::conversation::Conversation;
 use crate::proxy::identity::Identity;
 use crate::proxy::known::{Key, Known, KnownSessions, Turn};
+use crate::proxy::room::Held;
 use crate::service::Services;
 use crate::service::compaction::Status;
 use crate::service::core::error::Result;
@@ -78,12 +79,13 @@ impl Keeper {
         tenant: Tenant,
         identity: Option<Identity>,
         conversation: Arc<Conversation>,
+        held: Arc<Held>,
     ) -> Outcome<Kept> {
         let identity = identity.ok_or(BypassReason::NoIdentity)?;
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| BypassReason::Busy)?;
         let keeper = self.clone();
         within(self.timeout, async move {
-            let _place = place;
+            let (_place, _held) = (place, held);
             let (key, known) = keeper.addressed(tenant, &identity, &conversation).await?;
             let kept = keeper.store(&key, known, &conversation).await;
             if matches!(kept, Err(BypassReason::Moved)) {

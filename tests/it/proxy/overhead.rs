@@ -5,7 +5,6 @@
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::json;
 
 use super::{CHAT, Stage, body, send};
 use crate::drill_support::turns;
@@ -28,16 +27,16 @@ async fn beside_a_direct_call() {
     let through = stage.app.url(CHAT);
     let (mut times, mut history) = ([Vec::new(), Vec::new()], Vec::new());
     for n in 0..TURNS {
-        history.extend(turns(n..n + 1, 40));
-        let mut asked = history.clone();
-        asked.push(json!({"role": "user", "content": "go on"}));
-        let body = body(CHAT, &asked).to_string();
+        let turn = turns(n..n + 1, 40);
+        history.push(turn[0].clone());
+        let body = body(CHAT, &history).to_string();
         for (times, url) in times.iter_mut().zip([&direct, &through]) {
             let began = Instant::now();
             let got = send(&client, Method::POST, url, &[("contextd-session", "measured")], body.clone()).await;
             times.push(began.elapsed());
             assert_eq!((got.status, got.header("contextd-bypass")), (200, None));
         }
+        history.extend_from_slice(&turn[1..]);
         stage.provider.take();
     }
     let [direct, through] = times;
