@@ -80,7 +80,7 @@ impl Identity {
 
     /// By what was said up to the first answer.
     pub fn of_content(hash: &blake3::Hash) -> Identity {
-        Identity::new("content", digits(hash), "content")
+        Identity::new("content", &digits(hash), "content")
     }
 
     /// The identity of another conversation under the same key, by what was said in it.
