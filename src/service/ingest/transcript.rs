@@ -108,7 +108,17 @@ impl Service {
             let leaf_id = row.head.leaf_id;
             let (entries, warnings) = (Vec::new(), Vec::new());
             let newest = newest_of(&head);
-            return Ok(Put { appended: 0, matched, forked, leaf_id, snapshot, compaction: None, entries, warnings, newest });
+            return Ok(Put {
+                appended: 0,
+                matched,
+                forked,
+                leaf_id,
+                snapshot,
+                compaction: None,
+                entries,
+                warnings,
+                newest,
+            });
         }
         let append = Append {
             format: put.format,
