@@ -123,6 +123,16 @@ async fn requests_at_once_make_one_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_sessions_with_one_name_the_older_is_it() {
+    let stage = Stage::plain().await;
+    let older = stage.app.session(json!({"external_id": "twin"})).await;
+    stage.app.session(json!({"external_id": "twin"})).await;
+    for _ in 0..2 {
+        assert_eq!(stage.post(CHAT, "twin", &body(CHAT, &[user("hello")]).to_string()).await.session(), older);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_erased_session_is_made_anew() {
     let stage = Stage::plain().await;
     let said = body(CHAT, &[user("hello")]).to_string();
