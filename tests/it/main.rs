@@ -67,6 +67,7 @@ mod patience;
 mod pg;
 mod pg_proxy;
 mod pi_files;
+mod proxy;
 mod queue_claim;
 mod queue_compaction;
 mod queue_lease;

@@ -112,7 +112,18 @@ impl Service {
             }
             let leaf_id = row.head.leaf_id;
             let (entries, warnings) = (Vec::new(), Vec::new());
-            return Ok(Put { appended: 0, matched, forked, leaf_id, snapshot, compaction: None, entries, warnings });
+            let newest = newest_of(&head);
+            return Ok(Put {
+                appended: 0,
+                matched,
+                forked,
+                leaf_id,
+                snapshot,
+                compaction: None,
+                entries,
+                warnings,
+                newest,
+            });
         }
         let append = Append {
             format: put.format,
@@ -135,6 +146,7 @@ impl Service {
             compaction: done.compaction,
             entries: done.entries,
             warnings: done.warnings,
+            newest: newest_of(&head),
         })
     }
 
@@ -170,6 +182,10 @@ impl Service {
         let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), least));
         quoted.await??.ok_or(error)
     }
+}
+
+fn newest_of(head: &Head) -> Option<Uuid> {
+    head.state.newest.as_ref().map(|newest| newest.id)
 }
 
 /// Records another system prompt or other tools.
