@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FRAMEWORKS = {"agents", "langchain", "pydantic_ai"}
+FRAMEWORKS = {"agents", "claude_agent_sdk", "langchain", "pydantic_ai"}
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 
@@ -16,6 +16,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
     ("module", "framework"),
     [
         ("contextd", None),
+        ("contextd.claude_agent_sdk", "claude_agent_sdk"),
         ("contextd.openai_agents", "agents"),
         ("contextd.langchain", "langchain"),
         ("contextd.pydantic_ai", "pydantic_ai"),
