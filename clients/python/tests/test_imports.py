@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FRAMEWORKS = {"agents", "claude_agent_sdk", "google.adk", "langchain", "openhands", "pydantic_ai"}
+FRAMEWORKS = {"agents", "claude_agent_sdk", "google.adk", "inspect_ai", "langchain", "openhands", "pydantic_ai"}
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 
@@ -18,6 +18,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src"
         ("contextd", None),
         ("contextd.claude_agent_sdk", "claude_agent_sdk"),
         ("contextd.google_adk", "google.adk"),
+        ("contextd.inspect_ai", "inspect_ai"),
         ("contextd.openai_agents", "agents"),
         ("contextd.langchain", "langchain"),
         ("contextd.openhands", "openhands"),
