@@ -13,7 +13,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai.types import Content, FunctionCall, Part
 
-from contextd import AsyncContextd
+from contextd import Contextd
 from contextd.google_adk import ContextdSummarizer
 
 
@@ -36,7 +36,7 @@ class PlayedModel(BaseLlm):
 
 
 async def main() -> None:
-    async with AsyncContextd() as client:
+    with Contextd() as client:
         summarizer = ContextdSummarizer(client)
         config = EventsCompactionConfig(summarizer=summarizer, token_threshold=1500, event_retention_size=2)
         agent = LlmAgent(name="janitor", model=PlayedModel(model="played"), tools=[meter_reading])
@@ -47,9 +47,9 @@ async def main() -> None:
             async for event in runner.run_async(user_id="ada", session_id="1", new_message=asked):
                 print("".join(part.text or "" for part in (event.content and event.content.parts) or ()), end="")
             print()
-        session_id = (await client.sessions.get_or_create("meters/ada/1"))["id"]
-        done = [its async for its in client.compactions.list(session_id) if its["status"] == "succeeded"]
-        first = await client.tool_calls.get(session_id, "call_room-0")
+        session_id = client.sessions.get_or_create("meters/ada/1")["id"]
+        done = [its for its in client.compactions.list(session_id) if its["status"] == "succeeded"]
+        first = client.tool_calls.get(session_id, "call_room-0")
         print(f"After {len(done)} compactions contextd still has it whole: {first.get('result_text')}")
 
 

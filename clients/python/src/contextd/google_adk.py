@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
@@ -12,9 +13,9 @@ from google.adk.events.event_actions import EventCompaction
 from google.adk.plugins import BasePlugin
 from google.genai.types import Content, Part
 
-from ._async.client import AsyncContextd
 from ._compat import Unpack
 from ._native import Native, text_of
+from ._sync.client import Contextd
 from .types import Context, CreateSession, Format, SettingsPatch
 
 FORMAT: Format = "native"
@@ -33,9 +34,7 @@ class ContextdSummarizer(BasePlugin, BaseEventsSummarizer):
     arguments are those of `sessions.create`, for a session that is new.
     """
 
-    def __init__(
-        self, client: AsyncContextd, *, session_id: str | None = None, **creation: Unpack[CreateSession]
-    ) -> None:
+    def __init__(self, client: Contextd, *, session_id: str | None = None, **creation: Unpack[CreateSession]) -> None:
         super().__init__(name="contextd")
         self.client = client
         self.session_id = session_id
@@ -55,15 +54,18 @@ class ContextdSummarizer(BasePlugin, BaseEventsSummarizer):
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         """The summary of the events but for a few at the end, which contextd leaves as they are; None: of none."""
+        # ADK may run each turn in an event loop of its own; an asynchronous client would be bound to the first.
+        return await asyncio.to_thread(self._summarize, events)
+
+    def _summarize(self, events: Sequence[Event]) -> Event | None:
         said = [(event, item) for event in events for item in items_of(event)]
         if not said:
             return None
-        session = await self.client.sessions.get_or_create(self._external_id(events), **self._creation)
+        session_id = self.client.sessions.get_or_create(self._external_id(events), **self._creation)["id"]
         items = [item for _, item in said]
-        await self.client.sessions.put_transcript(session["id"], format=FORMAT, items=items)
-        await self.client.sessions.compact(session["id"], force=True, wait=COMPACTION_SECONDS)
-        context = await self.client.sessions.context(session["id"], format=FORMAT)
-        return _compaction(events, said, context)
+        self.client.sessions.put_transcript(session_id, format=FORMAT, items=items)
+        self.client.sessions.compact(session_id, force=True, wait=COMPACTION_SECONDS)
+        return _compaction(events, said, self.client.sessions.context(session_id, format=FORMAT))
 
     def _external_id(self, events: Sequence[Event]) -> str:
         found = self.session_id or next(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -28,13 +28,10 @@ from google.genai.types import (
 )
 from pydantic import PrivateAttr
 
-from contextd import AsyncContextd
+from contextd import Contextd
 from contextd.google_adk import ContextdSummarizer, items_of
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*")
 
 TURNS = 30
 THRESHOLD = 2000
@@ -76,12 +73,6 @@ class PlayedModel(BaseLlm):
         yield LlmResponse(content=Content(role="model", parts=[part]), usage_metadata=usage)
 
 
-@pytest.fixture
-async def client(service_url: str) -> AsyncIterator[AsyncContextd]:
-    async with AsyncContextd(service_url) as client:
-        yield client
-
-
 def runner_of(model: BaseLlm, summarizer: ContextdSummarizer, sessions: InMemorySessionService, **more: Any) -> Runner:
     agent = LlmAgent(name="janitor", model=model, instruction="Read meters.", tools=[meter_reading])
     config = EventsCompactionConfig(summarizer=summarizer, token_threshold=THRESHOLD, event_retention_size=2)
@@ -100,7 +91,8 @@ def text(content: Content | None) -> str:
     return "\n".join(part.text or "" for part in (content and content.parts) or ())
 
 
-async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:
+@pytest.mark.anyio
+async def test_thirty_turns_in_a_small_window(client: Contextd) -> None:
     model, sessions = PlayedModel(), InMemorySessionService()
     for turns in (range(TURNS // 2), range(TURNS // 2, TURNS)):
         # Another process goes on with the same session.
@@ -113,32 +105,33 @@ async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:
     # Each goes on from the one before.
     assert len({its.start_timestamp for its in compactions}) == 1
     for sent in model.seen:
-        await assert_fits(client, sent)
+        assert_fits(client, sent)
     assert any("condensed" in text(content) for content in model.seen[-1])
-    await assert_nothing_is_lost(client, session.events, compactions[-1].end_timestamp)
+    assert_nothing_is_lost(client, session.events, compactions[-1].end_timestamp)
 
 
-async def assert_fits(client: AsyncContextd, sent: list[Content]) -> None:
+def assert_fits(client: Contextd, sent: list[Content]) -> None:
     items = [item for content in sent for item in items_of(Event(author="agent", content=content))]
-    assert (await client.count(format="native", items=items))["tokens"] <= WINDOW
+    assert client.count(format="native", items=items)["tokens"] <= WINDOW
     parts = [part for content in sent for part in content.parts or ()]
     calls = [str((part.function_call.args or {})["room"]) for part in parts if part.function_call]
     results = [str(part.function_response.response) for part in parts if part.function_response]
     assert all(f"in {room} shows" in result for room, result in zip(calls, results, strict=True))
 
 
-async def assert_nothing_is_lost(client: AsyncContextd, events: list[Event], until: float) -> None:
+def assert_nothing_is_lost(client: Contextd, events: list[Event], until: float) -> None:
     told = [event for event in events if event.timestamp <= until and event.content]
-    session_id = (await client.sessions.get_or_create("meters/ada/adk-30"))["id"]
-    kept = [its["item"] async for its in client.entries.list(session_id) if its["type"] == "message"]
+    session_id = client.sessions.get_or_create("meters/ada/adk-30")["id"]
+    kept = [its["item"] for its in client.entries.list(session_id) if its["type"] == "message"]
     assert kept[: len(told)] == [item for event in told for item in items_of(event)]
-    calls = [its["arguments"]["room"] async for its in client.tool_calls.list(session_id)]
+    calls = [its["arguments"]["room"] for its in client.tool_calls.list(session_id)]
     assert calls[:20] == [f"room-{n}" for n in range(20)]
-    first = await client.tool_calls.get(session_id, told[1].get_function_calls()[0].id or "")
+    first = client.tool_calls.get(session_id, told[1].get_function_calls()[0].id or "")
     assert f"shows {reading('room-0')} kWh" in (first.get("result_text") or "")
 
 
-async def test_windows_of_invocations_are_summarized_too(client: AsyncContextd) -> None:
+@pytest.mark.anyio
+async def test_windows_of_invocations_are_summarized_too(client: Contextd) -> None:
     summarizer = ContextdSummarizer(client, session_id="adk-windows")
     agent = LlmAgent(name="janitor", model=PlayedModel(), instruction="Read meters.", tools=[meter_reading])
     config = EventsCompactionConfig(summarizer=summarizer, compaction_interval=3, overlap_size=1)
@@ -153,13 +146,25 @@ async def test_windows_of_invocations_are_summarized_too(client: AsyncContextd) 
         assert any(f"room-{n} shows {reading(f'room-{n}')}" in its for its in told)
 
 
-async def test_a_session_is_needed(client: AsyncContextd) -> None:
+def test_each_turn_may_have_an_event_loop_of_its_own(client: Contextd) -> None:
+    summarizer = ContextdSummarizer(client)
+    runner = runner_of(PlayedModel(), summarizer, InMemorySessionService(), plugins=[summarizer])
+    for n in range(12):
+        asked = Content(role="user", parts=[Part(text=f"What does the meter in room-{n} show?")])
+        assert list(runner.run(user_id="ada", session_id="adk-loops", new_message=asked))
+    session_id = client.sessions.get_or_create("meters/ada/adk-loops")["id"]
+    assert len([its for its in client.compactions.list(session_id) if its["status"] == "succeeded"]) >= 2
+
+
+@pytest.mark.anyio
+async def test_a_session_is_needed(client: Contextd) -> None:
     event = Event(author="user", content=Content(role="user", parts=[Part(text="Hello.")]))
     with pytest.raises(ValueError, match="plugins"):
         await ContextdSummarizer(client).maybe_summarize_events(events=[event])
 
 
-async def test_where_there_is_nothing_to_summarize_there_is_no_summary(client: AsyncContextd) -> None:
+@pytest.mark.anyio
+async def test_where_there_is_nothing_to_summarize_there_is_no_summary(client: Contextd) -> None:
     summarizer = ContextdSummarizer(client, session_id="adk-nothing")
     assert await summarizer.maybe_summarize_events(events=[]) is None
     hello = Event(author="user", content=Content(role="user", parts=[Part(text="Hello.")]))
@@ -192,10 +197,10 @@ EVERYTHING = [
 ]
 
 
-async def test_what_events_say_is_kept(client: AsyncContextd) -> None:
+def test_what_events_say_is_kept(client: Contextd) -> None:
     items = [item for content in EVERYTHING for item in items_of(Event(author="agent", content=content))]
-    session_id = (await client.sessions.create())["id"]
-    answer = await client.sessions.put_transcript(session_id, format="native", items=items, return_context="native")
+    session_id = client.sessions.create()["id"]
+    answer = client.sessions.put_transcript(session_id, format="native", items=items, return_context="native")
     assert answer["context"]
     assert [item["role"] for item in answer["context"]["messages"]] == [
         "user",
@@ -204,6 +209,6 @@ async def test_what_events_say_is_kept(client: AsyncContextd) -> None:
         "tool",
         "assistant",
     ]
-    assert [item async for item in client.sessions.export(session_id, format="native")] == items
+    assert [item for item in client.sessions.export(session_id, format="native")] == items
     results = [block for block in items[3]["content"]]
     assert [block["is_error"] for block in results] == [False, True]
