@@ -244,6 +244,17 @@ def test_a_tool_loop_that_openhands_keeps_together_is_parted_in_a_view_alone(thi
     assert after[1:] == view.events[3:]
 
 
+def test_the_window_is_as_full_as_the_provider_says(client: Contextd) -> None:
+    llm = PlayedLLM(model="played")
+    llm.metrics.add_token_usage(1500, 50, 0, 0, 3000, "resp_room-1")
+    llm.metrics.add_token_usage(99, 1, 0, 0, 3000, "of-another-conversation")
+    condenser = ContextdCondenser(client=client, session_id="openhands-usage", creation=CREATION)
+    condenser.condense(View(events=[*said("Read it."), *read("room-1")]), llm)
+    snapshot = client.sessions.get_or_create("openhands-usage")["snapshot"]
+    assert snapshot["source"] == "usage"
+    assert snapshot["tokens"] >= 1550
+
+
 def test_a_stored_condenser_has_no_secrets(service_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTD_URL", service_url)
     condenser = ContextdCondenser(
