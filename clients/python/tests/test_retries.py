@@ -187,3 +187,10 @@ def test_an_export_starts_again_only_from_its_beginning(service: Service, client
     with pytest.raises(contextd.APIConnectionError):
         list(client.sessions.export("s", format="pi"))
     assert len(service.sent) == 3
+
+
+def test_all_clients_create_an_external_id_with_one_key(service: Service, client: Contextd) -> None:
+    service.answers = [httpx.Response(200, json={"items": []}), OK]
+    client.sessions.get_or_create("Ünïcode/1")
+    # The TypeScript client's tests have the same key.
+    assert service.keys() == [None, "external-id-80cff09f2ef7bbadae63c91add11111330c171dba505a1565ff922c0bcc9782e"]

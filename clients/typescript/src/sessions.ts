@@ -29,6 +29,7 @@ import type { Calls } from "./calls.js";
 import type { EventsOptions, EventStream } from "./events.js";
 import { InvalidRequestError } from "./errors.js";
 import { parseJSON } from "./json.js";
+import { externalIdKey } from "./keys.js";
 import type { List, PageParams } from "./pages.js";
 import { type Params, path } from "./params.js";
 import type { RequestOptions } from "./transport.js";
@@ -50,8 +51,6 @@ export interface ContextParams {
   leafId?: string | undefined;
   maxTokens?: number | undefined;
 }
-
-const MAX_KEY_CHARS = 255;
 
 /** Transcripts, and what is made of them. */
 export class Sessions {
@@ -76,7 +75,7 @@ export class Sessions {
     if (known) return known;
     const create = (idempotencyKey?: string) => this.create({ ...params, externalId }, { ...options, idempotencyKey });
     try {
-      return await create(keyOf(externalId));
+      return await create(await externalIdKey(externalId));
     } catch (error) {
       // Somebody else has just created it, with another title or other settings.
       if (!(error instanceof InvalidRequestError && error.code === "idempotency_key_reused")) throw error;
@@ -207,10 +206,4 @@ export class Sessions {
     const lines = this.#calls.lines(target, "application/x-ndjson", params, options);
     for await (const line of lines) yield parseJSON<Item>(line, "a line of the export");
   }
-}
-
-/** The idempotency key of all who create a session with this external id; none where it would be too long. */
-function keyOf(externalId: string): string | undefined {
-  const key = `external-id-${encodeURIComponent(externalId)}`;
-  return key.length <= MAX_KEY_CHARS ? key : undefined;
 }

@@ -2,6 +2,7 @@ import type { Config } from "./config.js";
 import { Deadline } from "./deadline.js";
 import { InvalidResponseError, NotFoundError, statusError } from "./errors.js";
 import { parseJSON } from "./json.js";
+import { newKey } from "./keys.js";
 import { LineDecoder } from "./lines.js";
 import { query, type Wire } from "./params.js";
 import { Tries } from "./retry.js";
@@ -184,10 +185,4 @@ function mediaType({ headers }: Response): string {
 function waits({ body }: Call): number {
   const { wait } = Object(body) as { wait?: unknown };
   return typeof wait === "number" ? wait * 1000 : 0;
-}
-
-/** A key that no other call has. It is no secret: where the runtime has no UUIDs, plain chance will do. */
-function newKey(): string {
-  const crypto: { randomUUID?: () => string } | undefined = globalThis.crypto;
-  return crypto?.randomUUID?.() ?? `${Date.now()}-${Math.random()}-${Math.random()}`;
 }

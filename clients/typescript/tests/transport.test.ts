@@ -59,6 +59,14 @@ test("two writes have two keys, unless the caller says otherwise", async () => {
   assert.equal(keys[2], "mine");
 });
 
+test("all clients create an external id with one key", async () => {
+  const { fetch, sent } = played(json({ items: [] }), json(session));
+  await offline(fetch).sessions.getOrCreate("Ünïcode/1");
+  // The Python client's tests have the same key.
+  const key = "external-id-80cff09f2ef7bbadae63c91add11111330c171dba505a1565ff922c0bcc9782e";
+  assert.equal(sent[1]?.headers["idempotency-key"], key);
+});
+
 test("an answer that breaks off is asked for again", async () => {
   const broken = new Response(
     new ReadableStream({

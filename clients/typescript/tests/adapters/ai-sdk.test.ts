@@ -1,4 +1,3 @@
-import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -11,49 +10,19 @@ import {
   tool,
   ToolLoopAgent,
 } from "ai";
-import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { contextdPrepareStep, storeMessages } from "contextd/ai-sdk";
 import { itemOf } from "../../dist/adapters/model-messages.js";
 import { client, needsService, offline, played, problem } from "../support.js";
-
-const TURNS = 30;
-const FACT = "The release is called KESTREL-7 and must ship before 2031-04-05.";
+import { assertAsked, assertKept, fileText, playedModel, question, settings, TURNS } from "./reader.js";
 
 const readFile = tool({
   description: "Reads a file",
   inputSchema: jsonSchema<{ path: string }>({ type: "object", properties: { path: { type: "string" } } }),
-  execute: ({ path }) => ({ path, text: `export const answer = "${path}";\n`.repeat(25) }),
+  execute: ({ path }) => ({ path, text: fileText(path) }),
 });
-
-/** A model that reads a file for every question, then answers. */
-function playedModel() {
-  const usage = {
-    inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-    outputTokens: { total: undefined, text: undefined, reasoning: undefined },
-  };
-  return new MockLanguageModelV4({
-    doGenerate: async ({ prompt }) => {
-      const last = prompt.at(-1);
-      const calls = prompt.flatMap(({ role, content }) => (role === "assistant" ? content : [])).length;
-      if (last?.role === "tool") {
-        const content = [{ type: "text" as const, text: `It exports one answer, after ${calls} parts. `.repeat(4) }];
-        return { content, finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
-      }
-      const path = /src\/\S+\.ts/.exec(JSON.stringify(last?.content))?.[0] ?? "";
-      const call = {
-        type: "tool-call" as const,
-        toolCallId: `call-${path}`,
-        toolName: "readFile",
-        input: JSON.stringify({ path }),
-      };
-      return { content: [call], finishReason: { unified: "tool-calls", raw: undefined }, usage, warnings: [] };
-    },
-  });
-}
 
 test("thirty turns over a window that needs three compactions: valid, and nothing lost", needsService, async (t) => {
   const contextd = client();
-  const settings = { context_window: 4_000, reserve_tokens: 500, keep_recent_tokens: 400 };
   const tokensOf = async (messages: ModelMessage[]) =>
     (await contextd.count({ format: "native", items: messages.map(itemOf), system: "You are careful." })).tokens;
   const { id: sessionId } = await contextd.sessions.create({ settings });
@@ -66,8 +35,7 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
   const sent: number[] = [];
 
   for (let turn = 0; turn < TURNS; turn++) {
-    const fact = turn === 1 ? ` ${FACT}` : "";
-    history.push({ role: "user", content: `Question ${turn}: what does src/module${turn}.ts export?${fact}` });
+    history.push({ role: "user", content: question(turn) });
     const { responseMessages } = await generateText({
       model,
       messages: history,
@@ -87,19 +55,9 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
 
   await storeMessages({ client: contextd, sessionId }, history);
   assert.equal(history.length, TURNS * 4);
-  assert.equal(model.doGenerateCalls.length, TURNS * 2);
+  assertAsked(model.doGenerateCalls.map(({ prompt }) => prompt));
   assert.ok(Math.max(...sent) <= settings.context_window, sent.join());
-  for (const [call, { prompt }] of model.doGenerateCalls.entries()) {
-    assert.match(
-      JSON.stringify(prompt),
-      new RegExp(`Question ${Math.floor(call / 2)}:`),
-      `the newest question is in call ${call}`,
-    );
-  }
-
-  let compactions = 0;
-  for await (const { status } of contextd.compactions.list(sessionId)) compactions += Number(status === "succeeded");
-  assert.ok(compactions >= 3, `${compactions} compactions`);
+  const compactions = await assertKept(contextd, sessionId);
   t.diagnostic(
     `${compactions} compactions; ${await tokensOf(history)} tokens in all, at most ${Math.max(...sent)} sent`,
   );
@@ -109,15 +67,6 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
     said.map(({ role }) => role),
     history.map(({ role }) => role),
   );
-  const everything = [];
-  for await (const { type } of contextd.entries.list(sessionId, { all: true }))
-    if (type === "message") everything.push(type);
-  assert.equal(everything.length, said.length, "no message is stored twice");
-  for (let turn = 0; turn < TURNS; turn++) {
-    const { result_text } = await contextd.toolCalls.get(sessionId, `call-src/module${turn}.ts`);
-    assert.equal((JSON.parse(result_text ?? "") as { path: string }).path, `src/module${turn}.ts`);
-  }
-  assert.match(JSON.stringify(model.doGenerateCalls.at(-1)?.prompt), /KESTREL-7/);
   assert.equal((await contextd.sessions.get(sessionId)).system, "You are careful.");
   await contextd.sessions.delete(sessionId);
 });
@@ -125,26 +74,13 @@ test("thirty turns over a window that needs three compactions: valid, and nothin
 test("an agent that streams is given the context, too", needsService, async () => {
   const contextd = client();
   const { id: sessionId } = await contextd.sessions.create({ settings: { context_window: 8_000 } });
-  const generating = playedModel();
-  const model = new MockLanguageModelV4({
-    doStream: async (options) => {
-      const { content, finishReason, usage } = await generating.doGenerate(options);
-      const [part] = content;
-      const said = [
-        { type: "text-start", id: "0" },
-        { type: "text-delta", id: "0", delta: "One." },
-        { type: "text-end", id: "0" },
-      ];
-      const parts = [...(part?.type === "tool-call" ? [part] : said), { type: "finish", finishReason, usage }];
-      return { stream: convertArrayToReadableStream(parts as LanguageModelV4StreamPart[]) };
-    },
-  });
+  const model = playedModel();
   const prepareStep = contextdPrepareStep({ client: contextd, sessionId });
   const agent = new ToolLoopAgent({ model, tools: { readFile }, stopWhen: isStepCount(3), prepareStep });
   const long = { role: "assistant", content: "It is a long story. ".repeat(800) } as const;
   const question = { role: "user", content: "What does src/module1.ts export?" } as const;
   const result = await agent.stream({ messages: [{ role: "user", content: "Tell me." }, long, { ...long }, question] });
-  assert.equal(await result.text, "One.");
+  assert.match(await result.text, /^It exports one answer/);
   assert.equal(model.doStreamCalls.length, 2);
   for (const { prompt } of model.doStreamCalls) {
     assert.match(JSON.stringify(prompt), /What does src\/module1.ts export/);
