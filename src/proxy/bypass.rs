@@ -35,7 +35,7 @@ pub enum BypassReason {
 impl From<ServiceError> for BypassReason {
     fn from(error: ServiceError) -> BypassReason {
         match error {
-            ServiceError::Invalid(errors) => {
+            ServiceError::Invalid(errors) | ServiceError::HandleRefused(errors) => {
                 let first = errors.first().map(|error| format!("{}: {}", error.pointer, error.detail));
                 tracing::warn!(error = first, "a conversation can't be stored");
                 BypassReason::Refused
