@@ -603,6 +603,8 @@ export interface IdentifierReport {
 }
 
 export interface InputTokensDetails {
+  /** 0: upstreams do not say. */
+  cache_write_tokens: number;
   cached_tokens: number;
 }
 

@@ -926,6 +926,8 @@ class CompactedItems(TypedDict):
 
 
 class InputTokensDetails(TypedDict):
+    cache_write_tokens: int
+    """0: upstreams do not say."""
     cached_tokens: int
 
 
