@@ -50,11 +50,7 @@ struct Linted {
 /// Checks a transcript, and mends a copy of it. Nothing is stored.
 #[utoipa::path(post, path = "/v1/lint", tag = "context", request_body = LintItems,
     responses((status = 200, body = Linted)))]
-async fn lint_items(
-    State(state): State<AppState>,
-    tenant: Tenant,
-    Body(body): Body<LintItems>,
-) -> Result<Response> {
+async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): Body<LintItems>) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));

@@ -78,6 +78,8 @@ struct ResponseUsage {
 #[derive(Serialize, ToSchema)]
 struct InputTokensDetails {
     cached_tokens: u64,
+    /// 0: upstreams do not say.
+    cache_write_tokens: u64,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -89,7 +91,7 @@ impl From<HandoverUsage> for ResponseUsage {
     fn from(usage: HandoverUsage) -> ResponseUsage {
         ResponseUsage {
             input_tokens: usage.input,
-            input_tokens_details: InputTokensDetails { cached_tokens: usage.cached },
+            input_tokens_details: InputTokensDetails { cached_tokens: usage.cached, cache_write_tokens: 0 },
             output_tokens: usage.output,
             output_tokens_details: OutputTokensDetails { reasoning_tokens: 0 },
             total_tokens: usage.input.saturating_add(usage.output),

@@ -75,7 +75,8 @@ pub fn handle_of(item: &str) -> Option<String> {
 /// Returns true for an entry that is shown beside a handle behind it: what the user said, instructions, and what
 /// another service has sealed. The handle stands for all else.
 pub fn stays(head: &EntryMeta) -> bool {
-    let is_said = matches!(head.role, Some(Role::User | Role::System | Role::Developer)) && head.shape.results.is_empty();
+    let is_said =
+        matches!(head.role, Some(Role::User | Role::System | Role::Developer)) && head.shape.results.is_empty();
     head.is_visible() && (is_said || head.shape.checkpoint)
 }
 

@@ -40,7 +40,7 @@ use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment};
 
-pub use handover::{Handover, HandoverRequest};
+pub use handover::{Handover, HandoverRequest, HandoverUsage};
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
 /// layer can't see.
@@ -92,12 +92,7 @@ impl Stateless {
     /// # Errors
     /// `Invalid` and `HandleRefused` with pointers into the body; `Conflict` `summary_failed` where the settings allow no
     /// stand-in for an upstream that failed.
-    pub async fn compact(
-        &self,
-        tenant: Tenant,
-        request: StatelessRequest,
-        by: &dyn Summariser,
-    ) -> Result<Compacted> {
+    pub async fn compact(&self, tenant: Tenant, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
         let started = clock::now();
         let asked = CompactRequest {
             strategy: request.strategy,

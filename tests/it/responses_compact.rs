@@ -98,7 +98,7 @@ async fn a_conversation_comes_back_in_openais_shapes() {
     let tokens = |name: &str| usage[name].as_u64().unwrap();
     assert!(tokens("input_tokens") > tokens("output_tokens") && tokens("output_tokens") > 0, "{usage}");
     assert_eq!(tokens("total_tokens"), tokens("input_tokens") + tokens("output_tokens"));
-    assert_eq!(usage["input_tokens_details"]["cached_tokens"], 0);
+    assert_eq!(usage["input_tokens_details"], json!({"cached_tokens": 0, "cache_write_tokens": 0}));
     assert_eq!(usage["output_tokens_details"]["reasoning_tokens"], 0);
     assert!(handle(&compacted).len() < serde_json::to_string(&turns(0..8)).unwrap().len() / 2, "it is small");
 }
@@ -128,7 +128,10 @@ async fn what_cannot_be_done_is_refused_with_its_pointer() {
         ("/input", json!({"model": "gpt-5", "input": {"role": "user"}})),
         ("/input", json!({"model": "gpt-5", "input": []})),
         ("/input/0", json!({"model": "gpt-5", "input": [7]})),
-        ("/input/1/role", json!({"model": "gpt-5", "input": [{"role": "user", "content": "x"}, {"role": "king", "content": "x"}]})),
+        (
+            "/input/1/role",
+            json!({"model": "gpt-5", "input": [{"role": "user", "content": "x"}, {"role": "king", "content": "x"}]}),
+        ),
         ("/model", json!({"model": "x".repeat(600), "input": "x"})),
         ("/instructions", json!({"model": "gpt-5", "input": "x", "instructions": 7})),
     ] {
@@ -179,7 +182,8 @@ async fn what_the_user_said_long_ago_is_told_where_the_window_is_small() {
         assert_eq!(kept[kept.len() - 10..], newest, "round {round}");
         assert!(kept.len() < 80, "round {round}: {}", kept.len());
         let told = summary.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lost = (0..round * 30 + 30).map(asked).filter(|asked| !kept.contains(&asked.as_str()) && !told.contains(asked));
+        let lost =
+            (0..round * 30 + 30).map(asked).filter(|asked| !kept.contains(&asked.as_str()) && !told.contains(asked));
         let lost: Vec<String> = lost.collect();
         assert!(lost.is_empty() || told.contains("left out"), "round {round}: {lost:?} in {summary}");
         assert!(lost.len() * 4 <= round * 30, "round {round}: {lost:?} in {summary}");
@@ -307,7 +311,9 @@ async fn forged_and_foreign_handles_are_refused_everywhere() {
     let cut = whole[..middle].to_owned();
     let unknown = whole.replacen("ctxd1.1.", "ctxd1.99.", 1);
     let later = whole.replacen("ctxd1.", "ctxd7.", 1);
-    for (what, text) in [("forged", forged), ("cut off", cut), ("foreign", foreign), ("unknown", unknown), ("later", later)] {
+    for (what, text) in
+        [("forged", forged), ("cut off", cut), ("foreign", foreign), ("unknown", unknown), ("later", later)]
+    {
         let item = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": text});
         for (pointer, answer) in posted(app, &session, &item).await {
             answer.assert_problem(400, "handle_refused");
@@ -328,7 +334,8 @@ async fn a_compaction_of_openais_own_stays_what_it_is() {
         assert!((200..300).contains(&answer.status), "{}", answer.text);
     }
     assert_eq!(context(app, &session, "openai_responses").await["messages"][1], theirs);
-    let input: Vec<Value> = [json!({"role": "user", "content": "hi"}), theirs.clone()].into_iter().chain(turns(0..6)).collect();
+    let input: Vec<Value> =
+        [json!({"role": "user", "content": "hi"}), theirs.clone()].into_iter().chain(turns(0..6)).collect();
     let compacted = handed_over(app, &input).await;
     assert_eq!(output(&compacted)[1], theirs, "{compacted}");
     let kinds: Vec<&str> = output(&compacted).iter().map(|item| item["type"].as_str().unwrap()).collect();
@@ -398,7 +405,8 @@ async fn a_handle_opens_for_its_own_tenant_alone_and_nothing_is_stored() {
     let stored: i64 = sqlx::query_scalar(entries).fetch_one(&stage.pool).await.unwrap();
     assert_eq!((handed.kept.len(), stored), (6, 0));
     let item = json!({"type": "compaction", "encrypted_content": handed.handle});
-    let append = |item: &Value| Append { format: Format::OpenaiResponses, items: raw(vec![item.clone()]), ..chat(vec![]) };
+    let append =
+        |item: &Value| Append { format: Format::OpenaiResponses, items: raw(vec![item.clone()]), ..chat(vec![]) };
     stage.try_append(append(&item)).await.unwrap();
     let other = Tenant(tenant(&stage.pool).await);
     let new = contextd::service::sessions::NewSession::default();

@@ -44,7 +44,8 @@ fn whole(mut message: Map<String, Value>) -> Map<String, Value> {
     if let Some(text) = message.get_mut("content").filter(|content| content.is_string()) {
         *text = json!([{"type": "input_text", "text": text}]);
     }
-    let known = |name: &str| message.get(name).filter(|value| value.as_str().is_some_and(|text| !text.is_empty())).cloned();
+    let known =
+        |name: &str| message.get(name).filter(|value| value.as_str().is_some_and(|text| !text.is_empty())).cloned();
     let (own_id, status) = (known("id"), known("status"));
     let mut whole = Map::from_iter([
         ("id".to_owned(), own_id.unwrap_or_else(|| id("msg").into())),

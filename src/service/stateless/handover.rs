@@ -127,10 +127,7 @@ impl WholePlan {
     }
 
     /// The record to be sealed, the items that stay, and what it took.
-    fn carried_out(
-        &self,
-        outcome: &SummaryOutcome,
-    ) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
+    fn carried_out(&self, outcome: &SummaryOutcome) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
         let loaded = &self.planned.loaded;
         let record = match &self.work {
             Some(work) => draft(work, outcome).record,
