@@ -174,8 +174,8 @@ impl Conversation {
 
     /// Returns true if an item says a summary of this service's.
     pub fn holds_summary(&self) -> bool {
-        let may = |raw: &&Box<RawValue>| raw.get().contains("context-summary>");
-        self.items.iter().filter(may).any(|raw| {
+        let mut marked = self.items.iter().filter(|raw| raw.get().contains("context-summary>"));
+        marked.any(|raw| {
             let message = format::accept(self.route.format(), raw.get()).ok().and_then(|item| item.message);
             message.is_some_and(|message| is_framed(&message.plain_text()))
         })

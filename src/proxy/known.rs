@@ -134,7 +134,8 @@ impl KnownSessions {
         let Some(mut known) = self.sessions.get(key) else { return };
         known.compaction = compaction;
         if let Some(turn) = &mut known.turn {
-            turn.leaf = leaf;
+            // From now on the compacted context goes on.
+            (turn.leaf, turn.spare) = (leaf, 0);
         }
         self.sessions.insert(key.clone(), known);
     }

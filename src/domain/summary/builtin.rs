@@ -13,14 +13,14 @@ use super::verify::orders;
 use super::{SummaryTask, identifiers};
 use crate::domain::model::identifier::TrackedIdentifier;
 
-mod facts;
+pub(in crate::domain::summary) mod facts;
 mod labels;
 mod merge;
 mod need;
 mod render;
 
 use facts::Facts;
-pub(crate) use facts::{decides, is_intent};
+pub(crate) use facts::decides;
 use labels::Label;
 use need::Ranked;
 use render::{SummaryRoom, render};

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
-use crate::domain::summary::builtin::is_intent;
+use crate::domain::summary::builtin::facts::cues::is_intent;
 
 pub mod clauses;
 mod last_calls;

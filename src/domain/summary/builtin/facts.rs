@@ -13,7 +13,7 @@ use crate::domain::model::todo::{Todo, TodoState};
 mod asked;
 mod closing;
 mod continued;
-mod cues;
+pub(in crate::domain::summary) mod cues;
 mod explained;
 mod homes;
 mod items;
@@ -23,7 +23,7 @@ mod work;
 
 pub use asked::{SAID, is_correction};
 pub use closing::is_outdated;
-pub use cues::{gives_reason, is_intent, is_settled};
+pub use cues::{gives_reason, is_settled};
 pub use explained::explains;
 pub use items::{Facts, ITEM_CHARS};
 pub use steps::signature;
