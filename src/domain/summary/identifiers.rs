@@ -291,6 +291,18 @@ pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u
     words.into_iter().chain(distinct(untold.into_iter().chain(told))).collect()
 }
 
+/// Returns those of a carried list that a summary answers for: the user's words, and as many identifiers as could be put back
+/// in `max_tokens` if the summary told none of them.
+pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedIdentifier> {
+    let is_plain = |one: &&TrackedIdentifier| one.kind == IdentifierKind::Identifier;
+    let (plain, words): (Vec<_>, Vec<_>) = carried.iter().partition(is_plain);
+    let words: Vec<TrackedIdentifier> = words.into_iter().cloned().collect();
+    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
+    let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
+    let plain = restore::fitting(plain, room, said);
+    words.iter().chain(plain).cloned().collect()
+}
+
 /// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
 fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<TrackedIdentifier> {
     let plain = previous.iter().filter(|old| old.kind == IdentifierKind::Identifier);
