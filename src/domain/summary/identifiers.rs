@@ -299,7 +299,7 @@ pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedId
     let words: Vec<TrackedIdentifier> = words.into_iter().cloned().collect();
     let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
     let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
-    let plain = restore::fitting(plain, room, said);
+    let plain = restore::leading(plain, room, said);
     words.iter().chain(plain).cloned().collect()
 }
 

@@ -89,14 +89,28 @@ fn rest(room: usize, spent: usize) -> usize {
 
 /// Those of the weightiest that weigh most for their room, in the order in which they are given. What stands inside another
 /// or in what is `written` beside them needs no room of its own.
-pub(super) fn fitting(
+pub(super) fn fitting(wanted: Vec<&TrackedIdentifier>, room: usize, written: String) -> Vec<&TrackedIdentifier> {
+    chosen(wanted, room, written, false)
+}
+
+/// As [`fitting`], up to the first that does not fit: these have room whichever of them are told elsewhere.
+pub(super) fn leading(wanted: Vec<&TrackedIdentifier>, room: usize, written: String) -> Vec<&TrackedIdentifier> {
+    chosen(wanted, room, written, true)
+}
+
+fn chosen(
     wanted: Vec<&TrackedIdentifier>,
     mut room: usize,
     mut written: String,
+    stops: bool,
 ) -> Vec<&TrackedIdentifier> {
     let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
     ranked.sort_by_key(|(at, one)| (Reverse(worth(one)), *at));
+    let mut is_full = false;
     ranked.retain(|(_, one)| {
+        if is_full {
+            return false;
+        }
         if stands_in(&written, &one.text) && (one.about.is_none() || written.contains(one.shown())) {
             return true;
         }
@@ -105,6 +119,7 @@ pub(super) fn fitting(
             written.push_str(one.shown());
             written.push('\n');
         }
+        is_full = stops && !fits;
         fits
     });
     ranked.sort_by_key(|(at, _)| *at);
