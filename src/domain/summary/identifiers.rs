@@ -288,6 +288,7 @@ pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u
     let plain = restore::fitting(plain.iter().collect(), room, said.clone()).into_iter().take(MAX_WANTED).cloned();
     // What a message says is carried by that as well.
     let (told, untold): (Vec<_>, Vec<_>) = plain.partition(|one| stands_in(&said, &one.text));
+    let told = told.into_iter().map(|one| TrackedIdentifier { about: None, ..one });
     words.into_iter().chain(distinct(untold.into_iter().chain(told))).collect()
 }
 
@@ -298,9 +299,7 @@ pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedId
     let (plain, words): (Vec<_>, Vec<_>) = carried.iter().partition(is_plain);
     let words: Vec<TrackedIdentifier> = words.into_iter().cloned().collect();
     let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
-    let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
-    let plain = restore::leading(plain, room, said);
-    words.iter().chain(plain).cloned().collect()
+    words.iter().chain(restore::leading(plain, room)).cloned().collect()
 }
 
 /// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.

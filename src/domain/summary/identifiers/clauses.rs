@@ -111,8 +111,17 @@ fn around(clauses: &[&str], place: usize, longest: usize) -> Option<String> {
             (None, None) => break,
         }
     }
+    while from < place && !opens(clauses, from) {
+        from += 1;
+    }
     let text = clauses.get(from..to).unwrap_or_default().concat();
     Some(text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']).to_owned())
+}
+
+/// Returns true if a text may begin with the clause at this place: what stands behind `Price:` may not.
+fn opens(clauses: &[&str], place: usize) -> bool {
+    let before = place.checked_sub(1).and_then(|before| clauses.get(before));
+    before.is_none_or(|before| !before.trim_end().ends_with([':', ')']))
 }
 
 /// A text cut behind each mark that ends a clause.
@@ -164,4 +173,41 @@ fn is_prose(clause: &str) -> bool {
         && plain * 4 >= count * 3
         && !clause.ends_with(['{', ';', '('])
         && !CODE.iter().any(|mark| clause.contains(mark) && !clause.contains("://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, identifier: &str, longest: usize) -> Option<String> {
+        let mut told = None;
+        for piece in spoken(text) {
+            each(&piece, &mut |found, clause| {
+                if found == identifier {
+                    told = clause.telling(identifier, longest);
+                }
+            });
+        }
+        told
+    }
+
+    #[test]
+    fn a_clause_begins_where_something_begins() {
+        let flights = format!(
+            "{} Flight 2: LGA to PHL; Price: $102",
+            "Flight 1: JFK to LGA, a long way round; Price: $105;".repeat(4)
+        );
+        assert_eq!(told(&flights, "$102", 44).as_deref(), Some("Flight 2: LGA to PHL; Price: $102"));
+        let sum = "Right now: 502MB loose + 331MB packed = ~833MB in all.";
+        assert_eq!(told(sum, "833MB", 120).as_deref(), Some("Right now: 502MB loose + 331MB packed = ~833MB in all."));
+        assert_eq!(told("let size = limit; // 331MB", "331MB", 120), None);
+        assert_eq!(told("Is it 331MB?", "331MB", 120), None);
+    }
+
+    #[test]
+    fn a_line_that_says_it_otherwise_tells_it_too() {
+        let about = "502MB loose objects + 331MB in 29 pack files";
+        assert!(told_in("## State\n- 331MB packed in 29 files, 502MB loose", "331MB", about));
+        assert!(!told_in("Also named: 331MB, 502MB", "331MB", about));
+    }
 }

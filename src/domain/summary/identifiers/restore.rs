@@ -89,28 +89,13 @@ fn rest(room: usize, spent: usize) -> usize {
 
 /// Those of the weightiest that weigh most for their room, in the order in which they are given. What stands inside another
 /// or in what is `written` beside them needs no room of its own.
-pub(super) fn fitting(wanted: Vec<&TrackedIdentifier>, room: usize, written: String) -> Vec<&TrackedIdentifier> {
-    chosen(wanted, room, written, false)
-}
-
-/// As [`fitting`], up to the first that does not fit: these have room whichever of them are told elsewhere.
-pub(super) fn leading(wanted: Vec<&TrackedIdentifier>, room: usize, written: String) -> Vec<&TrackedIdentifier> {
-    chosen(wanted, room, written, true)
-}
-
-fn chosen(
+pub(super) fn fitting(
     wanted: Vec<&TrackedIdentifier>,
     mut room: usize,
     mut written: String,
-    stops: bool,
 ) -> Vec<&TrackedIdentifier> {
-    let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
-    ranked.sort_by_key(|(at, one)| (Reverse(worth(one)), *at));
-    let mut is_full = false;
+    let mut ranked = ranked(wanted);
     ranked.retain(|(_, one)| {
-        if is_full {
-            return false;
-        }
         if stands_in(&written, &one.text) && (one.about.is_none() || written.contains(one.shown())) {
             return true;
         }
@@ -119,9 +104,25 @@ fn chosen(
             written.push_str(one.shown());
             written.push('\n');
         }
-        is_full = stops && !fits;
         fits
     });
+    in_order(ranked)
+}
+
+/// As [`fitting`], up to the first that does not fit, each by itself: these have room whichever of them are told elsewhere.
+pub(super) fn leading(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&TrackedIdentifier> {
+    let ranked = ranked(wanted).into_iter();
+    in_order(ranked.take_while(|(_, one)| takes(&mut room, cost(one.shown()))).collect())
+}
+
+/// The weightiest by what they are worth, with their places.
+fn ranked(wanted: Vec<&TrackedIdentifier>) -> Vec<(usize, &TrackedIdentifier)> {
+    let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
+    ranked.sort_by_key(|(at, one)| (Reverse(worth(one)), *at));
+    ranked
+}
+
+fn in_order(mut ranked: Vec<(usize, &TrackedIdentifier)>) -> Vec<&TrackedIdentifier> {
     ranked.sort_by_key(|(at, _)| *at);
     ranked.into_iter().map(|(_, one)| one).collect()
 }

@@ -38,6 +38,7 @@ fn finds_each_sort() {
 
 #[test]
 fn fragments_of_prose_and_terminals_are_none() {
+    assert_eq!(extract("Phase 5's end took \"30\" seconds"), ["30 seconds"]);
     let text = "\u{1b}[31merror\u{1b}[0m \\u001b[1m5 of n-1 and x_2; /the and/or/xor, pros/cons/effort/risk, P1/P2/P3 but \u{1b}[1m12ms\u{1b}[0m";
     assert_eq!(extract(text), ["12ms"]);
     assert_eq!(

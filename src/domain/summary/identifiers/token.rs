@@ -49,8 +49,13 @@ pub fn is_measure(token: &str) -> bool {
 
 /// Returns true for a number, a date or a ticket, which say nothing without the words that they stood in.
 pub fn needs_words(token: &str) -> bool {
-    let is_ticket =
-        || token.len() <= LONGEST_TICKET && !token.contains(['/', '.', ':', '_', '@']) && token.contains(['#', '-']);
+    let is_colour = || token.starts_with('#') && token.len() == 7;
+    let is_ticket = || {
+        token.len() <= LONGEST_TICKET
+            && !is_colour()
+            && !token.contains(['/', '.', ':', '_', '@'])
+            && token.contains(['#', '-'])
+    };
     is_measure(token) || is_ticket()
 }
 
@@ -126,10 +131,15 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
         // The name of a closing tag is no path.
         let tagless = chunk.replace("</", "<");
         let pieces = tagless.split(|c: char| "\"'`<>()[],;|=\\“”「」。、，".contains(c));
-        for token in pieces.filter(|piece| !is_pattern(piece)).flat_map(|piece| piece.split(['{', '}', '*'])) {
+        let tokens = pieces.filter(|piece| !is_pattern(piece)).flat_map(|piece| piece.split(['{', '}', '*']));
+        for (place, token) in tokens.enumerate() {
             let token = if is_cut(token) { "" } else { trimmed(token) };
             if token.is_empty() {
                 continue;
+            }
+            // The parts of `5's` are no two words.
+            if place > 0 {
+                previous.clear();
             }
             if let Some(identifier) = classify(token, &previous) {
                 found(identifier);
