@@ -24,6 +24,7 @@ mod problem;
 mod problem_code;
 mod query;
 mod request_id;
+mod responses;
 mod search;
 mod service_face;
 mod sessions;
@@ -48,6 +49,11 @@ pub use state::AppState;
 
 /// The whole HTTP service.
 pub fn router(state: AppState) -> Router {
+    router_with(state, Router::new())
+}
+
+/// As [`router`], with routes beside it that bound their requests themselves.
+pub fn router_with(state: AppState, beside: Router) -> Router {
     // The middleware added last runs first.
     let tenants = resources()
         .route_layer(from_fn_with_state(state.clone(), idempotency::replay))
@@ -62,20 +68,22 @@ pub fn router(state: AppState) -> Router {
             let detail = "the route does not take this method; the Allow header lists those it takes";
             Problem::new(ProblemCode::MethodNotAllowed, detail)
         });
-    around(router, state)
+    around(router, beside, state)
 }
 
 /// Health, readiness and metrics alone: what a process that only works in the background answers.
 pub fn service_router(state: AppState) -> Router {
     let (router, _) = described().merge(service_face::routes()).split_for_parts();
-    around(router.fallback(|| async { Problem::not_found("route") }), state)
+    around(router.fallback(|| async { Problem::not_found("route") }), Router::new(), state)
 }
 
-/// Wraps a router in the layers that every route is behind.
-fn around(router: Router<AppState>, state: AppState) -> Router {
+/// Wraps a router in the layers that every route is behind; those `beside` it have bounds of their own.
+fn around(router: Router<AppState>, beside: Router, state: AppState) -> Router {
     let router = router.layer(from_fn_with_state((state.bounds.clone(), state.services.health.clone()), bounds::bound));
-    let router = if state.dev { router.layer(from_fn(local::local_only)) } else { router };
-    router.layer(from_fn(observe::observe)).with_state(state)
+    let is_dev = state.dev;
+    let router = router.with_state(state).merge(beside);
+    let router = if is_dev { router.layer(from_fn(local::local_only)) } else { router };
+    router.layer(from_fn(observe::observe))
 }
 
 /// The OpenAPI document of [`router`].
@@ -104,6 +112,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(count::routes())
         .merge(lint::routes())
         .merge(stateless::routes())
+        .merge(responses::routes())
         .merge(hooks::routes())
 }
 

@@ -66,6 +66,9 @@ struct Serve {
     /// [default: 127.0.0.1:8080]; port 0 picks a free one.
     #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
     listen: Option<SocketAddr>,
+    /// Hand the providers' APIs on under /openai/v1 and /anthropic/v1, with conversations compacted on the way.
+    #[arg(long)]
+    proxy: bool,
     /// Work that this process does [default: all].
     #[arg(long)]
     role: Option<ProcessRole>,
@@ -103,7 +106,10 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
 fn overrides(cli: &Cli) -> Overrides {
     let data_dir = cli.common.data_dir.clone();
     match &cli.command {
-        Command::Serve(serve) => Overrides { listen: serve.listen, role: serve.role, dev: serve.dev, data_dir },
+        Command::Serve(serve) => {
+            let Serve { listen, role, dev, proxy } = *serve;
+            Overrides { listen, role, dev, proxy, data_dir }
+        }
         _ => Overrides { data_dir, ..Overrides::default() },
     }
 }
@@ -177,6 +183,7 @@ mod tests {
         for line in [
             "serve --dev --listen localhost:0 --data-dir /tmp/x --role worker --config f.toml",
             "--config f.toml serve",
+            "serve --dev --proxy",
             "migrate",
             "openapi",
             "keys create --tenant a --name b",

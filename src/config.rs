@@ -2,6 +2,7 @@
 
 mod env;
 mod error;
+mod proxy;
 mod sections;
 mod server;
 mod upstream;
@@ -15,6 +16,7 @@ use figment::providers::{Format, Toml};
 use serde_json::Map;
 
 pub use error::ConfigError;
+pub use proxy::{ProxyConfig, ProxyUpstream};
 pub use sections::{Config, DatabaseConfig, LimitsConfig, Log, LogFormat, ProcessRole};
 pub use upstream::{MaxTokensFieldSetting, UpstreamKindSetting, UpstreamSection};
 
@@ -31,6 +33,7 @@ pub struct Overrides {
     pub data_dir: Option<PathBuf>,
     pub role: Option<ProcessRole>,
     pub dev: bool,
+    pub proxy: bool,
 }
 
 impl Config {
@@ -64,6 +67,7 @@ impl Config {
         self.listen = overrides.listen.unwrap_or(self.listen);
         self.role = overrides.role.unwrap_or(self.role);
         self.dev |= overrides.dev;
+        self.proxy.enabled |= overrides.proxy;
         if let Some(data_dir) = overrides.data_dir {
             self.data_dir = data_dir;
         }
@@ -100,6 +104,7 @@ impl Config {
             return Err(ConfigError::value("worker.lease_ms", detail));
         }
         self.check_positive()?;
+        self.proxy.check()?;
         crate::domain::settings::resolve(&self.settings, &Map::new(), None).map_err(|errors| {
             let first = errors.into_iter().next();
             let (name, detail) = first.map_or_else(Default::default, |error| (error.pointer, error.detail));

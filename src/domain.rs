@@ -4,6 +4,7 @@ pub mod chapter;
 pub mod compaction;
 pub mod context;
 pub mod format;
+pub mod handle;
 pub mod hook;
 pub mod lint;
 pub mod model;

@@ -10,6 +10,7 @@ pub mod domain;
 pub mod hooks;
 pub mod lifecycle;
 pub mod llm;
+pub mod proxy;
 pub mod service;
 pub mod store;
 pub mod telemetry;

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -24,10 +25,12 @@ use crate::api::{self, AppState, Bounds};
 use crate::background;
 use crate::config::Config;
 use crate::llm::Upstreams;
+use crate::proxy::{self, Proxy, ProxyOptions};
 use crate::service::Services;
 use crate::service::core::hooks::HookOptions;
 use crate::service::core::idempotency::KeptAnswers;
 use crate::service::core::state::{Options, Service};
+use crate::service::core::tenant::Tenant;
 use crate::service::events::Events;
 use crate::service::sessions::erasure::Erasure;
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
@@ -84,11 +87,15 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     let upstreams = upstreams::upstreams(&config.upstreams)?;
     let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
-    let router = if config.role.serves_api() { api::router(state) } else { api::service_router(state) };
+    let beside = proxied(config, &services, state.dev_tenant)?;
+    let router = if config.role.serves_api() { api::router_with(state, beside) } else { api::service_router(state) };
     let mut background = Background::start(config, &services, upstreams, &stop);
     background.tasks.spawn(database.watch(&services.health).run(stop.clone()));
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;
     let address = listener.local_addr()?;
+    if config.proxy.enabled {
+        config.proxy.check_other_than(address)?;
+    }
     if config.dev {
         tracing::warn!(%address, "--dev: no key is needed, so this is for one user on one machine; loopback only");
     }
@@ -176,6 +183,25 @@ async fn app_state(
         bounds: Arc::new(bounds(config)),
         metrics: api::install_metrics().context("metrics")?,
     })
+}
+
+/// The providers' APIs, where they are asked for.
+fn proxied(config: &Config, services: &Arc<Services>, dev_tenant: Option<Tenant>) -> anyhow::Result<Router> {
+    if !config.proxy.enabled {
+        return Ok(Router::new());
+    }
+    let (server, max_body) = (&config.server, config.limits.max_body_bytes);
+    let options = ProxyOptions {
+        openai: config.proxy.openai.base_url.clone(),
+        anthropic: config.proxy.anthropic.base_url.clone(),
+        timeout: config.proxy.timeout(),
+        dev_tenant,
+        max_body,
+        buffered: server.buffered(max_body),
+        buffered_per_tenant: server.buffered_per_tenant(max_body),
+        body_timeout: server.body_timeout(),
+    };
+    Ok(proxy::router(Proxy::new(Arc::clone(services), options).context("the proxy")?))
 }
 
 fn bounds(config: &Config) -> Bounds {

@@ -17,6 +17,7 @@ pub mod stateless;
 
 use sqlx::PgPool;
 
+use self::core::handles::Handles;
 use self::core::hooks::Hooks;
 use self::core::idempotency::KeptAnswers;
 use self::core::queries::Queries;
@@ -34,6 +35,7 @@ pub struct Services {
     pub queries: Queries,
     pub erasure: Erasure,
     pub stateless: Stateless,
+    pub handles: Handles,
     pub hooks: Hooks,
     pub events: Events,
     pub answers: KeptAnswers,
@@ -48,6 +50,7 @@ impl Services {
             queries: sessions.queries(),
             erasure: Erasure::of(&sessions),
             stateless: Stateless::of(&sessions),
+            handles: sessions.inner.handles.clone(),
             hooks: sessions.hooks().clone(),
             events: Events::of(&sessions),
             answers: KeptAnswers::new(pool.clone()),

@@ -1,5 +1,7 @@
 //! Counting without a session.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -16,8 +18,10 @@ use super::state::AppState;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
-use crate::domain::{format, tokens};
+use crate::domain::{format, handle, tokens};
+use crate::service::core::handles::OpenedHandles;
 use crate::service::core::offload::{offload, size};
+use crate::service::core::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(count_tokens))
@@ -49,15 +53,24 @@ struct Count {
 /// Counts the tokens of items, system prompt and tools.
 #[utoipa::path(post, path = "/v1/count", tag = "context", request_body = CountTokens,
     responses((status = 200, body = Count)))]
-async fn count_tokens(State(state): State<AppState>, Body(body): Body<CountTokens>) -> Result<Json<Count>> {
+async fn count_tokens(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Body(body): Body<CountTokens>,
+) -> Result<Json<Count>> {
     let limit = state.services.sessions.options().max_items;
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
-    offload(size(&body.items), move || count(&body)).await?.map(Json)
+    let bytes = size(&body.items);
+    let body = Arc::new(body);
+    let items = Arc::clone(&body);
+    let find = move || handle::found(items.items.iter().map(|item| item.get()));
+    let opened = state.services.handles.open(tenant, body.format, bytes, find).await?;
+    offload(bytes, move || count(&body, &opened)).await?.map(Json)
 }
 
-fn count(body: &CountTokens) -> Result<Count> {
+fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
     let estimator = body.estimator.unwrap_or(Estimator::O200k);
     let mut faults = Faults::default();
     if body.tools.as_ref().is_some_and(|tools| !tools.is_array()) {
@@ -75,16 +88,24 @@ fn count(body: &CountTokens) -> Result<Count> {
         match format::accept(body.format, raw.get()) {
             Ok(item) => {
                 let counted = |message| tokens::count_item(estimator, body.format, raw.get(), &message).total;
-                per_item.push(item.message.map_or(0, counted));
+                per_item.push(match opened.record(raw.get()) {
+                    Some(record) => text_tokens(estimator, Role::User, record.summary.as_deref()),
+                    None => item.message.map_or(0, counted),
+                });
             }
             Err(error) => faults.add(format!("/items/{index}{}", error.pointer), error.detail),
         }
     }
     faults.finish()?;
-    let system = system.map_or(0, |text| tokens::count_message(estimator, &Message::text(Role::System, text)).total);
+    let system = text_tokens(estimator, Role::System, system.as_deref());
     let tools = body.tools.as_ref().map_or(0, |tools| tokens::count_tools(estimator, tools));
     let tokens = per_item.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(system) + u64::from(tools);
     Ok(Count { tokens, per_item })
+}
+
+/// The tokens of a text that is a message.
+fn text_tokens(estimator: Estimator, role: Role, text: Option<&str>) -> u32 {
+    text.map_or(0, |text| tokens::count_message(estimator, &Message::text(role, text)).total)
 }
 
 /// The text of a system prompt: itself, or its blocks' texts.

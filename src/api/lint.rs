@@ -1,5 +1,7 @@
 //! Checking a transcript without a session.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,9 +16,11 @@ use super::check::{Faults, STATELESS_ITEMS};
 use super::large;
 use super::problem::{Problem, Result};
 use super::state::AppState;
+use crate::domain::handle;
 use crate::domain::lint::{self, Change, Violation};
 use crate::domain::model::format::Format;
 use crate::service::core::offload::{offload, size};
+use crate::service::core::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(lint_items))
@@ -46,12 +50,17 @@ struct Linted {
 /// Checks a transcript, and mends a copy of it. Nothing is stored.
 #[utoipa::path(post, path = "/v1/lint", tag = "context", request_body = LintItems,
     responses((status = 200, body = Linted)))]
-async fn lint_items(State(state): State<AppState>, Body(body): Body<LintItems>) -> Result<Response> {
+async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): Body<LintItems>) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     let bytes = size(&body.items);
+    let body = Arc::new(body);
+    let items = Arc::clone(&body);
+    let find = move || handle::found(items.items.iter().map(|item| item.get()));
+    // One that opens is an item like any other.
+    state.services.handles.open(tenant, body.format, bytes, find).await?;
     let linted = offload(bytes, move || linted(&body)).await??;
     large::json(StatusCode::OK, bytes, linted).await
 }

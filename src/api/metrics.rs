@@ -22,6 +22,7 @@ const COMPACTIONS: &str = "contextd_compactions_total";
 const SAVINGS: &str = "contextd_compaction_savings_percent";
 const COMPACTION_WAIT: &str = "contextd_compaction_wait_seconds";
 const COMPACTION_SECONDS: &str = "contextd_compaction_duration_seconds";
+const PROXY_REQUESTS: &str = "contextd_proxy_requests_total";
 const HOOK_CALLS: &str = "contextd_hook_calls_total";
 const HOOK_SECONDS: &str = "contextd_hook_duration_seconds";
 
@@ -72,6 +73,7 @@ fn describe() {
     describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
     describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
     describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
+    describe_counter!(PROXY_REQUESTS, "Requests handed on to a provider, by route and what was done to them.");
     describe_counter!(HOOK_CALLS, "Calls of hooks, by event and outcome; a question with its retries is one.");
     describe_histogram!(HOOK_SECONDS, "Time of a call of a hook, by event.");
     describe_counter!("contextd_chapter_requests_total", "Times an agent was to be asked to close chapters.");

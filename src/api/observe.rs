@@ -34,7 +34,8 @@ pub async fn observe(request: Request, next: Next) -> Response {
     let mut response = answer.instrument(span).await;
 
     if let Some(header) = header {
-        response.headers_mut().insert(REQUEST_ID, header);
+        // An answer that is handed on has its own.
+        response.headers_mut().entry(REQUEST_ID).or_insert(header);
     }
     let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
     record(&id, &method, route, &response, bytes_in, started.elapsed());

@@ -80,6 +80,13 @@ impl Problem {
         problem
     }
 
+    /// A sealed handle in the body does not open: at least one pointer says which.
+    fn handle_refused(errors: Vec<FieldError>) -> Problem {
+        let mut problem = Problem::new(ProblemCode::HandleRefused, "a sealed handle among the items does not open");
+        problem.0.errors = errors;
+        problem
+    }
+
     pub fn too_many_items(count: usize, limit: usize) -> Problem {
         let detail = format!("{count} items were sent and {limit} are allowed");
         Problem::new(ProblemCode::TooManyItems, detail).figure("limit", json!(limit))
@@ -119,6 +126,7 @@ impl From<ServiceError> for Problem {
         match error {
             ServiceError::NotFound(what) => Problem::not_found(what),
             ServiceError::Invalid(errors) => Problem::invalid(errors),
+            ServiceError::HandleRefused(errors) => Problem::handle_refused(errors),
             ServiceError::LeafMoved { leaf_id } => {
                 Problem::new(ProblemCode::LeafMoved, "expected_leaf_id is no longer the session's leaf")
                     .figure("leaf_id", json!(leaf_id))

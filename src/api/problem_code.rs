@@ -29,6 +29,9 @@ pub enum ProblemCode {
     InvalidUtf8,
     /// The body ended before its time.
     BodyUnreadable,
+    /// A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key;
+    /// `errors` has a pointer to each.
+    HandleRefused,
     /// No key, or one that is not known.
     Unauthorized,
     /// With `--dev`: the Host is not this machine.
@@ -110,7 +113,7 @@ impl ProblemCode {
     pub fn status(self) -> StatusCode {
         use ProblemCode::*;
         match self {
-            MalformedJson | InvalidUtf8 | BodyUnreadable => StatusCode::BAD_REQUEST,
+            MalformedJson | InvalidUtf8 | BodyUnreadable | HandleRefused => StatusCode::BAD_REQUEST,
             Unauthorized => StatusCode::UNAUTHORIZED,
             HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
             NotFound => StatusCode::NOT_FOUND,

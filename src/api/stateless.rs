@@ -21,10 +21,11 @@ use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::service::core::offload::size;
+use crate::service::core::tenant::Tenant;
 use crate::service::stateless::StatelessRequest;
 
 /// More than the calls to a model take, each of which has a time of its own.
-const MODEL_TIME: Duration = Duration::from_secs(600);
+pub(super) const MODEL_TIME: Duration = Duration::from_secs(600);
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(compact_items))
@@ -63,13 +64,17 @@ struct CompactedItems {
 /// Compacts a transcript at once. Nothing is stored.
 #[utoipa::path(post, path = "/v1/compact", tag = "compactions", request_body = CompactItems,
     responses((status = 200, body = CompactedItems)))]
-async fn compact_items(State(state): State<AppState>, Body(body): Body<CompactItems>) -> Result<Response> {
+async fn compact_items(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Body(body): Body<CompactItems>,
+) -> Result<Response> {
     let limit = STATELESS_ITEMS.max(state.services.sessions.options().max_items);
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
     bounds::allow(MODEL_TIME);
-    let done = state.services.stateless.compact(checked(body)?, state.summariser.as_ref()).await?;
+    let done = state.services.stateless.compact(tenant, checked(body)?, state.summariser.as_ref()).await?;
     let bytes = size(&done.messages);
     let answer = CompactedItems { messages: done.messages, system: done.system, result: done.result };
     large::json(StatusCode::OK, bytes, answer).await

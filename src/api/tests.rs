@@ -378,6 +378,7 @@ fn the_contract_is_routed() {
         ("/v1/count", "post"),
         ("/v1/lint", "post"),
         ("/v1/compact", "post"),
+        ("/v1/responses/compact", "post"),
         ("/v1/sessions/{sid}/transcript", "put"),
         ("/v1/hooks", "post get"),
         ("/v1/hooks/{hid}", "get patch delete"),

@@ -38,6 +38,10 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
     env.parse("CONTEXTD_EVENTS_KEEP_HOURS", &mut config.events.keep_hours)?;
     env.parse("CONTEXTD_EVENTS_MAX_STREAMS", &mut config.events.max_streams)?;
     env.parse("CONTEXTD_HOOKS_ALLOW_PRIVATE_NETWORKS", &mut config.hooks.allow_private_networks)?;
+    env.parse("CONTEXTD_PROXY", &mut config.proxy.enabled)?;
+    env.parse("CONTEXTD_PROXY_TIMEOUT_MS", &mut config.proxy.timeout_ms)?;
+    env.parse("CONTEXTD_PROXY_OPENAI_BASE_URL", &mut config.proxy.openai.base_url)?;
+    env.parse("CONTEXTD_PROXY_ANTHROPIC_BASE_URL", &mut config.proxy.anthropic.base_url)?;
     if let Some(url) = env.get("DATABASE_URL") {
         config.database.url = Some(url.into());
     }

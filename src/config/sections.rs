@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::proxy::ProxyConfig;
 use super::server::Server;
 use super::upstream::UpstreamSection;
 
@@ -29,6 +30,7 @@ pub struct Config {
     pub worker: WorkerConfig,
     pub events: EventsConfig,
     pub hooks: HooksConfig,
+    pub proxy: ProxyConfig,
     /// Server-wide defaults of the session settings.
     pub settings: Map<String, Value>,
     /// The first one is the default, unless one is named `default`. Never empty once loaded.
@@ -159,6 +161,7 @@ impl Default for Config {
             worker: WorkerConfig::default(),
             events: EventsConfig::default(),
             hooks: HooksConfig::default(),
+            proxy: ProxyConfig::default(),
             settings: Map::new(),
             upstreams: Vec::new(),
         }

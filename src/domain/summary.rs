@@ -109,6 +109,8 @@ pub struct Allowance {
     pub identifiers: u32,
     /// For the user's messages and rules: the most of it, or what there is of them, see [`Allowance::with_words`].
     pub words: u32,
+    /// For what of the words the summary gives up room of its own.
+    yielded: u32,
 }
 
 impl Allowance {
@@ -121,21 +123,31 @@ impl Allowance {
         let identifiers = (whole / 5).min(reserve / 4).min(MOST_IDENTIFIERS);
         let taken = FRAME_TOKENS + 2 * appendix + identifiers;
         let answer = whole.saturating_sub(taken).max(*BODY.start());
-        let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let words = tokens((whole * 2 / 5).min(reserve * 3 / 4).min(MOST_WORDS));
         Allowance {
             body: tokens((answer * 9 / 10).clamp(*BODY.start(), *BODY.end())),
             answer: tokens(answer),
             appendix: tokens(appendix),
             identifiers: tokens(identifiers),
-            words: tokens((whole * 2 / 5).min(reserve * 3 / 4).min(MOST_WORDS)),
+            words,
+            yielded: words,
         }
+    }
+
+    /// For a summary that stands for `replaced` tokens, among them an earlier summary, of a history of `hidden` tokens. The
+    /// user's words are those of the whole history: they have the room that this would give in one piece, at most a third
+    /// of what is replaced.
+    pub fn of_history(replaced: u64, hidden: u64, reserve: u32) -> Allowance {
+        let last = Allowance::new(replaced, reserve);
+        let words = Allowance::new(hidden, reserve).words.min(tokens(replaced / 3));
+        Allowance { words: words.max(last.words), ..last }
     }
 
     /// With so many tokens of the user's words to show. What these take beyond the identifiers' room and half of it again,
     /// the summary has less.
     pub fn with_words(self, needed: u32) -> Allowance {
         let words = self.words.min(needed);
-        let beyond = words.saturating_sub(self.identifiers + self.identifiers / 2);
+        let beyond = words.min(self.yielded).saturating_sub(self.identifiers + self.identifiers / 2);
         let answer = self.answer.saturating_sub(beyond).max(self.answer.min(*BODY.start() as u32));
         Allowance { body: self.body.min((answer / 10 * 9).max(*BODY.start() as u32)), answer, words, ..self }
     }
@@ -190,6 +202,10 @@ impl Allowance {
     }
 }
 
+fn tokens(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 /// The part of `whole` that one task of a compaction may take. Of two, the history has more to say.
 fn share(whole: u32, part: SummaryPart, tasks: usize) -> u32 {
     match part {
@@ -217,6 +233,16 @@ mod tests {
         assert_eq!(room(&["x".repeat(400)], None), allowance.body - 100);
         assert_eq!(room(&["x".repeat(400)], Some(3_000)), 3_000);
         assert_eq!(room(&["x".repeat(40_000)], None), allowance.body / 3 * 2);
+    }
+
+    #[test]
+    fn the_users_words_keep_their_room_in_late_rounds() {
+        let early = Allowance::of_history(40_000, 40_000, 16_384);
+        assert_eq!(early, Allowance::new(40_000, 16_384));
+        let late = Allowance::of_history(14_000, 200_000, 16_384);
+        let alone = Allowance::new(14_000, 16_384);
+        assert_eq!((late.words, alone.words), (4_666, 1_800));
+        assert_eq!(late.with_words(4_000).body, alone.with_words(4_000).body);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod digests;
 pub mod error;
 pub(crate) mod feed;
 pub(crate) mod group_commit;
+pub(crate) mod handles;
 pub mod head;
 pub(crate) mod heads;
 pub mod hooks;

@@ -94,6 +94,36 @@ pub struct SessionFilter {
 
 impl Service {
     pub async fn create_session(&self, tenant: Tenant, new: NewSession) -> Result<Session> {
+        let row = self.new_row(new).await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
+        sessions::insert(&mut *transaction, tenant.0, &row).await?;
+        about(row.id);
+        let session = show_row(&self.inner.heads, row.clone())?;
+        seal(&mut transaction, Outcome::Created, &session).await?;
+        self.inner.heads.commit_new(transaction, tenant, &row).await?;
+        Ok(session)
+    }
+
+    /// The id of the session that has this id or external id, the newest of several; a new one where there is none. Two
+    /// first calls at once may make two: then both go on with the newer.
+    pub async fn session_named(&self, tenant: Tenant, name: &str, model: Option<String>) -> Result<Uuid> {
+        if let Ok(id) = Uuid::parse_str(name)
+            && self.inner.heads.has(self.pool(), tenant, id).await?
+        {
+            return Ok(id);
+        }
+        if let Some(id) = sessions::newest_named(self.pool(), tenant.0, name).await? {
+            return Ok(id);
+        }
+        let new = NewSession { external_id: Some(name.to_owned()), model, ..NewSession::default() };
+        let row = self.new_row(new).await?;
+        let mut transaction = transaction::begin(self.pool()).await?;
+        sessions::insert(&mut *transaction, tenant.0, &row).await?;
+        self.inner.heads.commit_new(transaction, tenant, &row).await?;
+        Ok(row.id)
+    }
+
+    async fn new_row(&self, new: NewSession) -> Result<SessionRow> {
         let settings = self.inner.settings.resolve_map(&new.settings, new.model.as_deref())?;
         self.inner.settings.check_upstream(&new.settings)?;
         references::check_nothing_pinned(&new.settings)?;
@@ -116,13 +146,7 @@ impl Service {
         };
         count_fixed(&mut head.state, &row, head.settings.estimator).await?;
         head.state.write_to(&mut row.head, &head.settings)?;
-        let mut transaction = transaction::begin(self.pool()).await?;
-        sessions::insert(&mut *transaction, tenant.0, &row).await?;
-        about(row.id);
-        let session = show_row(&self.inner.heads, row.clone())?;
-        seal(&mut transaction, Outcome::Created, &session).await?;
-        self.inner.heads.commit_new(transaction, tenant, &row).await?;
-        Ok(session)
+        Ok(row)
     }
 
     /// Changes a session. Settings act on the next check.

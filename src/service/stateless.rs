@@ -1,5 +1,7 @@
 //! Compacting a transcript that is not stored: the same plan, summary and framing, and nothing is written.
 
+mod handover;
+
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -23,6 +25,7 @@ use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
+use crate::service::core::handles::{Handles, OpenedHandles};
 use crate::service::core::head::{Head, Newest};
 use crate::service::core::offload::{offload, size};
 use crate::service::core::settings::SettingsResolver;
@@ -36,6 +39,8 @@ use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment};
+
+pub use handover::{Handover, HandoverRequest, HandoverUsage};
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
 /// layer can't see.
@@ -74,19 +79,20 @@ struct Transcript {
 #[derive(Clone)]
 pub struct Stateless {
     settings: Arc<SettingsResolver>,
+    handles: Handles,
 }
 
 impl Stateless {
     pub fn of(service: &Service) -> Stateless {
-        Stateless { settings: Arc::clone(&service.inner.settings) }
+        Stateless { settings: Arc::clone(&service.inner.settings), handles: service.inner.handles.clone() }
     }
 
     /// Compacts a transcript. What can't be compacted comes back repaired, with the reason in the result.
     ///
     /// # Errors
-    /// `Invalid` with pointers into the body; `Conflict` `summary_failed` where the settings allow no stand-in for an
-    /// upstream that failed.
-    pub async fn compact(&self, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
+    /// `Invalid` and `HandleRefused` with pointers into the body; `Conflict` `summary_failed` where the settings allow no
+    /// stand-in for an upstream that failed.
+    pub async fn compact(&self, tenant: Tenant, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
         let started = clock::now();
         let asked = CompactRequest {
             strategy: request.strategy,
@@ -98,7 +104,7 @@ impl Stateless {
         self.settings.check_upstream(&asked.settings)?;
         references::check_nothing_pinned(&asked.settings)?;
         let requested = request.strategy.unwrap_or(settings.strategy);
-        let (head, loaded) = read(&request, settings).await?;
+        let (head, loaded) = self.read(tenant, &request, settings).await?;
         let bytes = size(&request.items);
         let (transcript, work) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
         let work = match work {
@@ -115,18 +121,38 @@ impl Stateless {
         let job = move || transcript.compacted(request, &work, &outcome, started);
         offload(bytes, job).await?
     }
+
+    /// The transcript as a session would hold it.
+    async fn read(
+        &self,
+        tenant: Tenant,
+        request: &StatelessRequest,
+        settings: Arc<Settings>,
+    ) -> Result<(Head, PathSlice)> {
+        let append = Arc::new(append_of(request));
+        let opened = self.handles.of_append(tenant, &append).await?;
+        read(request, append, opened, settings).await
+    }
 }
 
-async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(Head, PathSlice)> {
-    let mut head = Head::empty(clock::new_id(), settings, None);
-    let append = Append {
+fn append_of(request: &StatelessRequest) -> Append {
+    Append {
         format: request.format,
         items: request.items.clone(),
         parent_id: None,
         expected_leaf_id: None,
         usage: None,
         provider_error: None,
-    };
+    }
+}
+
+async fn read(
+    request: &StatelessRequest,
+    append: Arc<Append>,
+    opened: OpenedHandles,
+    settings: Arc<Settings>,
+) -> Result<(Head, PathSlice)> {
+    let mut head = Head::empty(clock::new_id(), settings, None);
     let fixed = (request.system.clone(), request.tools.clone(), head.settings.estimator);
     let count = move || {
         let (system, tools, estimator) = fixed;
@@ -135,7 +161,7 @@ async fn read(request: &StatelessRequest, settings: Arc<Settings>) -> Result<(He
     };
     let raw = |raw: &Option<Box<RawValue>>| raw.as_ref().map_or(0, |raw| raw.get().len());
     let fixed = offload(raw(&request.system) + raw(&request.tools), count).await?;
-    let (entries, row) = append::unsaved(&head, append).await?;
+    let (entries, row) = append::unsaved(&head, append, opened).await?;
     head.row = row;
     let stored: Vec<Arc<StoredEntry>> =
         entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, head.session_id))).collect();

@@ -180,6 +180,18 @@ pub async fn fence(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sql
     Ok(())
 }
 
+/// The newest session of an external id.
+pub async fn newest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar(
+        "SELECT id FROM sessions WHERE tenant_id = $1 AND external_id = $2 AND deleted_at IS NULL
+         ORDER BY id DESC LIMIT 1",
+    )
+    .bind(tenant)
+    .bind(name)
+    .fetch_optional(executor)
+    .await
+}
+
 /// The sessions that fit, and how many there are within the limit.
 pub async fn list(
     executor: impl PgExecutor<'_>,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 9] = [
+const LAYERS: [(&str, &[&str], &[&str]); 10] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
@@ -15,6 +15,7 @@ const LAYERS: [(&str, &[&str], &[&str]); 9] = [
     ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
     ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
+    ("proxy", &["service", "domain"], &["sqlx"]),
     ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.

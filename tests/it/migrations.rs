@@ -22,7 +22,7 @@ use crate::pg;
 use crate::service_support::Stage;
 
 /// From the root of the foreign keys on.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "tenants",
     "api_keys",
     "sessions",
@@ -38,6 +38,7 @@ const TABLES: [&str; 15] = [
     "hooks",
     "hook_deliveries",
     "departures",
+    "sealing_keys",
 ];
 
 /// A word that the column knows, where any other would be refused.

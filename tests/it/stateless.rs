@@ -95,7 +95,7 @@ async fn nothing_is_stored() {
         focus_topic: None,
     };
     let upstreams = Upstreams::new(vec![], None).unwrap();
-    let done = Stateless::of(&stage.service).compact(request, &upstreams).await.unwrap();
+    let done = Stateless::of(&stage.service).compact(stage.tenant, request, &upstreams).await.unwrap();
     assert!(done.result.tokens_after < done.result.tokens_before);
     assert_eq!(rows(&stage.pool).await, before);
 }

@@ -1,6 +1,6 @@
 //! Posting whole transcripts: raw or rebuilt, growing, edited, at the same time.
 
-mod agent;
+pub mod agent;
 mod chapters;
 mod quoted;
 mod returned;

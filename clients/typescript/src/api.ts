@@ -190,6 +190,21 @@ export interface CompactItems {
   tools?: ToolDefinition[] | null;
 }
 
+/** OpenAI's request. Fields that are not named here are taken, and nothing is done about them. */
+export interface CompactResponse {
+  /**
+   * The whole conversation: a text, or a list of at most 20,000 items. What an earlier compaction gave may be among
+   * them.
+   */
+  input: unknown;
+  /** The system prompt. */
+  instructions?: string | null;
+  /** Its window decides how many of the user's messages stay. */
+  model?: string | null;
+  /** Refused: responses are kept nowhere here, so `input` has to hold the whole conversation. */
+  previous_response_id?: string | null;
+}
+
 export interface CompactSession {
   /** Kept with the compaction. */
   details?: {
@@ -223,6 +238,23 @@ export interface CompactedItems {
   result: CompactionResult;
   /** The system prompt that goes with them. */
   system?: unknown;
+}
+
+/** OpenAI's answer. */
+export interface CompactedResponse {
+  /** Seconds since 1970. */
+  created_at: number;
+  id: string;
+  /** `response.compaction`. */
+  object: string;
+  /**
+   * The user's messages, instructions that stood among them, and at the end one item of type `compaction`: its
+   * `encrypted_content` stands for all else, wherever it comes back.
+   */
+  output: {
+    [key: string]: unknown;
+  }[];
+  usage: ResponseUsage;
 }
 
 /** A compaction job. */
@@ -570,6 +602,12 @@ export interface IdentifierReport {
   restored: number;
 }
 
+export interface InputTokensDetails {
+  /** 0: upstreams do not say. */
+  cache_write_tokens: number;
+  cached_tokens: number;
+}
+
 /** One part of a request that does not validate. */
 export interface InvalidField {
   detail: string;
@@ -703,6 +741,10 @@ export type OnUpstreamFailure = "fallback" | "fail";
 /** What a change does; the words are those of JSON Patch (RFC 6902). */
 export type Op = "add" | "remove" | "replace";
 
+export interface OutputTokensDetails {
+  reasoning_tokens: number;
+}
+
 /** What a `provider_error` came to. */
 export interface Overflow {
   compaction_id?: string | null;
@@ -781,6 +823,7 @@ export interface Problem {
  * - `malformed_json`: 400. The body is not JSON; `line` and `column` say where.
  * - `invalid_utf8`: 400. The body is not UTF-8; `offset` says where.
  * - `body_unreadable`: 400. The body ended before its time.
+ * - `handle_refused`: 400. A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key; `errors` has a pointer to each.
  * - `unauthorized`: 401. No key, or one that is not known.
  * - `host_not_allowed`: 403. With `--dev`: the Host is not this machine.
  * - `origin_not_allowed`: 403. With `--dev`: another site's page asks.
@@ -819,7 +862,7 @@ export interface Problem {
  * - `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
  * - `shutting_down`: 503. The process is shutting down.
  */
-export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
+export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
 
 /** What posting a transcript did. */
 export interface Put {
@@ -855,6 +898,15 @@ export interface RebuildContext {
 
 /** Why a chapter is not written. */
 export type Refusal = "out_of_range" | "in_progress" | "open_call" | "parted_call" | "nothing_to_close" | "would_grow";
+
+/** Tokens of the calls to a model; where none was asked, those of input and summary. */
+export interface ResponseUsage {
+  input_tokens: number;
+  input_tokens_details: InputTokensDetails;
+  output_tokens: number;
+  output_tokens_details: OutputTokensDetails;
+  total_tokens: number;
+}
 
 export interface SearchHit {
   entry_id: string;

@@ -184,7 +184,7 @@ fn newest_checkpoint(path: &[EntryMeta]) -> Option<usize> {
 /// Returns true if the compaction kept messages because they fitted, not because they have to stay: the next one
 /// decides anew.
 fn chosen_by_worth(newest: &NewestCompaction<'_>) -> bool {
-    newest.record.strategy.is_some_and(counts)
+    newest.record.by_handle || newest.record.strategy.is_some_and(counts)
 }
 
 /// Entries before `end` that no strategy leaves out: standing system messages, the first message that the user wrote,

@@ -53,6 +53,9 @@ pub struct CompactionRecord {
     /// It only closed chapters: all else is as it was, and may still be compacted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closes: bool,
+    /// It came as a sealed handle: its anchors are what stood before it, and the next compaction chooses among them anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_handle: bool,
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,

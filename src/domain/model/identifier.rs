@@ -17,6 +17,16 @@ pub struct TrackedIdentifier {
     /// Of a short message: the agent's question that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
+    /// Of a number, a date or a ticket: the agent's words that it stood in last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
+impl TrackedIdentifier {
+    /// Returns what is shown of it: a number means nothing without its words.
+    pub fn shown(&self) -> &str {
+        self.about.as_deref().unwrap_or(&self.text)
+    }
 }
 
 /// Sort of a [`TrackedIdentifier`]. All but the plain ones are words of the user's, or stand for them.

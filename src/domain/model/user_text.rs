@@ -1,6 +1,7 @@
 //! Words of the user, told apart from what a harness or a tool put under the user's name.
 
 mod harness;
+pub mod replies;
 
 use super::chapter_task::asks_for_chapters;
 use super::framed::is_framed;

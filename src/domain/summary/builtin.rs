@@ -13,7 +13,7 @@ use super::verify::orders;
 use super::{SummaryTask, identifiers};
 use crate::domain::model::identifier::TrackedIdentifier;
 
-mod facts;
+pub(in crate::domain::summary) mod facts;
 mod labels;
 mod merge;
 mod need;

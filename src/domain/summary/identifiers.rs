@@ -3,6 +3,7 @@
 //! Text is cut into short tokens first and each is classified by itself, so the work is linear on any input.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,10 @@ use uuid::Uuid;
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use crate::domain::summary::builtin::facts::cues::is_intent;
 
+pub mod clauses;
+mod last_calls;
 mod occurrence;
 mod question;
 mod requests;
@@ -25,6 +29,7 @@ mod token;
 mod weight;
 mod words;
 
+use last_calls::LastCalls;
 use occurrence::{flat, quoted_in};
 use requests::{Requests, is_brief};
 use standing::{MAX_RULES, SaidRule, newest, standing};
@@ -56,6 +61,10 @@ impl Default for IdentifierReport {
 
 /// Upper bound of what one span is asked to keep, and of what is carried on.
 const MAX_WANTED: usize = 300;
+/// Of what is carried the summary tells most by itself: so many times more than could be put back around it.
+const TRACKED: usize = 3;
+/// The most of the words that a number stands in, in characters.
+const LONGEST_ABOUT: usize = 120;
 /// Newest corrections that rules are compared with.
 const MAX_CORRECTIONS: usize = 16;
 
@@ -71,12 +80,13 @@ pub fn extract(text: &str) -> Vec<String> {
     found
 }
 
-/// How often an identifier was used by people and models, how often it was only printed, and where last.
-#[derive(Debug, Default, Clone, Copy)]
+/// How often an identifier was used by people and models, how often it was only printed, where last, and in what words.
+#[derive(Debug, Default)]
 struct Uses {
     spoken: u32,
     printed: u32,
     last: usize,
+    about: Option<String>,
 }
 
 /// Lists what a summary of this span should keep: the user's rules first, then the identifiers, those that were used
@@ -94,6 +104,7 @@ pub struct IdentifierSpan {
     classifier: UserTextClassifier,
     rules: Vec<SaidRule>,
     requests: Requests,
+    calls: LastCalls,
     uses: HashMap<String, Uses>,
 }
 
@@ -112,7 +123,14 @@ impl IdentifierSpan {
             UserText::Other if message.role == Role::Assistant => self.requests.answered(&message.plain_text()),
             _ => {}
         }
+        self.note_replies(message, entry);
         self.take(message, &kind);
+    }
+
+    fn note_replies(&mut self, message: &Message, entry: Option<Uuid>) {
+        for (asked, said) in self.calls.replies(message) {
+            self.requests.reply(asked, &said, entry);
+        }
     }
 
     /// Takes in a message that is not of the span: of the user's words in it `stands` says whether they are still shown.
@@ -120,6 +138,9 @@ impl IdentifierSpan {
         if let UserText::Said(text) = self.classifier.classify(message) {
             self.requests.note(&text, entry, stands);
             self.note_rules(&text, stands);
+        }
+        if !stands {
+            self.note_replies(message, entry);
         }
     }
 
@@ -139,10 +160,11 @@ impl IdentifierSpan {
         if let UserText::Said(text) = kind {
             self.note_rules(text, false);
         }
-        let (at, uses) = (self.messages, &mut self.uses);
+        let at = self.messages;
         self.messages += 1;
         for block in &message.content {
             let (text, weight) = readable(block, kind);
+            let uses = &mut self.uses;
             token::each(&text, &mut |identifier| {
                 if weight == PRINTED && token::is_measure(&identifier) {
                     return;
@@ -151,6 +173,22 @@ impl IdentifierSpan {
                 uses.last = at;
                 let sum = if weight == PRINTED { &mut uses.printed } else { &mut uses.spoken };
                 *sum = sum.saturating_add(weight);
+            });
+            if weight == BY_MODEL && message.role == Role::Assistant {
+                self.note_words(&text);
+            }
+        }
+    }
+
+    /// Notes the words that numbers, dates and tickets stand in.
+    fn note_words(&mut self, text: &str) {
+        let tells = |piece: &String| piece.contains(|c: char| c.is_ascii_digit()) && !is_intent(piece);
+        for piece in clauses::spoken(text).filter(tells) {
+            clauses::each(&piece, &mut |identifier, clause| {
+                let uses = self.uses.get_mut(identifier).filter(|_| token::needs_words(identifier));
+                if let (Some(uses), Some(about)) = (uses, clause.telling(identifier, LONGEST_ABOUT)) {
+                    uses.about = Some(about);
+                }
             });
         }
     }
@@ -174,16 +212,38 @@ pub fn holding(rules: Vec<String>, corrections: Vec<String>) -> Vec<String> {
 
 /// The identifiers of a span, the weightiest first.
 fn ranked(uses: HashMap<String, Uses>) -> Vec<TrackedIdentifier> {
-    let weigh = |(text, uses): (String, Uses)| (weighed(text, uses), uses.last);
+    let weigh = |(text, uses): (String, Uses)| {
+        let last = uses.last;
+        (weighed(text, uses), last)
+    };
     let mut ranked: Vec<(TrackedIdentifier, usize)> = uses.into_iter().map(weigh).collect();
+    ranked.sort_unstable_by_key(|(_, last)| Reverse(*last));
+    let mut measured = Measured::default();
+    ranked.retain(|(one, _)| measured.is_newest(one));
     ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
         (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
     });
     ranked.into_iter().map(|(wanted, _)| wanted).collect()
 }
 
+/// What was measured, the newest first: of words that differ in their numbers alone, only those hold.
+#[derive(Default)]
+struct Measured(HashMap<String, String>);
+
+impl Measured {
+    fn is_newest(&mut self, one: &TrackedIdentifier) -> bool {
+        let Some(about) = &one.about else { return true };
+        let others = || extract(about).iter().any(|other| !is_measure(other));
+        if !is_measure(&one.text) || others() {
+            return true;
+        }
+        self.0.entry(clauses::shape(about)).or_insert_with(|| about.clone()) == about
+    }
+}
+
 fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
-    TrackedIdentifier::identifier(text, uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT))
+    let weight = uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT);
+    TrackedIdentifier { about: uses.about, ..TrackedIdentifier::identifier(text, weight) }
 }
 
 fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
@@ -223,27 +283,43 @@ pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u
     let words = standing(previous, rules).into_iter().chain(requests.into_carried(previous));
     let words: Vec<TrackedIdentifier> = words.collect();
     let plain = merged(previous, ranked(uses));
-    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
+    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4)).saturating_mul(TRACKED);
     let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
-    let plain = restore::fitting(plain.iter().collect(), room, said.clone()).into_iter().cloned();
+    let plain = restore::fitting(plain.iter().collect(), room, said.clone()).into_iter().take(MAX_WANTED).cloned();
     // What a message says is carried by that as well.
     let (told, untold): (Vec<_>, Vec<_>) = plain.partition(|one| stands_in(&said, &one.text));
+    let told = told.into_iter().map(|one| TrackedIdentifier { about: None, ..one });
     words.into_iter().chain(distinct(untold.into_iter().chain(told))).collect()
+}
+
+/// Returns those of a carried list that a summary answers for: the user's words, and as many identifiers as could be put back
+/// in `max_tokens` if the summary told none of them.
+pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedIdentifier> {
+    let is_plain = |one: &&TrackedIdentifier| one.kind == IdentifierKind::Identifier;
+    let (plain, words): (Vec<_>, Vec<_>) = carried.iter().partition(is_plain);
+    let words: Vec<TrackedIdentifier> = words.into_iter().cloned().collect();
+    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
+    words.iter().chain(restore::leading(plain, room)).cloned().collect()
 }
 
 /// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
 fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<TrackedIdentifier> {
     let plain = previous.iter().filter(|old| old.kind == IdentifierKind::Identifier);
-    let faded = plain.map(|old| TrackedIdentifier::identifier(old.text.clone(), faded(old.weight)));
+    let faded = plain.map(|old| TrackedIdentifier { weight: faded(old.weight), ..old.clone() });
     let mut merged: Vec<TrackedIdentifier> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for wanted in new.into_iter().chain(faded) {
         let place = *places.entry(wanted.text.clone()).or_insert(merged.len());
         match merged.get_mut(place) {
-            Some(known) => known.weight = known.weight.saturating_add(wanted.weight).min(MAX_WEIGHT),
+            Some(known) => {
+                known.weight = known.weight.saturating_add(wanted.weight).min(MAX_WEIGHT);
+                known.about = known.about.take().or(wanted.about);
+            }
             None => merged.push(wanted),
         }
     }
+    let mut measured = Measured::default();
+    merged.retain(|one| measured.is_newest(one));
     merged.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
     merged
 }
@@ -263,7 +339,10 @@ fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifi
 pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
     let told = flat(summary);
     let kept = |wanted: &TrackedIdentifier| match wanted.kind {
-        IdentifierKind::Identifier => stands_in(summary, &wanted.text),
+        IdentifierKind::Identifier => match &wanted.about {
+            Some(about) => clauses::told_in(summary, &wanted.text, about),
+            None => stands_in(summary, &wanted.text),
+        },
         IdentifierKind::Rule => quoted_in(&told, &wanted.text),
         // A "yes" may stand anywhere.
         IdentifierKind::Request | IdentifierKind::Message => match &wanted.asked {

@@ -167,6 +167,54 @@ pub fn without_bullet(line: &str) -> &str {
     ["- ", "* ", "• ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start()
 }
 
+/// Returns true for an item of a list.
+pub fn is_item(line: &str) -> bool {
+    let numbered = || {
+        line.split_once(['.', ')']).is_some_and(|(number, rest)| {
+            number.len() < 3
+                && !number.is_empty()
+                && number.bytes().all(|byte| byte.is_ascii_digit())
+                && rest.starts_with(' ')
+        })
+    };
+    ["- ", "* ", "• ", "+ "].iter().any(|bullet| line.starts_with(bullet)) || numbered()
+}
+
+/// An item without its mark or number.
+pub fn item_text(line: &str) -> &str {
+    let line = without_bullet(line);
+    let numbered = line.split_once([')', '.']).filter(|(number, rest)| {
+        number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
+    });
+    numbered.map_or(line, |(_, rest)| rest.trim_start())
+}
+
+/// A sentence without marks of emphasis and the sounds of thinking.
+pub fn plain(sentence: &str) -> String {
+    const SOUNDS: [&str; 14] = [
+        "I see that ",
+        "I can see that ",
+        "Yes, ",
+        "Yeah, ",
+        "Right — ",
+        "Good — ",
+        "Wait, ",
+        "Hmm, ",
+        "Actually, ",
+        "So, ",
+        "OK, ",
+        "Okay, ",
+        "✅ ",
+        "✓ ",
+    ];
+    let text = sentence.replace("**", "");
+    let mut text = text.trim();
+    while let Some(rest) = SOUNDS.iter().find_map(|sound| text.strip_prefix(sound)) {
+        text = rest;
+    }
+    text.to_owned()
+}
+
 fn split_line(line: &str, found: &mut Vec<String>) {
     let mut start = 0;
     let mut chars = line.char_indices().peekable();

@@ -21,7 +21,7 @@ use crate::domain::model::message::Role;
 use file::PiFile;
 use members::{is_header, set, time};
 
-pub use entries::as_items;
+pub use entries::{as_items, as_message};
 pub use file::Origin;
 
 /// Custom type of the entry for a leaf that is not the end of its branch: pi begins where the file ends.

@@ -62,6 +62,8 @@ pub struct PlannedCompaction {
     pub(crate) strategy: Strategy,
     /// That it is weighed at.
     pub(crate) prices: SessionPrices,
+    /// A summariser reads the new anchors too, which are nearly all that the user said.
+    pub(crate) tells_anchors: bool,
 }
 
 /// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
@@ -175,6 +177,7 @@ impl PlannedCompaction {
             request: CompactRequest::default(),
             trigger: Trigger::Manual,
             prices: head.prices,
+            tells_anchors: false,
         }
     }
 
@@ -216,6 +219,13 @@ impl PlannedCompaction {
         let mut said: Vec<usize> = stay.filter(said).collect();
         said.sort_unstable();
         said.into_iter().rev().take(MOST_HEARD).collect()
+    }
+
+    /// The places of the anchors that a summariser reads, though they stay.
+    pub(super) fn told_anchors(&self) -> HashSet<usize> {
+        let plan = self.replaces().filter(|_| self.tells_anchors && self.asks());
+        let new = |plan: &Plan| plan.anchors.iter().copied().filter(|index| *index >= plan.boundary_start).collect();
+        plan.map(new).unwrap_or_default()
     }
 
     /// Returns true if a summariser may be asked.

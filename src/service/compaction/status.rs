@@ -72,7 +72,8 @@ impl Service {
         Ok(ended)
     }
 
-    pub(super) async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
+    /// A compaction once it has ended, or as it is when the time is up.
+    pub async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
         let deadline = tokio::time::Instant::now() + wait;
         let mut pause = POLL_FROM;
         loop {

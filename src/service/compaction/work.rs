@@ -36,6 +36,9 @@ pub struct CompactionWork {
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
     pub replaced_tokens: u64,
+    /// Size of the history that is hidden with it, whenever it was summarised; 0 where that gives no room.
+    #[serde(default)]
+    pub hidden_tokens: u64,
     /// Reports of the hooks so far.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
@@ -46,7 +49,8 @@ pub struct CompactionWork {
 impl CompactionWork {
     /// Shares of the summary message, with the user's words that it has to show.
     pub(crate) fn allowance(&self) -> Allowance {
-        let whole = Allowance::new(self.replaced_tokens, self.settings.summary_reserve());
+        let reserve = self.settings.summary_reserve();
+        let whole = Allowance::of_history(self.replaced_tokens, self.hidden_tokens, reserve);
         whole.with_words(identifiers::needed(&self.outline.identifiers))
     }
 }

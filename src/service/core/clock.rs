@@ -26,6 +26,11 @@ pub fn random_key() -> [u8; 32] {
     rand::random()
 }
 
+/// A nonce from the system's generator.
+pub fn nonce() -> [u8; 12] {
+    rand::random()
+}
+
 /// An entry's id: a UUIDv7 whose last 32 bits are the entry's `seq`, so that an id is found through the primary
 /// key and needs no index of its own.
 pub fn entry_id(at: DateTime<Utc>, seq: i64) -> Uuid {

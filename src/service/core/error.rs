@@ -35,6 +35,9 @@ pub enum ServiceError {
     /// The body is well-formed JSON but can't be accepted (422, `validation_failed`).
     #[error("the request is not valid")]
     Invalid(Vec<FieldError>),
+    /// A sealed handle among the items does not open (400, `handle_refused`).
+    #[error("a sealed handle does not open")]
+    HandleRefused(Vec<FieldError>),
     /// `expected_leaf_id` is no longer the leaf (409, `leaf_moved`).
     #[error("the leaf has moved")]
     LeafMoved { leaf_id: Option<Uuid> },
@@ -83,6 +86,19 @@ impl ServiceError {
     /// One invalid field.
     pub fn invalid(pointer: impl Into<String>, detail: impl Into<String>) -> ServiceError {
         ServiceError::Invalid(vec![FieldError { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// The same error, its pointers into the body changed.
+    pub fn with_pointers(self, change: impl Fn(&str) -> String) -> ServiceError {
+        let changed = |errors: Vec<FieldError>| -> Vec<FieldError> {
+            let change = |error: FieldError| FieldError { pointer: change(&error.pointer), ..error };
+            errors.into_iter().map(change).collect()
+        };
+        match self {
+            ServiceError::Invalid(errors) => ServiceError::Invalid(changed(errors)),
+            ServiceError::HandleRefused(errors) => ServiceError::HandleRefused(changed(errors)),
+            other => other,
+        }
     }
 }
 

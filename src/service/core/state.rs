@@ -10,6 +10,7 @@ use crate::domain::tokens::prices::Prices;
 use crate::service::core::digests::DigestCache;
 use crate::service::core::feed::Feed;
 use crate::service::core::group_commit::GroupCommit;
+use crate::service::core::handles::Handles;
 use crate::service::core::head::HeadCache;
 use crate::service::core::heads::Heads;
 use crate::service::core::hooks::{HookOptions, Hooks};
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub options: Options,
     pub settings: Arc<SettingsResolver>,
     pub hooks: Hooks,
+    pub handles: Handles,
     pub heads: Heads,
     pub cached_heads: Arc<HeadCache>,
     pub group_commit: GroupCommit,
@@ -89,6 +91,7 @@ impl Service {
         let settings = Arc::new(SettingsResolver::new(options.settings.clone(), options.upstreams.clone()));
         let inner = Inner {
             hooks: Hooks::new(pool.clone(), options.hooks.clone()),
+            handles: Handles::new(pool.clone()),
             heads: Heads::new(pool.clone(), Arc::clone(&settings), options.prices.clone(), one_in(ROW_LANES)),
             cached_heads: Arc::default(),
             group_commit: GroupCommit::default(),

@@ -17,6 +17,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::strategy::counts;
+use crate::domain::handle;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
@@ -25,9 +26,11 @@ use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::group_commit::{Failed, OneWrite};
+use crate::service::core::handles::{Handles, OpenedHandles};
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::heads::SessionTransaction;
 use crate::service::core::idempotency::{self, Outcome, seal};
+use crate::service::core::offload::size;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::events;
@@ -71,12 +74,13 @@ impl Service {
     /// Appends items to a session.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` with pointers into the body, `LeafMoved`, `OutcomeUnknown`, `QueueFull` never (a
-    /// compaction that can't be queued does not hold up an append).
+    /// `NotFound`, `Invalid` and `HandleRefused` with pointers into the body, `LeafMoved`, `OutcomeUnknown`, `QueueFull`
+    /// never (a compaction that can't be queued does not hold up an append).
     pub async fn append(&self, tenant: Tenant, session_id: Uuid, append: Append) -> Result<Appended> {
+        let append = Arc::new(append);
+        let opened = self.inner.handles.of_append(tenant, &append).await?;
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
-        let append = Arc::new(append);
         let mut read = None;
         for _ in 0..OPTIMISTIC_TRIES {
             let head = match cached.take() {
@@ -85,7 +89,7 @@ impl Service {
                 _ => self.inner.heads.read(self.pool(), tenant, session_id).await?,
             };
             check_expected(&head, &append)?;
-            let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+            let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened.clone()).await?;
             let planned = Planner::new(&head, &append, &items).linear(&items);
             read = Some((items, Arc::clone(&head.settings)));
             let Some(planned) = planned else { break };
@@ -100,7 +104,7 @@ impl Service {
             }
         }
         let (items, read_with) = read.context("an append without a try")?;
-        let appended = self.append_locked(tenant, session_id, &append, items, &read_with).await?;
+        let appended = self.append_locked(tenant, session_id, &append, Read { items, with: read_with, opened }).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(appended)
     }
@@ -162,15 +166,14 @@ impl Service {
         tenant: Tenant,
         session_id: Uuid,
         append: &Arc<Append>,
-        items: Vec<ReadItem>,
-        read_with: &Settings,
+        read: Read,
     ) -> Result<Appended> {
         let (mut work, mut head) = self.inner.heads.begin_locked_head(tenant, session_id).await?;
         check_expected(&head, append)?;
-        let items = if head.settings.estimator == read_with.estimator {
-            items
+        let items = if head.settings.estimator == read.with.estimator {
+            read.items
         } else {
-            items::read(Arc::clone(append), Arc::clone(&head.settings)).await?
+            items::read(Arc::clone(append), Arc::clone(&head.settings), read.opened).await?
         };
         let appended = self.write_tree(&mut work, tenant, &mut head, append, &items).await?;
         self.seal_and_commit(work, tenant, &head, &appended).await?;
@@ -188,18 +191,19 @@ impl Service {
         self.inner.heads.commit(work, tenant, head.session_id, proof_of(appended)).await
     }
 
-    /// Appends to a head whose row is locked. `chained`: the items follow the leaf one by one, whatever parents they
-    /// name.
+    /// Appends to a head whose row is locked. `opened`: the handles among the items. `chained`: the items follow the leaf
+    /// one by one, whatever parents they name.
     pub(super) async fn append_to(
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
         head: &mut Head,
         append: Append,
+        opened: OpenedHandles,
         chained: bool,
     ) -> Result<Appended> {
         let append = Arc::new(append);
-        let mut items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+        let mut items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened).await?;
         if chained {
             items.iter_mut().for_each(|item| item.parent = items::Parent::Previous);
         }
@@ -275,6 +279,13 @@ impl Service {
         }
         Ok(appended)
     }
+}
+
+/// Items of an append as they were read, and with which settings.
+struct Read {
+    items: Vec<ReadItem>,
+    with: Arc<Settings>,
+    opened: OpenedHandles,
 }
 
 /// How a try at an append went.
@@ -426,11 +437,26 @@ impl Service {
 }
 
 /// The entries that these items would be in an empty session, and its head then. Each follows the one before it.
-pub(crate) async fn unsaved(head: &Head, append: Append) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
-    let append = Arc::new(append);
-    let items = items::read(Arc::clone(&append), Arc::clone(&head.settings)).await?;
+pub(crate) async fn unsaved(
+    head: &Head,
+    append: Arc<Append>,
+    opened: OpenedHandles,
+) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
+    let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened).await?;
     let planned = Planner::new(head, &append, &items).chain(&items);
     Ok((planned.entries, planned.row))
+}
+
+impl Handles {
+    /// Opens the handles among the items of an append.
+    ///
+    /// # Errors
+    /// Those of [`Handles::open`].
+    pub(crate) async fn of_append(&self, tenant: Tenant, append: &Arc<Append>) -> Result<OpenedHandles> {
+        let items = Arc::clone(append);
+        let find = move || handle::found(items.items.iter().map(|item| item.get()));
+        self.open(tenant, append.format, size(&append.items), find).await
+    }
 }
 
 /// Counts one call whose items have landed.

@@ -14,10 +14,12 @@ use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::domain::handle;
 use crate::domain::model::format::Format;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::Result;
+use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::offload::{offload, size};
@@ -58,11 +60,14 @@ impl Service {
     /// Takes a whole transcript.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` with pointers into the body, also where the transcript departs before a summary of ours:
-    /// what that stands for could not be told from what was changed.
+    /// `NotFound`; `Invalid` and `HandleRefused` with pointers into the body, the former also where the transcript departs
+    /// before a summary of ours: what that stands for could not be told from what was changed.
     pub async fn put_transcript(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
         let put = Arc::new(put);
-        let posted = Posted::read(&put).await?;
+        let items = Arc::clone(&put);
+        let find = move || handle::found(items.items.iter().map(|item| item.get()));
+        let opened = self.inner.handles.open(tenant, put.format, size(&put.items), find).await?;
+        let posted = Posted::read(&put, opened.clone()).await?;
         // Appends of this process wait for this one instead of losing a race against it.
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
@@ -70,7 +75,7 @@ impl Service {
         let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
         let news = self.news(&mut transaction, tenant, &head, &row, &put, Arc::new(posted)).await?;
-        let answer = self.take(&mut transaction, tenant, row, head, &put, news).await?;
+        let answer = self.take(&mut transaction, tenant, (row, head), &put, news, opened).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
         let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
         self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
@@ -83,10 +88,10 @@ impl Service {
         &self,
         connection: &mut PgConnection,
         tenant: Tenant,
-        mut row: SessionRow,
-        mut head: Head,
+        (mut row, mut head): (SessionRow, Head),
         put: &PutTranscript,
         news: NewItems,
+        opened: OpenedHandles,
     ) -> Result<Put> {
         let forked = news.departs_at.is_some();
         if let Some(parent) = news.departs_at {
@@ -107,7 +112,18 @@ impl Service {
             }
             let leaf_id = row.head.leaf_id;
             let (entries, warnings) = (Vec::new(), Vec::new());
-            return Ok(Put { appended: 0, matched, forked, leaf_id, snapshot, compaction: None, entries, warnings });
+            let newest = newest_of(&head);
+            return Ok(Put {
+                appended: 0,
+                matched,
+                forked,
+                leaf_id,
+                snapshot,
+                compaction: None,
+                entries,
+                warnings,
+                newest,
+            });
         }
         let append = Append {
             format: put.format,
@@ -118,7 +134,7 @@ impl Service {
             provider_error: None,
         };
         let done = self
-            .append_to(connection, tenant, &mut head, append, news.chained)
+            .append_to(connection, tenant, &mut head, append, opened, news.chained)
             .await
             .map_err(|error| news::at_posted_places(error, &news.places))?;
         Ok(Put {
@@ -130,6 +146,7 @@ impl Service {
             compaction: done.compaction,
             entries: done.entries,
             warnings: done.warnings,
+            newest: newest_of(&head),
         })
     }
 
@@ -156,13 +173,19 @@ impl Service {
             DiffOutcome::News(news) => return Ok(news),
             DiffOutcome::DepartsBefore(place, error) => (place, error),
         };
-        // Somebody may have said the summary's words, too: then the raw history stands before them.
+        // Somebody may have said the summary's words, too: then the raw history stands before them. A handle says itself what
+        // it stands for: what is posted before it may be anything.
+        let least = if posted.is_handle(place) { 0 } else { place };
         let basis = basis::raw_basis(&self.inner.paths, connection, tenant, head, &posted).await?;
         let bytes = size(&put.items) + basis.loaded.bytes();
         let (said, items, system) = input();
-        let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), place));
+        let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), least));
         quoted.await??.ok_or(error)
     }
+}
+
+fn newest_of(head: &Head) -> Option<Uuid> {
+    head.state.newest.as_ref().map(|newest| newest.id)
 }
 
 /// Records another system prompt or other tools.

@@ -54,6 +54,11 @@ impl Health {
         })
     }
 
+    /// Returns false where the database was away when somebody last looked.
+    pub fn is_reachable(&self) -> bool {
+        !matches!(*self.known.health.borrow(), DatabaseHealth::Away | DatabaseHealth::Silent)
+    }
+
     /// To be told by whoever watches the database.
     pub fn set(&self, health: DatabaseHealth) {
         self.known.health.send_if_modified(|known| {

@@ -12,7 +12,7 @@ use crate::domain::chapter::Chapter;
 use crate::domain::format;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::shape::apply_shape;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
@@ -230,10 +230,13 @@ pub(crate) async fn load_entry(
     found.into_iter().next().ok_or(ServiceError::NotFound("entry"))
 }
 
-/// The normalised message of a stored entry, with the ids that its shape gave it.
+/// The normalised message of a stored entry, with the ids that its shape gave it. Of a sealed handle: what it seals.
 pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Ok(None);
+    }
+    if let Some(record) = stored.handle() {
+        return Ok(record.summary.as_deref().map(|summary| Message::text(Role::User, summary)));
     }
     if stored.entry.head.kind == EntryType::Chapter {
         return Ok(Some(chapter_of(stored)?.shown()));

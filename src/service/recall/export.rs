@@ -7,7 +7,8 @@ use uuid::Uuid;
 use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items};
+use crate::domain::model::message::{Message, Role};
+use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items, as_message};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::long_reads::LongReads;
 use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
@@ -99,7 +100,13 @@ fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Vec::new();
     }
-    as_items(&stored.entry, format).into_iter().map(|line| line + "\n").collect()
+    let told = stored.handle().filter(|_| stored.entry.source_format != format);
+    let items = match told.and_then(|record| record.summary.as_deref()) {
+        // Its service's formats alone have sealed items.
+        Some(summary) => as_message(Message::text(Role::User, summary), format),
+        None => as_items(&stored.entry, format),
+    };
+    items.into_iter().map(|line| line + "\n").collect()
 }
 
 /// How many entries these segments have.

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::new::NewEntry;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::Entry;
+use crate::domain::model::format::Format;
 
 /// With what only the store knows of it.
 #[derive(Debug, Clone)]
@@ -36,5 +37,10 @@ impl StoredEntry {
             record: new.record.clone().map(Box::new),
             label: None,
         }
+    }
+
+    /// The record of an entry that came as a sealed handle.
+    pub fn handle(&self) -> Option<&CompactionRecord> {
+        self.record.as_deref().filter(|record| record.by_handle && self.entry.source_format != Format::Native)
     }
 }

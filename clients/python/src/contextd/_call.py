@@ -77,7 +77,7 @@ class Config:
         if call.query:
             options["params"] = _query(call.query)
         if call.body is not None:
-            options["content"] = json.dumps(call.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            options["content"] = _json_bytes(call.body)
         return options
 
     def url(self, call: Call[Any]) -> str:
@@ -121,6 +121,12 @@ def read(call: Call[T], response: httpx.Response) -> T:
     if not media_type or media_type not in call.accept:
         raise InvalidResponseError(f"{call.method} {call.path} was answered with {media_type or 'no media type'}")
     return cast(T, _json(response.content) if media_type == JSON else response.text)
+
+
+def _json_bytes(body: Mapping[str, object]) -> bytes:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Half a surrogate pair, as cut-off texts have it, is said as JSON says it: \ud83d.
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _json(content: bytes) -> object:

@@ -877,6 +877,19 @@ class CompactItems(TypedDict):
     tools: NotRequired[list[ToolDefinition] | None]
 
 
+class CompactResponse(TypedDict):
+    """OpenAI's request. Fields that are not named here are taken, and nothing is done about them."""
+    input: Any
+    """The whole conversation: a text, or a list of at most 20,000 items. What an earlier compaction gave may be among
+    them."""
+    instructions: NotRequired[str | None]
+    """The system prompt."""
+    model: NotRequired[str | None]
+    """Its window decides how many of the user's messages stay."""
+    previous_response_id: NotRequired[str | None]
+    """Refused: responses are kept nowhere here, so `input` has to hold the whole conversation."""
+
+
 When: TypeAlias = Literal["now", "turn_end"]
 """When a compaction may start."""
 
@@ -910,6 +923,38 @@ class CompactedItems(TypedDict):
     result: CompactionResult
     system: NotRequired[Any]
     """The system prompt that goes with them."""
+
+
+class InputTokensDetails(TypedDict):
+    cache_write_tokens: int
+    """0: upstreams do not say."""
+    cached_tokens: int
+
+
+class OutputTokensDetails(TypedDict):
+    reasoning_tokens: int
+
+
+class ResponseUsage(TypedDict):
+    """Tokens of the calls to a model; where none was asked, those of input and summary."""
+    input_tokens: int
+    input_tokens_details: InputTokensDetails
+    output_tokens: int
+    output_tokens_details: OutputTokensDetails
+    total_tokens: int
+
+
+class CompactedResponse(TypedDict):
+    """OpenAI's answer."""
+    created_at: int
+    """Seconds since 1970."""
+    id: str
+    object: str
+    """`response.compaction`."""
+    output: list[dict[str, Any]]
+    """The user's messages, instructions that stood among them, and at the end one item of type `compaction`: its
+    `encrypted_content` stands for all else, wherever it comes back."""
+    usage: ResponseUsage
 
 
 class Compaction(TypedDict):
@@ -1302,13 +1347,14 @@ class Prepared(TypedDict):
     reason: NotRequired[Reason | None]
 
 
-ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
 """Codes of error answers: stable words to program against.
 Later versions may add some: `detail` says in words what an unknown one means.
 
 - `malformed_json`: 400. The body is not JSON; `line` and `column` say where.
 - `invalid_utf8`: 400. The body is not UTF-8; `offset` says where.
 - `body_unreadable`: 400. The body ended before its time.
+- `handle_refused`: 400. A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key; `errors` has a pointer to each.
 - `unauthorized`: 401. No key, or one that is not known.
 - `host_not_allowed`: 403. With `--dev`: the Host is not this machine.
 - `origin_not_allowed`: 403. With `--dev`: another site's page asks.

@@ -13,7 +13,7 @@ use crate::domain::model::todo::{Todo, TodoState};
 mod asked;
 mod closing;
 mod continued;
-mod cues;
+pub(in crate::domain::summary) mod cues;
 mod explained;
 mod homes;
 mod items;
@@ -25,7 +25,6 @@ pub use asked::{SAID, is_correction};
 pub use closing::is_outdated;
 pub use cues::{gives_reason, is_settled};
 pub use explained::explains;
-pub use homes::shape;
 pub use items::{Facts, ITEM_CHARS};
 pub use steps::signature;
 pub use work::{FileWork, joined};
@@ -239,7 +238,11 @@ impl Facts {
         let so_far = self.told().join("\n");
         let (missing, _) = identifiers::check(&so_far, &wanted);
         self.context.extend(homes::of(messages, told, &missing));
-        self.named = wanted.iter().filter(|one| !homes::is_opaque(&one.text)).map(|one| one.text.clone()).collect();
+        self.named = wanted
+            .iter()
+            .filter(|one| one.about.is_none() && !homes::is_opaque(&one.text))
+            .map(|one| one.text.clone())
+            .collect();
         self.weights = wanted.into_iter().map(|one| (one.text, one.weight)).collect();
     }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::{identifiers, ledger, outcome};
-use super::facts::{Facts, FileWork, SAID, explains, gives_reason, is_correction, is_settled, shape};
+use super::facts::{Facts, FileWork, SAID, explains, gives_reason, is_correction, is_settled};
+use crate::domain::summary::identifiers::clauses::shape;
 
 /// A line of a summary and how likely it is to be needed.
 #[derive(Debug, Clone, PartialEq, Eq)]

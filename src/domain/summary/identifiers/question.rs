@@ -1,12 +1,16 @@
 //! The question that an answer of the agent's ends with: without it, a short reply says nothing.
 
-use crate::domain::summary::text::{brief, clip, sentences};
+use super::token;
+use crate::domain::summary::text::{brief, clip, sentences, words};
 
 /// Of an answer, so much of its end is looked at.
 const END_CHARS: usize = 1_500;
 /// Sentences that may stand behind the question: the options, and "Let me know".
 const BEHIND: usize = 10;
 const QUESTION_CHARS: usize = 200;
+/// Sentences before the question that may say what it is about, and how much of one is told.
+const REACH: usize = 4;
+const ABOUT_CHARS: usize = 120;
 const OPTION_CHARS: usize = 100;
 /// Longer replies speak for themselves.
 const REPLY_CHARS: usize = 60;
@@ -26,8 +30,14 @@ impl Question {
         let end = text.get(from..).unwrap_or(text);
         let said = sentences(end);
         let asks = |sentence: &&String| sentence.ends_with(['?', '？']);
-        let question = said.iter().rev().take(BEHIND).find(asks)?;
-        Some(Question { text: brief(&question.replace("**", ""), QUESTION_CHARS), options: options(end) })
+        let at = said.len() - said.iter().rev().take(BEHIND).position(|sentence| asks(&sentence))?;
+        let (question, before) = said.get(..at)?.split_last()?;
+        let question = brief(&question.replace("**", ""), QUESTION_CHARS);
+        let text = match antecedent(before, &question) {
+            Some(about) => format!("{} {question}", brief(&about.replace("**", ""), ABOUT_CHARS)),
+            None => question,
+        };
+        Some(Question { text, options: options(end) })
     }
 
     /// A question that was carried on, without its options.
@@ -49,6 +59,20 @@ impl Question {
         let option = self.options.iter().rev().find(|(at, _)| Some(*at) == number);
         Some(option.map_or(self.text.clone(), |(at, option)| format!("{} … {at}. {option}", self.text)))
     }
+}
+
+/// The sentence that says what "that" is: the last before the question that names something, where the question does not.
+fn antecedent<'s>(before: &'s [String], question: &str) -> Option<&'s String> {
+    const STANDS_FOR: [&str; 8] = ["that", "it", "this", "these", "those", "them", "so", "one"];
+    let names = |sentence: &&String| sentence.contains('`') || names_something(sentence);
+    let is_open = words(question).any(|word| STANDS_FOR.contains(&word.as_str())) && !names(&&question.to_owned());
+    if is_open { before.iter().rev().take(REACH).find(names) } else { None }
+}
+
+fn names_something(sentence: &str) -> bool {
+    let mut named = false;
+    token::each(sentence, &mut |_| named = true);
+    named
 }
 
 /// The numbered lines of a text.
@@ -87,6 +111,11 @@ mod tests {
         assert_eq!(asked("すべて削除しますか？").as_deref(), Some("すべて削除しますか？"));
         assert_eq!(asked("All done."), None);
         assert_eq!(asked(&format!("Really? {}", "It is so. ".repeat(20))), None, "that was long before");
+        assert_eq!(
+            asked("**The fix**: set `gc.auto` to 0. Or raise it:\n```\nx\n```\nWant me to set that?").as_deref(),
+            Some("The fix: set `gc.auto` to 0. Want me to set that?")
+        );
+        assert_eq!(asked("I read `a.rs`. Is `b.rs` like that?").as_deref(), Some("Is `b.rs` like that?"));
         assert!(asked(&format!("{}?", "日本 ".repeat(900))).unwrap().chars().count() <= QUESTION_CHARS);
     }
 

@@ -54,14 +54,25 @@ impl Requests {
         }
     }
 
+    /// Takes in what the user said to a question that a tool put, or to a call.
+    pub fn reply(&mut self, asked: String, said: &str, entry: Option<Uuid>) {
+        let mut carried = TrackedIdentifier::request(carried(said, entry), entry);
+        carried.asked = Some(asked);
+        self.said.push(Request { carried, stands: false, first: false });
+        if self.said.len() > HELD {
+            self.let_go();
+        }
+    }
+
     /// Lets the oldest go beyond what a record carries, by their number.
     fn let_go(&mut self) {
-        let (standing, gone): (Vec<Request>, Vec<Request>) =
+        let end = self.said.iter().rposition(|request| !request.stands).map_or(0, |last| last + 1);
+        let newest = self.said.split_off(end);
+        let (anchors, gone): (Vec<Request>, Vec<Request>) =
             std::mem::take(&mut self.said).into_iter().partition(|request| request.stands);
         let carried = words::bounded(as_messages(last_of_each(gone)));
         let kept = carried.into_iter().map(|carried| Request { carried, stands: false, first: false });
-        let unread = standing.len().saturating_sub(words::MOST_CARRIED);
-        self.said = standing.into_iter().skip(unread).chain(kept).collect();
+        self.said = last(anchors).chain(kept).chain(last(newest)).collect();
     }
 
     /// Returns those that a summary has to carry, oldest first; `earlier` ones were carried before these were said.
@@ -88,6 +99,12 @@ impl Requests {
         let carried = as_messages(older).into_iter().chain(newer).collect();
         words::bounded(carried).into_iter().chain(asked.map(TrackedIdentifier::question)).collect()
     }
+}
+
+/// The last of those that stand by themselves, as many as a record carries.
+fn last(standing: Vec<Request>) -> impl Iterator<Item = Request> {
+    let unread = standing.len().saturating_sub(words::MOST_CARRIED);
+    standing.into_iter().skip(unread)
 }
 
 /// Each message where it was said last.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use super::occurrence::stands_in;
 use super::words::{MESSAGES, REPLACED, RULES, UsersWords, needed, quoted_cost};
@@ -9,8 +10,11 @@ use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::summary::text::{quarters, takes};
 
 const HEADING: &str = "## Identifiers";
+const TOLD: &str = "## Numbers, dates and tickets, in the agent's words";
 /// Weightiest identifiers that are ranked by what they take.
 const MOST_RANKED: usize = 2_000;
+/// So many times the weight of what is told in words.
+const TOLD_ONCE: u64 = 3;
 /// Room that makes no difference between two identifiers.
 const SHORT: u64 = 120;
 
@@ -56,7 +60,9 @@ pub fn restore(missing: &[&TrackedIdentifier], max_tokens: u32, for_words: u32) 
     let gone = gone.iter().map(|rule| format!("- {REPLACED}\"{}\"", rule.text));
     let asked = asked.iter().map(|one| format!("- (then the agent asked: \"{}\")", one.text));
     let messages = messages.into_iter().chain(asked);
-    let sections = [section(RULES, rules.chain(gone)), section(MESSAGES, messages), section(HEADING, rows(&plain))];
+    let (quotes, rows) = (quotes(&plain), rows(&plain));
+    let sections =
+        [section(RULES, rules.chain(gone)), section(MESSAGES, messages), section(TOLD, quotes), section(HEADING, rows)];
     let block = sections.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     (!block.is_empty()).then(|| Restored { block, count: u32::try_from(count).unwrap_or(u32::MAX) })
 }
@@ -78,7 +84,7 @@ pub(super) fn beside(words: &[TrackedIdentifier], room: usize) -> usize {
 }
 
 fn rest(room: usize, spent: usize) -> usize {
-    room.saturating_sub(HEADING.len() + spent.min(room / 2))
+    room.saturating_sub(HEADING.len() + TOLD.len() + spent.min(room / 2))
 }
 
 /// Those of the weightiest that weigh most for their room, in the order in which they are given. What stands inside another
@@ -88,23 +94,42 @@ pub(super) fn fitting(
     mut room: usize,
     mut written: String,
 ) -> Vec<&TrackedIdentifier> {
-    let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
-    ranked.sort_by_key(|(at, one)| (Reverse(density(&one.text, one.weight)), *at));
+    let mut ranked = ranked(wanted);
     ranked.retain(|(_, one)| {
-        if stands_in(&written, &one.text) {
+        if stands_in(&written, &one.text) && (one.about.is_none() || written.contains(one.shown())) {
             return true;
         }
-        let cost = cost(&one.text);
-        let fits = cost <= room;
+        let fits = takes(&mut room, cost(one.shown()));
         if fits {
-            room -= cost;
-            written.push_str(&one.text);
+            written.push_str(one.shown());
             written.push('\n');
         }
         fits
     });
+    in_order(ranked)
+}
+
+/// As [`fitting`], up to the first that does not fit, each by itself: these have room whichever of them are told elsewhere.
+pub(super) fn leading(wanted: Vec<&TrackedIdentifier>, mut room: usize) -> Vec<&TrackedIdentifier> {
+    let ranked = ranked(wanted).into_iter();
+    in_order(ranked.take_while(|(_, one)| takes(&mut room, cost(one.shown()))).collect())
+}
+
+/// The weightiest by what they are worth, with their places.
+fn ranked(wanted: Vec<&TrackedIdentifier>) -> Vec<(usize, &TrackedIdentifier)> {
+    let mut ranked: Vec<(usize, &TrackedIdentifier)> = wanted.into_iter().take(MOST_RANKED).enumerate().collect();
+    ranked.sort_by_key(|(at, one)| (Reverse(worth(one)), *at));
+    ranked
+}
+
+fn in_order(mut ranked: Vec<(usize, &TrackedIdentifier)>) -> Vec<&TrackedIdentifier> {
     ranked.sort_by_key(|(at, _)| *at);
     ranked.into_iter().map(|(_, one)| one).collect()
+}
+
+/// What is told in words of its own is seldom repeated, and needed none the less.
+fn worth(one: &TrackedIdentifier) -> u64 {
+    density(one.shown(), one.weight) * if one.about.is_some() { TOLD_ONCE } else { 1 }
 }
 
 /// Weight of an identifier for the room that it takes: of two that are used as much, the shorter one comes first.
@@ -112,18 +137,28 @@ pub fn density(text: &str, weight: u32) -> u64 {
     u64::from(weight) * 1_000 / (cost(text) as u64 + SHORT)
 }
 
+/// The words of those that have some, each once: one clause is often home to several.
+fn quotes(wanted: &[&TrackedIdentifier]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let quoted = wanted.iter().filter_map(|one| one.about.as_deref()).filter(|about| seen.insert(*about));
+    quoted.map(|about| format!("- {about}")).collect()
+}
+
 /// One line for each sort, paths sorted so that neighbours are together.
 fn rows(wanted: &[&TrackedIdentifier]) -> Vec<String> {
-    let mut longest_first: Vec<&str> = wanted.iter().map(|one| one.text.as_str()).collect();
-    longest_first.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    let mut written = String::new();
+    let mut longest_first: Vec<&str> =
+        wanted.iter().filter(|one| one.about.is_none()).map(|one| one.text.as_str()).collect();
+    longest_first.sort_by_key(|text| Reverse(text.len()));
+    let mut written = quotes(wanted).join("\n");
+    let quoted = written.len();
     for text in longest_first {
         if !stands_in(&written, text) {
-            written.push_str(text);
             written.push('\n');
+            written.push_str(text);
         }
     }
-    let mut shown: Vec<&str> = written.lines().collect();
+    let mut shown: Vec<&str> =
+        written.get(quoted..).unwrap_or_default().lines().filter(|one| !one.is_empty()).collect();
     shown.sort_unstable();
     let (paths, others): (Vec<&str>, Vec<&str>) = shown.into_iter().partition(|text| text.contains(['/', '\\']));
     [others, paths].into_iter().filter(|row| !row.is_empty()).map(|row| row.join(", ")).collect()

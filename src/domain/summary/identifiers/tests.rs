@@ -38,6 +38,7 @@ fn finds_each_sort() {
 
 #[test]
 fn fragments_of_prose_and_terminals_are_none() {
+    assert_eq!(extract("Phase 5's end took \"30\" seconds"), ["30 seconds"]);
     let text = "\u{1b}[31merror\u{1b}[0m \\u001b[1m5 of n-1 and x_2; /the and/or/xor, pros/cons/effort/risk, P1/P2/P3 but \u{1b}[1m12ms\u{1b}[0m";
     assert_eq!(extract(text), ["12ms"]);
     assert_eq!(
@@ -142,11 +143,9 @@ fn carries_rules_and_what_is_used_through_any_number_of_compactions() {
         carried = carry(&carried, span(&[used, result("c", &printed)]), 1000);
         let missing: Vec<&TrackedIdentifier> = carried.iter().collect();
         let restored = restore(&missing, 1000, 1500).expect("something");
-        assert_eq!(
-            restored.count as usize,
-            carried.len() - 1,
-            "all that is carried has room; the rule is a message, too"
-        );
+        let told = carried.len() - 1;
+        assert!(restored.count as usize <= told, "the rule is a message, too");
+        assert!(restored.count as usize * TRACKED >= told, "{} of {told}: a summary tells the most", restored.count);
         assert!(restored.block.len() <= 4000);
     }
     let texts = texts(&carried);
@@ -295,4 +294,20 @@ fn records_of_three_requests_are_read_and_carried_on() {
     assert_eq!(carried[1].entry, Some(Uuid::from_u128(7)));
     let written = serde_json::to_string(&carried).unwrap();
     assert_eq!(serde_json::from_str::<Vec<TrackedIdentifier>>(&written).unwrap(), carried);
+}
+
+#[test]
+fn a_number_is_given_back_in_the_words_that_it_stood_in_last() {
+    let mut span = IdentifierSpan::default();
+    let said = "The import took 41 seconds. See ABC-12, which covers the retries.\n\n| part | share |\n|---|---|\n| parsing | 73% |";
+    span.add(&assistant(said));
+    span.add(&assistant("Let us see how it goes. The import took 12 seconds."));
+    let carried = carry(&[], span, 1_000);
+    let (missing, report) = check("Also named: 12 seconds, 73%", &carried);
+    assert_eq!((report.found, report.kept), (3, 0), "a bare number says nothing");
+    let block = restore(&missing, 1_000, 0).unwrap().block;
+    assert!(block.contains("- The import took 12 seconds."), "{block}");
+    assert!(block.contains("- parsing, 73%") && block.contains("- See ABC-12, which covers the retries."), "{block}");
+    assert!(!block.contains("41 seconds"), "{block}");
+    assert_eq!(check(&block, &carried).1.kept, 3, "{block}");
 }

@@ -8,6 +8,7 @@ use crate::domain::summary::text::without_colours;
 
 const MAX_URL: usize = 500;
 const MAX_TOKEN: usize = 200;
+const LONGEST_TICKET: usize = 12;
 
 const SHAPES: &[&str] = &[
     // UUIDs; hashes are told by `is_hash`, which wants a digit and a letter.
@@ -44,6 +45,18 @@ static MEASURE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&MEASURES.
 pub fn is_measure(token: &str) -> bool {
     let worded = || token.split_once(' ').is_some_and(|(_, unit)| UNITS.contains(&unit));
     MEASURE.as_ref().is_some_and(|measure| measure.is_match(token)) || worded()
+}
+
+/// Returns true for a number, a date or a ticket, which say nothing without the words that they stood in.
+pub fn needs_words(token: &str) -> bool {
+    let is_colour = || token.starts_with('#') && token.len() == 7;
+    let is_ticket = || {
+        token.len() <= LONGEST_TICKET
+            && !is_colour()
+            && !token.contains(['/', '.', ':', '_', '@'])
+            && token.contains(['#', '-'])
+    };
+    is_measure(token) || is_ticket()
 }
 
 const ERRNO: [&str; 24] = [
@@ -118,10 +131,15 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
         // The name of a closing tag is no path.
         let tagless = chunk.replace("</", "<");
         let pieces = tagless.split(|c: char| "\"'`<>()[],;|=\\“”「」。、，".contains(c));
-        for token in pieces.filter(|piece| !is_pattern(piece)).flat_map(|piece| piece.split(['{', '}', '*'])) {
+        let tokens = pieces.filter(|piece| !is_pattern(piece)).flat_map(|piece| piece.split(['{', '}', '*']));
+        for (place, token) in tokens.enumerate() {
             let token = if is_cut(token) { "" } else { trimmed(token) };
             if token.is_empty() {
                 continue;
+            }
+            // The parts of `5's` are no two words.
+            if place > 0 {
+                previous.clear();
             }
             if let Some(identifier) = classify(token, &previous) {
                 found(identifier);
@@ -132,10 +150,13 @@ pub fn each(text: &str, found: &mut dyn FnMut(String)) {
     }
 }
 
-/// Returns true for a pattern or a template of names, `src/*.rs` or `${HOME}/bin`: its parts are none.
+/// Returns true for a pattern or a template of names, `src/*.rs`, `${HOME}/bin` or `%03d.json`: its parts are none.
 fn is_pattern(piece: &str) -> bool {
     let inside = piece.trim_matches(|c: char| "*{}_.:!?&…".contains(c));
-    inside.contains('*') || inside.contains(['{', '}']) && inside.contains('/')
+    let is_printed = |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['s', 'd', 'v']);
+    inside.contains('*')
+        || inside.contains(['{', '}']) && inside.contains('/')
+        || inside.split('%').skip(1).any(is_printed)
 }
 
 /// Returns true for a name of which a part was left out.
@@ -146,6 +167,9 @@ fn is_cut(token: &str) -> bool {
 /// The token without the punctuation around it. The dot of `.env` or `../x` is its own.
 fn trimmed(token: &str) -> &str {
     let token = token.trim_end_matches(|c: char| ".:!?&…".contains(c)).trim_start_matches([':', '!', '?', '&', '…']);
+    // About so much.
+    let token =
+        token.strip_prefix(['~', '≈']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(token);
     let bare = token.trim_start_matches('.');
     let dots = token.len() - bare.len();
     if dots > 2 || bare.is_empty() { bare } else { token }

@@ -20,7 +20,8 @@ pub(super) const MOST_PRINTED: u32 = 5;
 
 impl TrackedIdentifier {
     pub fn identifier(text: impl Into<String>, weight: u32) -> TrackedIdentifier {
-        TrackedIdentifier { text: text.into(), weight, kind: IdentifierKind::Identifier, entry: None, asked: None }
+        let (text, kind) = (text.into(), IdentifierKind::Identifier);
+        TrackedIdentifier { text, weight, kind, entry: None, asked: None, about: None }
     }
 
     /// A rule of the user's.
@@ -63,11 +64,16 @@ impl<'de> Deserialize<'de> for TrackedIdentifier {
         let kind = value.get("kind").and_then(|kind| IdentifierKind::deserialize(kind).ok());
         let entry = value.get("entry").and_then(Value::as_str).and_then(|id| id.parse().ok());
         let asked = value.get("asked").and_then(Value::as_str).map(str::to_owned);
+        let about = value.get("about").and_then(Value::as_str).map(str::to_owned);
         Ok(match (kind, weight) {
-            (Some(kind), weight) => TrackedIdentifier { text, weight: weight.unwrap_or(PRINTED), kind, entry, asked },
+            (Some(kind), weight) => {
+                TrackedIdentifier { text, weight: weight.unwrap_or(PRINTED), kind, entry, asked, about }
+            }
             (None, Some(WORDS)) => TrackedIdentifier::rule(text),
             (None, None) if rules::is_rule(&text) => TrackedIdentifier::rule(text),
-            (None, weight) => TrackedIdentifier::identifier(text, weight.unwrap_or(PRINTED)),
+            (None, weight) => {
+                TrackedIdentifier { about, ..TrackedIdentifier::identifier(text, weight.unwrap_or(PRINTED)) }
+            }
         })
     }
 }

@@ -270,5 +270,10 @@ pub fn as_items(entry: &Entry, target: Format) -> Vec<String> {
     });
     let Some(mut message) = told else { return Vec::new() };
     apply_shape(&mut message, &entry.head.shape);
+    as_message(message, target)
+}
+
+/// The lines of a message in a format.
+pub fn as_message(message: Message, target: Format) -> Vec<String> {
     format::write(target, &[Piece::Message { entry: None, message }], &mut Vec::new())
 }

@@ -29,7 +29,8 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
         return SummaryDraft { record, identifiers: IdentifierReport::default() };
     }
     if counts(work.strategy) && outline.notice.is_none() {
-        let identifiers = identifiers::check("", &outline.identifiers).1;
+        let expected = identifiers::expected(&outline.identifiers, work.allowance().identifiers);
+        let identifiers = identifiers::check("", &expected).1;
         let record = CompactionRecord {
             elisions: outline.elisions.clone(),
             details: outline.files.clone(),
@@ -59,9 +60,10 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
     let body = with_focus(body, work, allowance.focus());
     let Outline { ledger, files, identifiers, todos, .. } = outline;
     let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
-    let (_, mut report) = identifiers::check(&body, &outline.identifiers);
+    let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
+    let (_, mut report) = identifiers::check(&body, &expected);
     // What stands in the file lists and the ledger was put back by code as well.
-    report.restored = identifiers::check(&summary, &outline.identifiers).1.kept.saturating_sub(report.kept);
+    report.restored = identifiers::check(&summary, &expected).1.kept.saturating_sub(report.kept);
     let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
     let record = CompactionRecord {
         anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),

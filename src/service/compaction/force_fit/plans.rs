@@ -193,6 +193,7 @@ impl Ground {
         mut work: CompactionWork,
     ) -> Result<std::result::Result<Fitted, Reason>> {
         work.replaced_tokens = work.replaced_tokens.min(self.most_replaced(&work.outline, tightness));
+        work.hidden_tokens = 0;
         work.summary_tasks = with_previous(work.summary_tasks, work.outline.previous.as_ref());
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
         let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));

@@ -12,7 +12,7 @@ use crate::domain::context::view::ViewItem;
 use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
-use crate::domain::model::message::{Block, Message};
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::files::FileTable;
 use crate::domain::summary::transcript::strip;
 use crate::service::compaction::plan::PlannedCompaction;
@@ -33,6 +33,8 @@ pub(crate) struct ViewReading {
     unanswered: HashSet<(usize, usize)>,
     /// Places of the user's messages that stay and are heard.
     heard: HashSet<usize>,
+    /// Places of anchors that a summariser reads.
+    told: HashSet<usize>,
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
@@ -74,6 +76,7 @@ impl ViewReading {
             traffic,
             unanswered,
             heard: planned.standing_words(),
+            told: planned.told_anchors(),
             names,
             pruner: Pruner::new(&planned.settings),
             path: Vec::new(),
@@ -123,7 +126,7 @@ impl ViewReading {
 
     /// Where the entries are that have something to say here.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        let mut wanted: Vec<usize> = self.traffic.keys().chain(&self.heard).copied().collect();
+        let mut wanted: Vec<usize> = self.traffic.keys().chain(&self.heard).chain(&self.told).copied().collect();
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
@@ -158,6 +161,11 @@ impl ViewReading {
         }
         let cut = self.prune(index, &message);
         let Some(plan) = planned.replaces() else { return Ok(()) };
+        if self.told.contains(&index) {
+            strip(&mut message);
+            self.history.push(Kept { entry_id: stored.entry.head.id, message });
+            return Ok(());
+        }
         let in_history = plan.history.binary_search(&index).is_ok();
         if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
             return Ok(());
@@ -289,6 +297,11 @@ impl ReplacedOriginals {
     /// Takes in the next entry, in path order.
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let head = &stored.entry.head;
+        if let Some(record) = stored.handle() {
+            // The originals are not here.
+            let told = record.summary_body.as_ref().or(record.summary.as_ref());
+            self.messages.extend(told.map(|told| Message::text(Role::CompactionSummary, told.as_str())));
+        }
         if head.is_visible()
             && !self.anchors.contains(&head.id)
             && let Some(mut message) = message_of(stored)?

@@ -115,6 +115,17 @@ fn kept_from(loaded: &PathSlice, index: usize) -> Option<KeptFrom> {
     })
 }
 
+/// Of a plan that keeps nothing after its summary: such a one is never committed.
+fn behind_all(loaded: &PathSlice, plan: &Plan) -> Option<KeptFrom> {
+    let last = loaded.stored.last().filter(|_| plan.first_kept == loaded.stored.len())?;
+    Some(KeptFrom {
+        id: Uuid::nil(),
+        depth: last.entry.head.depth + 1,
+        path_tokens_before: last.entry.head.path_tokens,
+        path_result_tokens_before: last.path_result_tokens,
+    })
+}
+
 pub(super) fn summary_outline(
     planned: &PlannedCompaction,
     plan: &Plan,
@@ -155,7 +166,7 @@ pub(super) fn summary_outline(
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
     let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
     let tasks = if counting { Vec::new() } else { tasks(planned, allowance, history, messages(turn_prefix)) };
-    let Some(first_kept) = kept_from(loaded, plan.first_kept) else {
+    let Some(first_kept) = kept_from(loaded, plan.first_kept).or_else(|| behind_all(loaded, plan)) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
     let used = match planned.strategy {
@@ -214,6 +225,12 @@ fn work(
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,
+        // A target in tokens leaves no more room.
+        hidden_tokens: if counts(strategy) {
+            0
+        } else {
+            u64::try_from(outline.first_kept.path_tokens_before).unwrap_or(0)
+        },
         hooks: Vec::new(),
         basis: planned.basis.clone(),
         outline,

@@ -10,11 +10,12 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::Item;
 use crate::domain::model::json;
-use crate::domain::model::message::Role;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::usage::ReportedUsage;
 use crate::domain::settings::{Estimator, Settings};
 use crate::domain::tokens::{self, Counted};
 use crate::service::core::error::{FieldError, Result, ServiceError};
+use crate::service::core::handles::OpenedHandles;
 use crate::service::core::offload::offload;
 use crate::service::ingest::append::Append;
 
@@ -34,8 +35,15 @@ pub struct ReadItem {
     pub usage: Option<u64>,
     /// A pi label: the source id of the entry that it is for, and its text; none clears.
     pub label: Option<(String, Option<String>)>,
-    /// Record of an imported compaction; its first kept entry is still a source id.
+    /// Record of an imported compaction, whose first kept entry is still a source id, or of a handle.
     pub record: Option<CompactionRecord>,
+}
+
+impl ReadItem {
+    /// Says that it is a sealed handle.
+    pub fn is_handle(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.by_handle)
+    }
 }
 
 /// Which entry an item goes under.
@@ -49,21 +57,24 @@ pub enum Parent {
     Source(String),
 }
 
-/// Reads and counts all items.
+/// Reads and counts all items. `opened`: the handles among them.
 ///
 /// # Errors
 /// `Invalid` with pointers `/items/{n}…` and `/usage…`.
-pub async fn read(append: Arc<Append>, settings: Arc<Settings>) -> Result<Vec<ReadItem>> {
+pub async fn read(append: Arc<Append>, settings: Arc<Settings>, opened: OpenedHandles) -> Result<Vec<ReadItem>> {
     let bytes = append.items.iter().map(|item| item.get().len()).sum();
-    offload(bytes, move || read_all(&append, settings.estimator)).await?
+    offload(bytes, move || read_all(&append, settings.estimator, &opened)).await?
 }
 
-fn read_all(append: &Append, estimator: Estimator) -> Result<Vec<ReadItem>> {
+fn read_all(append: &Append, estimator: Estimator, opened: &OpenedHandles) -> Result<Vec<ReadItem>> {
     let mut errors = Vec::new();
     let mut items = Vec::with_capacity(append.items.len());
     for (n, raw) in append.items.iter().enumerate() {
         match format::accept(append.format, raw.get()) {
-            Ok(item) => items.push(read_one(item, append.format, raw.get(), estimator)),
+            Ok(item) => items.push(match opened.record(raw.get()) {
+                Some(record) => read_handle(item, record, raw.get(), estimator),
+                None => read_one(item, append.format, raw.get(), estimator),
+            }),
             Err(error) => {
                 errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
             }
@@ -98,6 +109,14 @@ fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> Read
         counted,
         item,
     }
+}
+
+/// A handle is a compaction. It adds nothing to a context by itself: its summary enters through the view.
+fn read_handle(item: Item, record: &CompactionRecord, raw: &str, estimator: Estimator) -> ReadItem {
+    let size = |text: &String| tokens::count_message(estimator, &Message::text(Role::User, text.as_str())).total;
+    let record = CompactionRecord { summary_tokens: record.summary.as_ref().map_or(0, size), ..record.clone() };
+    let item = Item { kind: EntryType::Compaction, message: None, ..item };
+    ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, estimator) }
 }
 
 /// Takes the tree of a pi file over, migrating versions 1 and 2 as pi does.

@@ -7,6 +7,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::chapter::starts_task;
+use crate::domain::context::view::ViewItem;
+use crate::domain::handle;
+use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
@@ -79,6 +82,8 @@ pub struct Planner<'a> {
     origin: Option<Uuid>,
     /// An item went under another entry than the one before it: the calls open there are not known here.
     strayed: bool,
+    /// Entries before the first item that are shown beside a handle; looked for only where there is one.
+    beside: Vec<Uuid>,
 }
 
 impl<'a> Planner<'a> {
@@ -104,6 +109,7 @@ impl<'a> Planner<'a> {
             here: HashMap::new(),
             origin: head.row.leaf_id,
             strayed: false,
+            beside: Vec::new(),
         }
     }
 
@@ -142,6 +148,9 @@ impl<'a> Planner<'a> {
         if cursor.id != self.origin {
             self.origin = cursor.id;
             self.planned.state.open_calls = open_calls(connection, tenant, cursor).await?;
+        }
+        if items.iter().any(ReadItem::is_handle) && cursor.id.is_some() {
+            self.beside = shown_beside(connection, tenant, cursor).await?;
         }
         let mut file_root: Option<AppendPosition> = None;
         for (n, item) in items.iter().enumerate() {
@@ -321,16 +330,19 @@ impl<'a> Planner<'a> {
             self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(n, &id)));
         }
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
-        let tokens = item.counted.total;
+        let added = item.counted.total;
         let results: i64 = item.counted.results.iter().map(|tokens| i64::from(*tokens)).sum();
+        let id = clock::entry_id(self.planned.now, seq);
+        let record = self.record(item, id);
         let head = EntryMeta {
-            id: clock::entry_id(self.planned.now, seq),
+            id,
             seq,
             depth: parent.depth + 1,
             kind: item.item.kind,
             role,
-            tokens,
-            path_tokens: parent.path_tokens + i64::from(tokens),
+            // A handle's are its summary's.
+            tokens: record.as_ref().filter(|record| record.by_handle).map_or(added, |record| record.summary_tokens),
+            path_tokens: parent.path_tokens + i64::from(added),
             usage: item.usage.and_then(|usage| u32::try_from(usage).ok()),
             shape,
         };
@@ -340,7 +352,7 @@ impl<'a> Planner<'a> {
             path_result_tokens: parent.path_result_tokens + results,
             source_format: self.append.format,
             source_id: item.source_id.clone(),
-            record: self.record(item),
+            record,
             item: item.raw.clone(),
             created_at: self.planned.now,
             head,
@@ -349,8 +361,16 @@ impl<'a> Planner<'a> {
         entry
     }
 
-    fn record(&self, item: &ReadItem) -> Option<crate::domain::model::compaction::CompactionRecord> {
+    /// The record of the entry `id`, with the ids of entries in the place of what the item names. A handle keeps nothing
+    /// before it but what is shown beside it.
+    fn record(&self, item: &ReadItem, id: Uuid) -> Option<CompactionRecord> {
         let mut record = item.record.clone()?;
+        if record.by_handle {
+            let here = self.planned.entries.iter().map(|entry| &entry.head).filter(|head| handle::stays(head));
+            record.anchors = self.beside.iter().copied().chain(here.map(|head| head.id)).collect();
+            record.first_kept_entry_id = id.to_string();
+            return Some(record);
+        }
         if let Some(first_kept) = self.here.get(&record.first_kept_entry_id).and_then(|cursor| cursor.id) {
             record.first_kept_entry_id = first_kept.to_string();
         }
@@ -410,6 +430,17 @@ async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPos
         open.apply(head.seq, &head.shape);
     }
     Ok(open)
+}
+
+/// The entries of a place's view that a handle behind them is shown beside.
+async fn shown_beside(connection: &mut PgConnection, tenant: Tenant, at: AppendPosition) -> Result<Vec<Uuid>> {
+    let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
+    let path = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?.fold();
+    let shown = path.view().into_iter().filter_map(|item| match item {
+        ViewItem::Entry { index, .. } => path.heads.get(index),
+        ViewItem::Summary { .. } => None,
+    });
+    Ok(shown.filter(|head| handle::stays(head)).map(|head| head.id).collect())
 }
 
 /// pi has roles of extensions, which it sends to no model.

@@ -19,6 +19,7 @@ use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, TextKey, is_synthetic, text_key};
 use crate::service::core::error::{FieldError, Result, ServiceError};
+use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
 use crate::service::core::offload::{offload, size};
 use crate::service::core::paths::PathCache;
@@ -38,6 +39,8 @@ pub struct Posted {
     texts: HashMap<TextKey, usize>,
     /// A text in it looks like a summary of ours.
     pub may_hold_summary: bool,
+    /// Places of sealed handles, which say what they seal.
+    handles: HashSet<usize>,
 }
 
 /// The stored side: what stands before the summary that the posted transcript holds, and what it is to say after it.
@@ -68,19 +71,25 @@ const MOST_OTHERS: usize = 8;
 const MOST_ELSEWHERE: usize = 32;
 
 impl Posted {
-    pub async fn read(put: &Arc<PutTranscript>) -> Result<Posted> {
+    pub async fn read(put: &Arc<PutTranscript>, opened: OpenedHandles) -> Result<Posted> {
         let put = Arc::clone(put);
-        offload(size(&put.items), move || Posted::of(&put)).await?
+        offload(size(&put.items), move || Posted::of(&put, &opened)).await?
     }
 
-    fn of(put: &PutTranscript) -> Result<Posted> {
-        let mut errors = Vec::new();
+    fn of(put: &PutTranscript, opened: &OpenedHandles) -> Result<Posted> {
+        let (mut errors, mut handles) = (Vec::new(), HashSet::new());
         let mut said = Vec::with_capacity(put.items.len());
         for (n, raw) in put.items.iter().enumerate() {
             match format::accept(put.format, raw.get()) {
-                Ok(item) => said.push(Some(match item.message.filter(|_| item.kind.holds_message()) {
-                    Some(message) => Said::Message(message),
-                    None => Said::Nothing(raw.get().to_owned()),
+                Ok(item) => said.push(Some(match opened.record(raw.get()) {
+                    Some(record) => {
+                        handles.insert(n);
+                        sealed(record, raw.get())
+                    }
+                    None => match item.message.filter(|_| item.kind.holds_message()) {
+                        Some(message) => Said::Message(message),
+                        None => Said::Nothing(raw.get().to_owned()),
+                    },
                 })),
                 Err(error) => {
                     errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail });
@@ -93,13 +102,18 @@ impl Posted {
         if put.format == Format::Pi {
             leave_other_branches(put, &mut said);
         }
-        let mut posted = Posted { said, texts: HashMap::new(), may_hold_summary: false };
+        let mut posted = Posted { said, texts: HashMap::new(), may_hold_summary: false, handles };
         for (place, said) in posted.said.iter().enumerate() {
             let Some(text) = text(said) else { continue };
             posted.texts.entry(text_key(&text)).or_insert(place);
             posted.may_hold_summary |= is_framed(&text);
         }
         Ok(posted)
+    }
+
+    /// Returns true if the item at this place is a sealed handle.
+    pub fn is_handle(&self, place: usize) -> bool {
+        self.handles.contains(&place)
     }
 
     /// Returns true if nothing before this place says what is said there.
@@ -128,6 +142,14 @@ impl Posted {
             Said::Nothing(_) => None,
         });
         messages.flat_map(Message::tool_results).filter(|one| is_synthetic(one)).map(|one| one.tool_call_id.as_str())
+    }
+}
+
+/// What a handle says: the summary message that contexts show in its place.
+fn sealed(record: &CompactionRecord, item: &str) -> Said {
+    match record.summary.as_deref().filter(|summary| !summary.is_empty()) {
+        Some(summary) => Said::Message(Message::text(Role::User, summary)),
+        None => Said::Nothing(item.to_owned()),
     }
 }
 
@@ -247,7 +269,8 @@ async fn on_path(
     if let Some((record, place)) = held(records.iter().copied().filter(is_here), posted) {
         return Ok(StoredBasis::with(record.clone(), place, loaded));
     }
-    if let Some((_, place)) = held(records.into_iter(), posted) {
+    // A handle may be stored anew, here too.
+    if let Some((_, place)) = held(records.into_iter(), posted).filter(|(_, place)| !posted.is_handle(*place)) {
         let detail = "is a summary of what this session's history does not hold; post the raw transcript";
         return Err(ServiceError::invalid(format!("/items/{place}"), detail));
     }

@@ -64,7 +64,8 @@ pub fn find(basis: &StoredBasis, posted: &Posted, put: &PutTranscript, system: O
     added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(DiffOutcome::News)
 }
 
-/// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it.
+/// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it, and there is
+/// news then.
 pub fn find_quoted(
     basis: &StoredBasis,
     posted: &Posted,
@@ -313,14 +314,11 @@ fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {
 
 /// An error about appended items says where they were posted.
 pub fn at_posted_places(error: ServiceError, places: &[usize]) -> ServiceError {
-    let ServiceError::Invalid(mut errors) = error else { return error };
-    for error in &mut errors {
-        let Some(rest) = error.pointer.strip_prefix("/items/") else { continue };
+    let posted = |pointer: &str| {
+        let rest = pointer.strip_prefix("/items/")?;
         let (index, rest) =
             rest.split_once('/').map_or((rest, String::new()), |(index, rest)| (index, format!("/{rest}")));
-        if let Some(place) = index.parse::<usize>().ok().and_then(|index| places.get(index)) {
-            error.pointer = format!("/items/{place}{rest}");
-        }
-    }
-    ServiceError::Invalid(errors)
+        Some(format!("/items/{}{rest}", places.get(index.parse::<usize>().ok()?)?))
+    };
+    error.with_pointers(|pointer| posted(pointer).unwrap_or_else(|| pointer.to_owned()))
 }

@@ -38,4 +38,7 @@ pub struct Put {
     /// The entries stored now.
     pub entries: Vec<AppendedEntry>,
     pub warnings: Vec<Warning>,
+    /// The newest compaction on the path: its entry.
+    #[serde(skip)]
+    pub newest: Option<Uuid>,
 }

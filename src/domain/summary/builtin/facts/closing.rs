@@ -1,6 +1,6 @@
 //! What the agent's answers say of the work: what was done, what comes next, what was asked.
 
-use super::super::super::text::{sentences, whole, without_bullet, words};
+use super::super::super::text::{is_item, item_text, plain, sentences, whole, words};
 use super::items::ITEM_CHARS;
 use super::{cues, explained};
 use crate::domain::summary::identifiers;
@@ -42,28 +42,6 @@ pub fn next(text: &str) -> Vec<String> {
     }
     let tells = |one: &String| !one.ends_with(['?', '？', ':', '：']) && enough(one) && !cues::is_done(one);
     next.iter().filter(|one| tells(one)).filter_map(|one| whole(one, ITEM_CHARS)).take(MAX_NEXT).collect()
-}
-
-/// Returns true for an item of a list.
-pub fn is_item(line: &str) -> bool {
-    let numbered = || {
-        line.split_once(['.', ')']).is_some_and(|(number, rest)| {
-            number.len() < 3
-                && !number.is_empty()
-                && number.bytes().all(|byte| byte.is_ascii_digit())
-                && rest.starts_with(' ')
-        })
-    };
-    ["- ", "* ", "• ", "+ "].iter().any(|bullet| line.starts_with(bullet)) || numbered()
-}
-
-/// An item without its mark or number.
-pub fn item_text(line: &str) -> &str {
-    let line = without_bullet(line);
-    let numbered = line.split_once([')', '.']).filter(|(number, rest)| {
-        number.len() < 3 && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
-    });
-    numbered.map_or(line, |(_, rest)| rest.trim_start())
 }
 
 /// The questions to the user that an answer ends with.
@@ -155,32 +133,6 @@ fn enough(sentence: &str) -> bool {
 fn informs(sentence: &str) -> bool {
     let names = sentence.contains('`') || sentence.chars().any(|c| c.is_ascii_digit());
     enough(sentence) && (names || !sentence.is_ascii() || words(sentence).take(6).count() > 5)
-}
-
-/// A sentence without marks of emphasis and the sounds of thinking.
-pub fn plain(sentence: &str) -> String {
-    const SOUNDS: [&str; 14] = [
-        "I see that ",
-        "I can see that ",
-        "Yes, ",
-        "Yeah, ",
-        "Right — ",
-        "Good — ",
-        "Wait, ",
-        "Hmm, ",
-        "Actually, ",
-        "So, ",
-        "OK, ",
-        "Okay, ",
-        "✅ ",
-        "✓ ",
-    ];
-    let text = sentence.replace("**", "");
-    let mut text = text.trim();
-    while let Some(rest) = SOUNDS.iter().find_map(|sound| text.strip_prefix(sound)) {
-        text = rest;
-    }
-    text.to_owned()
 }
 
 #[cfg(test)]

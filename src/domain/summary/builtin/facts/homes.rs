@@ -4,20 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::super::super::text::{one_line, sentences, without_bullet, words};
+use super::super::super::text::{one_line, plain, without_bullet};
 use super::super::super::user_text::UserText;
-use super::closing::{is_item, item_text, plain};
 use super::cues;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::summary::identifiers::clauses::{self, Clause, clauses, shape};
 use crate::domain::summary::{identifiers, outcome};
 
 /// Clauses that one span tells.
 const MAX_CLAUSES: usize = 120;
-const CLAUSE_CHARS: usize = 200;
-/// Items of a list up to this length belong together, and as many of them.
-const SHORT_ITEM: usize = 80;
-const MOST_ITEMS: usize = 12;
 /// What is only printed now and then needs no clause.
 const LEAST_WEIGHT: u32 = 6;
 /// More of one result than this is not searched, nor of all results together.
@@ -97,11 +93,9 @@ impl<'w> Search<'w> {
     }
 
     fn spoken(&mut self, at: usize, text: &str) {
-        for sentence in blocks(text).iter().map(|one| plain(one)).chain(rows(text)) {
-            // A plan or a question tells nothing.
-            if !sentence.ends_with(['?', '？', ':', '：']) && !cues::is_intent(&sentence) {
-                self.piece(at, Telling::Stated, "", &sentence);
-            }
+        // A plan tells nothing.
+        for sentence in clauses::spoken(text).filter(|sentence| !cues::is_intent(sentence)) {
+            self.piece(at, Telling::Stated, "", &sentence);
         }
     }
 
@@ -123,26 +117,19 @@ impl<'w> Search<'w> {
     }
 
     fn piece(&mut self, at: usize, telling: Telling, name: &str, piece: &str) {
-        let piece = piece.trim();
-        let clauses =
-            if piece.chars().take(CLAUSE_CHARS + 1).count() <= CLAUSE_CHARS { vec![piece] } else { clauses(piece) };
-        for (place, clause) in clauses.iter().enumerate().filter(|(_, clause)| clause.len() <= 4 * CLAUSE_CHARS) {
-            for identifier in identifiers::extract(clause) {
-                let Some(home) = self.places.get(identifier.as_str()).and_then(|place| self.homes.get_mut(*place))
-                else {
-                    continue;
-                };
-                let defined = telling == Telling::Stated && defines(clause, &identifier);
-                let telling = if defined { Telling::Defined } else { telling };
-                if home.as_ref().is_some_and(|home| home.telling > telling) {
-                    continue;
-                }
-                if let Some(clause) = around(&clauses, place).filter(|clause| tells(clause, &identifier)) {
-                    let clause = if name.is_empty() { clause } else { format!("{name}: {clause}") };
-                    *home = Some(Home { telling, at, clause });
-                }
+        let (places, homes) = (&self.places, &mut self.homes);
+        clauses::each(piece, &mut |identifier: &str, clause: Clause<'_>| {
+            let Some(home) = places.get(identifier).and_then(|place| homes.get_mut(*place)) else { return };
+            let defined = telling == Telling::Stated && defines(clause.text(), identifier);
+            let telling = if defined { Telling::Defined } else { telling };
+            if home.as_ref().is_some_and(|home| home.telling > telling) {
+                return;
             }
-        }
+            if let Some(clause) = clause.telling(identifier, clauses::LONGEST) {
+                let clause = if name.is_empty() { clause } else { format!("{name}: {clause}") };
+                *home = Some(Home { telling, at, clause });
+            }
+        });
     }
 
     /// The clauses for those wanted most, each once: one clause is often home to several.
@@ -183,12 +170,6 @@ fn kind(telling: Telling, clause: &str) -> String {
     }
 }
 
-/// What sentences share that say the same of other numbers and ids: the words between them.
-pub fn shape(sentence: &str) -> String {
-    let word = |word: &str| if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() };
-    sentence.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns true if a clause goes on from the identifier to say what it is: "ABC-12 is the cache", "`ABC-12`: the cache".
 fn defines(clause: &str, identifier: &str) -> bool {
     const GOES_ON: [&str; 9] = ["is ", "are ", "was ", "has ", "means ", "holds ", "- ", "— ", "– "];
@@ -204,73 +185,9 @@ fn is_numbered(line: &str) -> bool {
     rest.len() < line.len() && (rest.starts_with(['\t', '→', '|']) || rest.starts_with(": "))
 }
 
-/// A clause says more than the identifier.
-fn tells(clause: &str, identifier: &str) -> bool {
-    let others = clause.replace(identifier, " ");
-    let letters = others.chars().filter(|c| c.is_alphabetic()).count();
-    // "numpy 1.25.0" tells what a list does.
-    let bare = identifier.starts_with(|c: char| c.is_ascii_digit()) && !identifiers::is_measure(identifier);
-    let needed = if bare { 3 } else { 1 };
-    letters > 3 && words(&others).take(needed).count() == needed && is_prose(clause)
-}
-
-/// Code and dumps of data have identifiers too, but tell nothing of them.
-fn is_prose(clause: &str) -> bool {
-    const CODE: [&str; 13] = [":: ", "': ", "\": ", "();", "=>", "->", "==", "+=", " = ", "//", "/*", "│", "→"];
-    const MIDWAY: [&str; 8] = ["which ", "that ", "and ", "or ", "but ", "so ", "because ", "than "];
-    let count = clause.chars().count();
-    let plain = clause.chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).count();
-    let opens = clause.starts_with(|c: char| c.is_alphanumeric() || "`\"'($€".contains(c));
-    let midway = MIDWAY.iter().any(|word| clause.starts_with(word));
-    let logged = clause.split_whitespace().filter(|word| word.contains('=')).take(3).count() == 3;
-    let called = clause.contains('=') && clause.contains('(') && clause.ends_with([')', ';', ',']);
-    opens
-        && !midway
-        && !called
-        && !logged
-        && plain * 4 >= count * 3
-        && !clause.ends_with(['{', ';', '('])
-        && !CODE.iter().any(|mark| clause.contains(mark) && !clause.contains("://"))
-}
-
 /// A printed line without the number before it and the marks of a list.
 fn printed_line(line: &str) -> String {
     plain(&one_line(without_bullet(line.trim_start().trim_start_matches(['#', '>', ' ']))))
-}
-
-/// The sentences of a text. Short items of one list stand together, behind the line that opens it: what one of them says
-/// is of what the others name.
-fn blocks(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut block: Vec<String> = Vec::new();
-    let mut fenced = false;
-    for line in text.lines().map(str::trim) {
-        fenced ^= line.starts_with("```");
-        if fenced {
-            continue;
-        }
-        let short = !line.is_empty() && line.chars().take(SHORT_ITEM + 1).count() <= SHORT_ITEM;
-        let opens = short && line.ends_with([':', '：']);
-        if !(short && is_item(line)) || opens || block.len() >= MOST_ITEMS {
-            found.extend((!block.is_empty()).then(|| std::mem::take(&mut block).join("; ")));
-        }
-        match (opens, short && is_item(line)) {
-            (false, false) => found.extend(sentences(line)),
-            _ => block.push(one_line(item_text(line))),
-        }
-    }
-    found.extend((!block.is_empty()).then(|| block.join("; ")));
-    found.iter().map(|one| one.replace(":; ", ": ")).collect()
-}
-
-/// The rows of tables, cell by cell.
-fn rows(text: &str) -> impl Iterator<Item = String> + '_ {
-    let rows =
-        text.lines().map(str::trim).filter(|line| line.starts_with('|') && line.chars().any(char::is_alphanumeric));
-    rows.map(|row| {
-        let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        plain(&cells.join(", "))
-    })
 }
 
 /// The single values of each object in a JSON value, `key value` each.
@@ -294,45 +211,11 @@ fn objects(value: &Value) -> Vec<String> {
 
 fn scalar(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.trim().is_empty() && text.len() <= CLAUSE_CHARS => Some(one_line(text)),
+        Value::String(text) if !text.trim().is_empty() && text.len() <= clauses::LONGEST => Some(one_line(text)),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(flag) => Some(flag.to_string()),
         _ => None,
     }
-}
-
-/// The clause at this place with as many of its neighbours as there is room for, those before it first.
-fn around(clauses: &[&str], place: usize) -> Option<String> {
-    let size = |at: usize| clauses.get(at).map(|clause| clause.chars().count());
-    let (mut from, mut to) = (place, place + 1);
-    let mut room = CLAUSE_CHARS.checked_sub(size(place)?)?;
-    loop {
-        let before = from.checked_sub(1).and_then(size).filter(|size| *size <= room);
-        let after = size(to).filter(|size| *size <= room);
-        match (before, after) {
-            (Some(size), _) => (from, room) = (from - 1, room - size),
-            (None, Some(size)) => (to, room) = (to + 1, room - size),
-            (None, None) => break,
-        }
-    }
-    let text = clauses.get(from..to).unwrap_or_default().concat();
-    Some(text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']).to_owned())
-}
-
-/// A text cut behind each mark that ends a clause.
-fn clauses(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for (at, c) in text.char_indices() {
-        let end = at + c.len_utf8();
-        let spaced = text.get(end..).is_some_and(|rest| rest.starts_with(' '));
-        if matches!(c, '，' | '；' | '。') || matches!(c, ',' | ';' | '.' | '—' | '–' | ':' | ')') && spaced {
-            found.push(text.get(start..end).unwrap_or_default());
-            start = end;
-        }
-    }
-    found.push(text.get(start..).unwrap_or_default());
-    found
 }
 
 #[cfg(test)]
@@ -384,6 +267,6 @@ mod tests {
             "and so on and on, ".repeat(20)
         );
         let clause = &found(&[assistant(&long)])[0];
-        assert!(clause.contains("250ms") && clause.len() <= CLAUSE_CHARS && !clause.ends_with(','), "{clause}");
+        assert!(clause.contains("250ms") && clause.len() <= clauses::LONGEST && !clause.ends_with(','), "{clause}");
     }
 }

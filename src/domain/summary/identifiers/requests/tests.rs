@@ -89,3 +89,11 @@ fn ten_thousand_messages_are_counted_where_they_are_not_carried() {
     assert_eq!((left_out.len(), left_out[0].entry), (1, Some(Uuid::from_u128(0))));
     assert!(carried.len() <= words::MOST_CARRIED + 1);
 }
+
+#[test]
+fn what_still_stands_counts_as_the_newest_when_many_are_let_go() {
+    let gone: Vec<String> = (0..HELD).map(|at| format!("the request number {at}")).collect();
+    let tail = [("one more thing to do", true), ("another thing to do", true), ("the last thing to do", true)];
+    let said: Vec<(&str, bool)> = gone.iter().map(|text| (text.as_str(), false)).chain(tail).collect();
+    assert_eq!(carried_of(&said, &[]).0, Vec::<String>::new(), "newer ones stand by themselves");
+}

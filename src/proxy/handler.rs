@@ -1,0 +1,254 @@
+//! One request through the proxy, from its head to its answer's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use tokio::time::timeout;
+
+use crate::proxy::answer::Answer;
+use crate::proxy::bypass::BypassReason;
+use crate::proxy::conversation::{Conversation, Unread};
+use crate::proxy::headers::{self, KEY, PROXY};
+use crate::proxy::identity::Identity;
+use crate::proxy::incoming::{self, Frames, Incoming};
+use crate::proxy::keeper::{Keeper, Kept};
+use crate::proxy::refusal::Refusal;
+use crate::proxy::room::{Held, Room};
+use crate::proxy::route::{Provider, Route};
+use crate::proxy::upstream::{Call, Upstream};
+use crate::service::Services;
+use crate::service::core::clock;
+use crate::service::core::offload::offload;
+use crate::service::core::tenant::Tenant;
+
+const REQUESTS: &str = "contextd_proxy_requests_total";
+
+/// How the proxy works.
+#[derive(Debug, Clone)]
+pub struct ProxyOptions {
+    /// Of the providers' APIs, with their version segments.
+    pub openai: String,
+    pub anthropic: String,
+    /// For our own part of a request.
+    pub timeout: Duration,
+    /// The tenant of requests without a key, if there is one.
+    pub dev_tenant: Option<Tenant>,
+    /// The largest body that is read, and how many bytes are held at once, for all and for one tenant.
+    pub max_body: usize,
+    pub buffered: usize,
+    pub buffered_per_tenant: usize,
+    /// How long a body may take, and stand still.
+    pub body_timeout: Duration,
+}
+
+/// Hands requests on to providers, with conversations compacted on the way.
+pub struct Proxy {
+    services: Arc<Services>,
+    keeper: Keeper,
+    openai: Upstream,
+    anthropic: Upstream,
+    room: Room,
+    options: ProxyOptions,
+    /// Tells requests that come back.
+    instance: String,
+}
+
+/// A request that may carry a conversation, as far as it was read.
+enum Prepared {
+    /// It goes on as it comes, for this reason.
+    AsItCame(reqwest::Body, BypassReason),
+    Said(Said),
+}
+
+/// A conversation, and whose it is.
+struct Said {
+    tenant: Tenant,
+    identity: Option<Identity>,
+    conversation: Arc<Conversation>,
+    /// Until the answer begins, since the body may have to be sent again, and until the conversation is stored.
+    held: Arc<Held>,
+}
+
+/// An answer, and the word for it in the metrics.
+type Answered = (Response, &'static str);
+
+impl Proxy {
+    /// # Errors
+    /// The system has no TLS certificates.
+    pub fn new(services: Arc<Services>, options: ProxyOptions) -> reqwest::Result<Proxy> {
+        Ok(Proxy {
+            keeper: Keeper::new(Arc::clone(&services), options.timeout),
+            services,
+            openai: Upstream::new(&options.openai)?,
+            anthropic: Upstream::new(&options.anthropic)?,
+            room: Room::new(options.buffered, options.buffered_per_tenant),
+            options,
+            instance: clock::new_id().to_string(),
+        })
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, provider: Provider, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path().strip_prefix(provider.prefix()).unwrap_or_default();
+        let route = Route::of(provider, &parts.method, path);
+        let answered = self.answered(provider, route, &parts, body).await;
+        let (response, outcome) = answered.unwrap_or_else(|refusal| (refusal.response(provider), "refused"));
+        let route = route.map_or("other", |route| route.into_str());
+        metrics::counter!(REQUESTS, "route" => route, "outcome" => outcome).increment(1);
+        response
+    }
+
+    async fn answered(
+        &self,
+        provider: Provider,
+        route: Option<Route>,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<Answered, Refusal> {
+        let proxies = headers::passed(&parts.headers, &self.instance).ok_or(Refusal::ProxyLoop)?;
+        let tenant = self.tenant(&parts.headers).await?;
+        let mut call = call(provider, parts, proxies);
+        let upstream = self.upstream(provider);
+        let Some(route) = route else {
+            let body = (!body.is_end_stream()).then(|| streamed(incoming::frames(body, self.options.body_timeout)));
+            return Ok((Answer::of(upstream.send(&call, body).await?).passed_on(), "passed"));
+        };
+        match self.prepared(route, tenant, &parts.headers, body).await? {
+            Prepared::AsItCame(body, reason) => {
+                let answer = Answer::of(upstream.send(&call, Some(body)).await?);
+                Ok((answer.bypassed(reason).passed_on(), reason.into_str()))
+            }
+            Prepared::Said(said) => {
+                // The answer is read as it passes.
+                call.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+                self.converse(upstream, &call, said).await
+            }
+        }
+    }
+
+    /// Keeps a conversation and hands it on, both at once where nothing in it will be said otherwise.
+    async fn converse(&self, upstream: &Upstream, call: &Call, said: Said) -> Result<Answered, Refusal> {
+        let Said { tenant, identity, conversation, held } = said;
+        let as_it_came = Some(reqwest::Body::from(conversation.body.clone()));
+        let is_foreseen = self.keeper.foresees(tenant, identity.as_ref(), &conversation);
+        let keep = self.keeper.keep(tenant, identity, Arc::clone(&conversation), Arc::clone(&held));
+        let (kept, answer) = if is_foreseen {
+            let (kept, answer) = tokio::join!(keep, upstream.send(call, as_it_came));
+            (kept.map(|kept| self.keeper.as_it_went(kept)), answer?)
+        } else {
+            let kept = keep.await;
+            let compacted = kept.as_ref().ok().and_then(|kept| kept.compacted.clone());
+            let answer = upstream.send(call, compacted.map(reqwest::Body::from).or(as_it_came)).await?;
+            (kept, answer)
+        };
+        match kept {
+            Ok(kept) => self.concluded(upstream, call, kept, &conversation, Answer::of(answer)).await,
+            Err(reason) => Ok((Answer::of(answer).bypassed(reason).passed_on(), reason.into_str())),
+        }
+    }
+
+    /// Compacts and asks once more where the provider finds the conversation too long.
+    async fn concluded(
+        &self,
+        upstream: &Upstream,
+        call: &Call,
+        kept: Kept,
+        conversation: &Arc<Conversation>,
+        mut answer: Answer,
+    ) -> Result<Answered, Refusal> {
+        if let Some(error) = answer.overflow().await
+            && let Some(relieved) = self.keeper.relieve(&kept, conversation, error).await
+        {
+            let body = relieved.compacted.clone().unwrap_or_default();
+            let answer = Answer::of(upstream.send(call, Some(body.into())).await?);
+            return Ok((answer.kept(&relieved, &self.keeper), "relieved"));
+        }
+        let outcome = if kept.compacted.is_some() { "compacted" } else { "kept" };
+        Ok((answer.kept(&kept, &self.keeper), outcome))
+    }
+
+    /// Reads a conversation, as far as that can be done.
+    async fn prepared(
+        &self,
+        route: Route,
+        tenant: Option<Tenant>,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Prepared, Refusal> {
+        let frames = incoming::frames(body, self.options.body_timeout);
+        let Some(tenant) = tenant.filter(|_| self.services.health.is_reachable()) else {
+            return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unavailable));
+        };
+        if headers::is_encoded(headers) {
+            return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unreadable));
+        }
+        let (limit, time) = (self.options.max_body, self.options.body_timeout);
+        let (bytes, held) = match incoming::read(frames, limit, time, self.room.enter(tenant)).await? {
+            Incoming::Whole(bytes, held) => (bytes, held),
+            Incoming::Longer(frames, reason) => return Ok(Prepared::AsItCame(streamed(frames), reason)),
+        };
+        match self.read(route, bytes.clone()).await {
+            Ok(conversation) => {
+                let by_content = || conversation.opening.hash.as_ref().map(Identity::of_content);
+                let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
+                let identity = identity.or_else(by_content);
+                let (conversation, held) = (Arc::new(conversation), Arc::new(held));
+                Ok(Prepared::Said(Said { tenant, identity, conversation, held }))
+            }
+            Err(Unread::Refused(refusal)) => Err(refusal),
+            Err(Unread::Bypass(reason)) => Ok(Prepared::AsItCame(bytes.into(), reason)),
+        }
+    }
+
+    async fn read(&self, route: Route, body: Bytes) -> Result<Conversation, Unread> {
+        let (size, max_depth) = (body.len(), self.services.sessions.options().max_depth);
+        let read = offload(size, move || Conversation::read(route, body, max_depth));
+        match timeout(self.options.timeout, read).await {
+            Ok(read) => read.unwrap_or(Err(Unread::Bypass(BypassReason::Internal))),
+            Err(_) => Err(Unread::Bypass(BypassReason::Timeout)),
+        }
+    }
+
+    /// The tenant whose key the request has. `None`: whose it is can't be told now.
+    async fn tenant(&self, headers: &HeaderMap) -> Result<Option<Tenant>, Refusal> {
+        if let Some(tenant) = self.options.dev_tenant {
+            return Ok(Some(tenant));
+        }
+        let key = headers.get(KEY).and_then(|key| key.to_str().ok()).ok_or(Refusal::Unauthorized)?;
+        match timeout(self.options.timeout, self.services.keys.authenticate(key.trim())).await {
+            Ok(Ok(tenant)) => tenant.map(Some).ok_or(Refusal::Unauthorized),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a key could not be looked up");
+                Ok(None)
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn upstream(&self, provider: Provider) -> &Upstream {
+        match provider {
+            Provider::Openai => &self.openai,
+            Provider::Anthropic => &self.anthropic,
+        }
+    }
+}
+
+fn streamed(frames: Frames) -> reqwest::Body {
+    reqwest::Body::wrap_stream(frames)
+}
+
+/// The request as it is handed on.
+fn call(provider: Provider, parts: &Parts, proxies: HeaderValue) -> Call {
+    let whole = parts.uri.path_and_query().map_or("", |path| path.as_str());
+    let path = whole.strip_prefix(provider.prefix()).unwrap_or_default().to_owned();
+    let mut headers = headers::handed_on(&parts.headers);
+    headers.remove(header::HOST);
+    headers.insert(PROXY, proxies);
+    Call { method: parts.method.clone(), path, headers }
+}

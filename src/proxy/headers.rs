@@ -1,0 +1,98 @@
+//! Headers on their way through: what ends at a proxy, what is ours, and how a loop is told.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// The tenant's key at this service.
+pub const KEY: HeaderName = HeaderName::from_static("contextd-key");
+/// The proxies that a request has come through.
+pub const PROXY: HeaderName = HeaderName::from_static("contextd-proxy");
+
+/// Headers of one connection (RFC 9110, 7.6.1).
+const HOPS: [&str; 10] = [
+    "connection",
+    "expect",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const OURS: &str = "contextd-";
+/// A request that has come through so many proxies goes in circles.
+const MOST_PROXIES: usize = 8;
+
+/// The headers as the other side gets them: without those of the connection and without ours.
+pub fn handed_on(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<String> = words(headers, &header::CONNECTION).map(str::to_ascii_lowercase).collect();
+    let ends_here =
+        |name: &str| HOPS.contains(&name) || name.starts_with(OURS) || named.iter().any(|word| word == name);
+    let mut kept = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers.iter().filter(|(name, _)| !ends_here(name.as_str())) {
+        kept.append(name.clone(), value.clone());
+    }
+    kept
+}
+
+/// The value of [`PROXY`] that the request goes on with. `None`: it goes in circles.
+pub fn passed(headers: &HeaderMap, instance: &str) -> Option<HeaderValue> {
+    let mut proxies: Vec<&str> = words(headers, &PROXY).collect();
+    if proxies.len() >= MOST_PROXIES || proxies.contains(&instance) {
+        return None;
+    }
+    proxies.push(instance);
+    HeaderValue::from_str(&proxies.join(", ")).ok()
+}
+
+/// Returns true if the body is compressed.
+pub fn is_encoded(headers: &HeaderMap) -> bool {
+    words(headers, &header::CONTENT_ENCODING).any(|word| !word.eq_ignore_ascii_case("identity"))
+}
+
+fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(all: &[(&str, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn what_ends_here_is_not_handed_on() {
+        let came = headers(&[
+            ("authorization", "Bearer sk-1"),
+            ("anthropic-beta", "a,b"),
+            ("contextd-key", "ctxd_1"),
+            ("contextd-session", "s"),
+            ("connection", "keep-alive, X-Private"),
+            ("x-private", "1"),
+            ("te", "trailers"),
+            ("upgrade", "websocket"),
+        ]);
+        let kept = handed_on(&came);
+        let mut names: Vec<&str> = kept.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["anthropic-beta", "authorization"]);
+    }
+
+    #[test]
+    fn a_circle_is_seen() {
+        assert_eq!(passed(&headers(&[]), "me").unwrap(), "me");
+        assert_eq!(passed(&headers(&[("contextd-proxy", "you")]), "me").unwrap(), "you, me");
+        assert_eq!(passed(&headers(&[("contextd-proxy", "you, me")]), "me"), None);
+        assert_eq!(passed(&headers(&[("contextd-proxy", "1,2,3,4,5,6,7,8")]), "me"), None);
+    }
+
+    #[test]
+    fn a_compressed_body_is_seen() {
+        assert!(is_encoded(&headers(&[("content-encoding", "zstd")])));
+        assert!(!is_encoded(&headers(&[("content-encoding", "identity")])) && !is_encoded(&headers(&[])));
+    }
+}

@@ -1,0 +1,151 @@
+//! What this process remembers of the sessions that it keeps conversations in. All of it can be found again in the
+//! database, but for the usage of the last answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
+
+use crate::proxy::conversation::{Conversation, Opening};
+use crate::service::core::tenant::Tenant;
+
+const SESSIONS: u64 = 10_000;
+const REMEMBERED_FOR: Duration = Duration::from_secs(600);
+/// Sessions are looked for, and made, in so many queues, so that no two are made for one identity.
+const QUEUES: usize = 64;
+
+/// A tenant's conversation: the external id of its session.
+pub type Key = (Tenant, String);
+
+/// A session, as it was when the last request of its conversation came.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub session: Uuid,
+    pub model: Option<String>,
+    /// None where nothing is stored yet.
+    pub opening: Option<Opening>,
+    /// The entry of the newest compaction.
+    pub newest: Option<Uuid>,
+    /// The compaction that an answer has named last.
+    pub compaction: Option<Uuid>,
+    pub turn: Option<Turn>,
+}
+
+/// The last request that was handed on.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The session's leaf then.
+    pub leaf: Option<Uuid>,
+    /// The entry of the newest message.
+    pub end: Option<Uuid>,
+    /// Items of the conversation: the next one is the answer.
+    pub items: usize,
+    /// Of the body.
+    pub bytes: usize,
+    /// Tokens that were left before red; 0 where the context was not green.
+    pub spare: u64,
+    /// Of the answer.
+    pub usage: Option<Value>,
+}
+
+/// The sessions, by conversation. Cheap to clone.
+#[derive(Clone)]
+pub struct KnownSessions {
+    sessions: moka::sync::Cache<Key, Known>,
+    queues: Arc<[Mutex<()>; QUEUES]>,
+}
+
+impl Known {
+    /// Returns true if this session is where the conversation goes: it begins as what is stored does, or is more of a
+    /// conversation than that. Anything else would rewind it.
+    pub fn admits(&self, conversation: &Conversation) -> bool {
+        let Some(stored) = self.opening.as_ref().filter(|stored| stored.first.is_some()) else { return true };
+        let posted = &conversation.opening;
+        if posted.outweighs(stored) {
+            return true;
+        }
+        let begins_alike = posted.first == stored.first || conversation.holds_summary();
+        begins_alike && (posted.has_tools || !stored.has_tools) && !self.is_aside(conversation)
+    }
+
+    /// Another model is asked about a part of the conversation.
+    fn is_aside(&self, conversation: &Conversation) -> bool {
+        let is_shorter = self.turn.as_ref().is_some_and(|turn| conversation.items.len() < turn.items);
+        is_shorter && conversation.model != self.model
+    }
+
+    /// Returns true if nothing can be compacted yet: the body has grown by fewer bytes than there are tokens to red.
+    pub fn has_room_for(&self, conversation: &Conversation) -> bool {
+        let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
+        let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);
+        fits && self.newest.is_none() && conversation.model == self.model && self.admits(conversation)
+    }
+
+    /// How the session's conversation begins once this one is stored.
+    pub fn opening_with(&self, conversation: &Conversation) -> Opening {
+        let posted = &conversation.opening;
+        match &self.opening {
+            Some(stored) if posted.first != stored.first && !posted.outweighs(stored) => stored.clone(),
+            _ => posted.clone(),
+        }
+    }
+
+    /// The usage of the answer that the conversation now holds, and the leaf that it counts at.
+    pub fn usage(&self, conversation: &Conversation) -> Option<(Option<Uuid>, Value)> {
+        let turn = self.turn.as_ref()?;
+        let usage = turn.usage.clone()?;
+        conversation.is_answer(turn.items).then_some((turn.leaf, usage))
+    }
+}
+
+impl Default for KnownSessions {
+    fn default() -> KnownSessions {
+        KnownSessions {
+            sessions: moka::sync::Cache::builder().max_capacity(SESSIONS).time_to_idle(REMEMBERED_FOR).build(),
+            queues: Arc::new(std::array::from_fn(|_| Mutex::default())),
+        }
+    }
+}
+
+impl KnownSessions {
+    pub fn get(&self, key: &Key) -> Option<Known> {
+        self.sessions.get(key)
+    }
+
+    pub fn set(&self, key: Key, known: Known) {
+        self.sessions.insert(key, known);
+    }
+
+    pub fn forget(&self, key: &Key) {
+        self.sessions.invalidate(key);
+    }
+
+    /// Waits for the turn of this conversation to be looked for.
+    pub async fn turn(&self, (tenant, external_id): &Key) -> MutexGuard<'_, ()> {
+        let mut hasher = blake3::Hasher::new();
+        let hash = hasher.update(tenant.0.as_bytes()).update(external_id.as_bytes()).finalize();
+        self.queues[usize::from(hash.as_bytes()[0]) % QUEUES].lock().await
+    }
+
+    /// Notes that the context was compacted once more for the same request.
+    pub fn compacted(&self, key: &Key, leaf: Option<Uuid>, compaction: Option<Uuid>) {
+        let Some(mut known) = self.sessions.get(key) else { return };
+        known.compaction = compaction;
+        if let Some(turn) = &mut known.turn {
+            // From now on the compacted context goes on.
+            (turn.leaf, turn.spare) = (leaf, 0);
+        }
+        self.sessions.insert(key.clone(), known);
+    }
+
+    /// Keeps the usage of the answer to the request that left the session at this leaf.
+    pub fn report(&self, key: &Key, leaf: Option<Uuid>, usage: Value) {
+        let Some(mut known) = self.sessions.get(key) else { return };
+        if let Some(turn) = known.turn.as_mut().filter(|turn| turn.leaf == leaf) {
+            turn.usage = Some(usage);
+            self.sessions.insert(key.clone(), known);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Requests that are not handed on, answered in the provider's own form.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use strum::EnumMessage;
+
+use crate::proxy::route::Provider;
+
+/// Why a request was not handed on, or came to nothing. The answer's `code` (`error_code` with Anthropic).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum Refusal {
+    /// 400. The body ended before its time.
+    BodyUnreadable,
+    /// 400. No message threads are kept: the whole conversation is to be sent.
+    ThreadUnsupportedRequest,
+    /// 401. `contextd-key` is missing, unknown or revoked.
+    Unauthorized,
+    /// 408. The body did not come in time.
+    BodyTimeout,
+    /// 502. The provider could not be reached, or its connection broke before the answer began.
+    UpstreamUnreachable,
+    /// 508. The request has come by here before, or by too many proxies.
+    ProxyLoop,
+}
+
+impl Refusal {
+    pub fn status(self) -> StatusCode {
+        match self {
+            Refusal::BodyUnreadable | Refusal::ThreadUnsupportedRequest => StatusCode::BAD_REQUEST,
+            Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
+            Refusal::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Refusal::UpstreamUnreachable => StatusCode::BAD_GATEWAY,
+            Refusal::ProxyLoop => StatusCode::LOOP_DETECTED,
+        }
+    }
+
+    /// The answer, as a client of the provider reads it.
+    pub fn response(self, provider: Provider) -> Response {
+        let body = match provider {
+            Provider::Openai => self.openai(),
+            Provider::Anthropic => self.anthropic(),
+        };
+        (self.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    }
+
+    fn openai(self) -> Value {
+        let kind = if self.status().is_server_error() { "server_error" } else { "invalid_request_error" };
+        json!({"error": {"message": self.message(), "type": kind, "param": null, "code": self.into_str()}})
+    }
+
+    fn anthropic(self) -> Value {
+        let kind = match self {
+            Refusal::Unauthorized => "authentication_error",
+            _ if self.status().is_server_error() => "api_error",
+            _ => "invalid_request_error",
+        };
+        let details = json!({"error_code": self.into_str()});
+        json!({"type": "error", "error": {"type": kind, "message": self.message(), "details": details}})
+    }
+
+    fn message(self) -> String {
+        let meaning = self.get_documentation().unwrap_or_default().replace('\n', " ");
+        let meaning = meaning.split_once(". ").map_or(meaning.as_str(), |(_, meaning)| meaning);
+        // By these words clients that keep threads know that they are to do without.
+        let known_by = match self {
+            Refusal::ThreadUnsupportedRequest => "capability_rejected: beta_header:message-threads-2026-08-12; ",
+            _ => "",
+        };
+        format!("contextd: {known_by}{meaning}")
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+#[cfg(test)]
+mod tests {
+    use strum::VariantArray;
+
+    use super::*;
+
+    #[test]
+    fn the_page_lists_every_refusal_with_its_status() {
+        let page = include_str!("../../docs/CODES.md");
+        let section = page.split("\n## ").find(|section| section.lines().next().unwrap().ends_with("(`Refusal`)"));
+        let told: Vec<&str> = section.unwrap().lines().filter(|row| row.starts_with("| `")).collect();
+        let meaning = |refusal: &Refusal| refusal.get_documentation().unwrap().replace('\n', " ");
+        let row = |refusal: &Refusal| format!("| `{}` | {} |", refusal.into_str(), meaning(refusal));
+        assert_eq!(told, Refusal::VARIANTS.iter().map(row).collect::<Vec<_>>());
+        for refusal in Refusal::VARIANTS {
+            assert!(meaning(refusal).starts_with(refusal.status().as_str()), "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn each_provider_has_its_own_form() {
+        let refusal = Refusal::ThreadUnsupportedRequest;
+        assert_eq!(refusal.anthropic()["error"]["details"]["error_code"], "thread_unsupported_request");
+        assert_eq!(refusal.anthropic()["error"]["type"], "invalid_request_error");
+        assert_eq!(Refusal::ProxyLoop.openai()["error"]["code"], "proxy_loop");
+        assert_eq!(Refusal::ProxyLoop.openai()["error"]["type"], "server_error");
+        assert_eq!(Refusal::Unauthorized.anthropic()["error"]["type"], "authentication_error");
+    }
+}

@@ -1,0 +1,68 @@
+//! A provider's API, as requests are handed on to it.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, header};
+use reqwest::{Body, Client, Response, Url};
+
+use crate::proxy::refusal::Refusal;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A provider's address, and connections to it.
+pub struct Upstream {
+    client: Client,
+    /// Without a slash at its end.
+    base: String,
+}
+
+/// A request as it is handed on, its body aside.
+pub struct Call {
+    pub method: Method,
+    /// Path and query behind the provider's base.
+    pub path: String,
+    pub headers: HeaderMap,
+}
+
+impl Upstream {
+    /// # Errors
+    /// The system has no TLS certificates.
+    pub fn new(base_url: &str) -> reqwest::Result<Upstream> {
+        // Fails only where a provider is installed already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // Answers pass as they come: a redirect is the client's to follow, and what is compressed stays so.
+        let mut builder = Client::builder()
+            .no_gzip()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT_TIMEOUT);
+        if !base_url.starts_with("https:") {
+            // Plain HTTP must work on a machine without any root certificates.
+            builder = builder.tls_certs_only([]);
+        }
+        Ok(Upstream { client: builder.build()?, base: base_url.trim_end_matches('/').to_owned() })
+    }
+
+    /// Hands a request on. Its answer has as much time as the client gives it.
+    ///
+    /// # Errors
+    /// `UpstreamUnreachable`.
+    pub async fn send(&self, call: &Call, body: Option<Body>) -> Result<Response, Refusal> {
+        let url = Url::parse(&format!("{}{}", self.base, call.path)).map_err(|_| Refusal::UpstreamUnreachable)?;
+        let mut headers = call.headers.clone();
+        if body.as_ref().is_some_and(|body| body.as_bytes().is_some()) {
+            headers.remove(header::CONTENT_LENGTH);
+        }
+        let mut request = self.client.request(call.method.clone(), url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        request.send().await.map_err(|error| {
+            tracing::warn!(
+                error = format!("{:#}", anyhow::Error::from(error.without_url())),
+                "no answer of a provider"
+            );
+            Refusal::UpstreamUnreachable
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Compacting a transcript as clients of OpenAI's compaction expect it: the user's messages stay, and a sealed handle
+//! stands for all else.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde_json::Map;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::{Stateless, StatelessRequest, Summariser, read_and_decide};
+use crate::domain::compaction::prepare::prepare_at;
+use crate::domain::context::view::ViewItem;
+use crate::domain::handle;
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::format::Format;
+use crate::domain::model::framed::is_framed;
+use crate::domain::model::message::Role;
+use crate::domain::model::strategy::Strategy;
+use crate::domain::settings::Settings;
+use crate::service::compaction::commit::draft::draft;
+use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::CompactionWork;
+use crate::service::core::error::{ConflictCode, Result, ServiceError};
+use crate::service::core::head::Head;
+use crate::service::core::offload::{offload, size};
+use crate::service::core::tenant::Tenant;
+use crate::service::hooks::About;
+use crate::service::path::entries::message_of;
+use crate::service::path::view::PathSlice;
+
+/// The share of the usable window that the user's messages may take beside the handle: one in so many. The first of
+/// them stays however large it is; older ones that have no room are told in the summary.
+const KEPT_SHARE: u64 = 4;
+
+/// A Responses transcript to be handed over, and what goes with it.
+#[derive(Debug, Clone)]
+pub struct HandoverRequest {
+    /// Its window decides how much is kept.
+    pub model: Option<String>,
+    pub items: Vec<Box<RawValue>>,
+    /// A text as JSON.
+    pub system: Option<Box<RawValue>>,
+}
+
+/// What takes the place of a transcript.
+#[derive(Debug, Clone)]
+pub struct Handover {
+    /// Items that stay, as they came: the user's messages, instructions, and what another service has sealed.
+    pub kept: Vec<Box<RawValue>>,
+    /// Sealed: the summary of all else, and what the next compaction needs of it.
+    pub handle: String,
+    pub usage: HandoverUsage,
+}
+
+/// Tokens of the calls to a model; without a call those of transcript and summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandoverUsage {
+    /// Cached ones included.
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+}
+
+/// A transcript of which a summary is to take the place of all but the anchors.
+struct WholePlan {
+    head: Head,
+    planned: Arc<PlannedCompaction>,
+    /// `None`: there is nothing to summarise.
+    work: Option<CompactionWork>,
+}
+
+impl Stateless {
+    /// Compacts all of a transcript but what the user said. What is too little to be summarised is handed over with an
+    /// earlier handle's record, or none.
+    ///
+    /// # Errors
+    /// `Invalid` and `HandleRefused` with pointers `/items/{n}…`; `Conflict` `summary_failed` where the settings allow no
+    /// stand-in for an upstream that failed.
+    pub async fn hand_over(&self, tenant: Tenant, request: HandoverRequest, by: &dyn Summariser) -> Result<Handover> {
+        let settings = Arc::new(self.settings.resolve_map(&Map::new(), request.model.as_deref())?);
+        let transcript = StatelessRequest {
+            format: Format::OpenaiResponses,
+            items: request.items,
+            system: request.system,
+            tools: None,
+            settings: Map::new(),
+            strategy: None,
+            focus_topic: None,
+        };
+        let (head, loaded) = self.read(tenant, &transcript, settings).await?;
+        let bytes = size(&transcript.items);
+        let plan = offload(bytes, move || WholePlan::of(head, loaded)).await??;
+        let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
+        let outcome = match &plan.work {
+            Some(work) => by.summarise(work).await.map_err(failed)?,
+            None => SummaryOutcome::default(),
+        };
+        let (record, kept, usage) = offload(bytes, move || plan.carried_out(&outcome)).await??;
+        let handle = self.handles.seal(tenant, record).await?;
+        Ok(Handover { kept, handle, usage })
+    }
+}
+
+impl WholePlan {
+    fn of(head: Head, loaded: PathSlice) -> Result<WholePlan> {
+        let pinned_entry_ids = kept_messages(&loaded, &head.settings)?;
+        let settings = Settings { pinned_entry_ids, ..(*head.settings).clone() };
+        // Others leave messages out unsummarised, or only show results shorter.
+        let strategy = match settings.strategy {
+            strategy @ (Strategy::Summarize | Strategy::LlmSummarize) => strategy,
+            _ => Strategy::Auto,
+        };
+        let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
+        let unplanned = PlannedCompaction::unplanned(&head, about, loaded, settings);
+        let asked = PlannedCompaction { strategy, tells_anchors: true, ..unplanned };
+        let heads = &asked.loaded.heads;
+        let plan = prepare_at(heads, asked.loaded.compaction(), &asked.settings, heads.len());
+        let planned = Arc::new(asked.with(plan));
+        let work = match &planned.plan {
+            Ok(_) => Some(read_and_decide(&planned)?.map_err(|reason| anyhow::anyhow!("a plan in vain: {reason:?}"))?),
+            Err(_) => None,
+        };
+        Ok(WholePlan { head, planned, work })
+    }
+
+    /// The record to be sealed, the items that stay, and what it took.
+    fn carried_out(&self, outcome: &SummaryOutcome) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
+        let loaded = &self.planned.loaded;
+        let record = match &self.work {
+            Some(work) => draft(work, outcome).record,
+            None => loaded.record().cloned().unwrap_or_default(),
+        };
+        let kept = match &self.planned.plan {
+            Ok(plan) => plan.anchors.clone(),
+            Err(_) => shown(loaded).filter(|index| handle::stays(&loaded.heads[*index])).collect(),
+        };
+        let item = |index: usize| RawValue::from_string(loaded.stored[index].entry.item.clone());
+        let kept = kept.into_iter().map(item).collect::<std::result::Result<_, _>>().context("an item that came")?;
+        let usage = self.usage(outcome, &record);
+        Ok((record, kept, usage))
+    }
+
+    fn usage(&self, outcome: &SummaryOutcome, record: &CompactionRecord) -> HandoverUsage {
+        let upstream = &outcome.upstream;
+        if upstream.calls > 0 {
+            let (input, cached) = (upstream.input_tokens, upstream.cached_tokens);
+            return HandoverUsage { input, cached, output: upstream.output_tokens };
+        }
+        let input = u64::try_from(self.head.state.account.estimated()).unwrap_or(0);
+        HandoverUsage { input, cached: 0, output: u64::from(record.summary_tokens) }
+    }
+}
+
+/// The ids of the user's messages that stay: the newest first while there is room, then what a harness said under the
+/// user's name before the first answer. A summary message of this service is none.
+fn kept_messages(loaded: &PathSlice, settings: &Settings) -> Result<Vec<Uuid>> {
+    let first_answer = loaded.heads.iter().position(EntryMeta::is_answer).unwrap_or(usize::MAX);
+    let (mut said, mut preamble) = (Vec::new(), Vec::new());
+    for index in shown(loaded) {
+        let head = &loaded.heads[index];
+        if head.role != Some(Role::User) || !head.shape.results.is_empty() {
+            continue;
+        }
+        if head.is_by_user() {
+            said.push(head);
+        } else if index < first_answer && !is_summary(loaded, index)? {
+            preamble.push(head);
+        }
+    }
+    let mut room = u64::from(settings.usable()) / KEPT_SHARE;
+    let mut fits = |head: &&EntryMeta| {
+        let left = room.checked_sub(u64::from(head.tokens));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let newest = said.into_iter().rev().chain(preamble.into_iter().rev());
+    Ok(newest.filter(|head| fits(head)).map(|head| head.id).collect())
+}
+
+fn is_summary(loaded: &PathSlice, index: usize) -> Result<bool> {
+    Ok(message_of(&loaded.stored[index])?.is_some_and(|message| is_framed(&message.plain_text())))
+}
+
+/// The places of the entries that a view shows.
+fn shown(loaded: &PathSlice) -> impl Iterator<Item = usize> {
+    loaded.view().into_iter().filter_map(|item| match item {
+        ViewItem::Entry { index, .. } => Some(index),
+        ViewItem::Summary { .. } => None,
+    })
+}
