@@ -1,6 +1,8 @@
 import type {
   CompactedItems,
+  CompactedResponse,
   CompactItems,
+  CompactResponse,
   Count,
   CountTokens,
   Health,
@@ -52,6 +54,11 @@ export class Contextd {
   /** Compacts a transcript that is stored nowhere. */
   compact(params: Params<CompactItems>, options?: RequestOptions): Promise<CompactedItems> {
     return this.#calls.post("/v1/compact", params, options);
+  }
+
+  /** Compacts a conversation in the shapes of OpenAI's Responses, the summary sealed; stored nowhere. */
+  compactResponse(params: Params<CompactResponse>, options?: RequestOptions): Promise<CompactedResponse> {
+    return this.#calls.post("/v1/responses/compact", params, options);
   }
 
   /** Counts tokens, of each item and in all. */

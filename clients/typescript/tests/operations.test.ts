@@ -24,6 +24,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   mcp: (client) => client.mcp({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
   tenant_events: (client) => first(client.events({ lastEventId: 3 })),
   compact_items: (client) => client.compact({ format, items, focusTopic: "x" }),
+  compact_response: (client) => client.compactResponse({ model: "gpt-5", input: "Hello" }),
   count_tokens: (client) => client.count({ format, items, estimator: "pi" }),
   lint_items: (client) => client.lint({ format, items }),
   create_session: (client) =>

@@ -12,7 +12,18 @@ import httpx
 from .._call import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, EVENT_STREAM, JSON, Call, Config, timeout_of
 from .._compat import Unpack
 from .._lines import ServerSentEvent
-from ..types import CompactedItems, CompactItems, Count, CountTokens, Health, Linted, LintItems, McpAnswer
+from ..types import (
+    CompactedItems,
+    CompactedResponse,
+    CompactItems,
+    CompactResponse,
+    Count,
+    CountTokens,
+    Health,
+    Linted,
+    LintItems,
+    McpAnswer,
+)
 from .collections import AsyncChapters, AsyncCompactions, AsyncEntries, AsyncToolCalls
 from .hooks import AsyncHooks
 from .sessions import AsyncSessions
@@ -97,6 +108,10 @@ class AsyncContextd:
     async def compact(self, **body: Unpack[CompactItems]) -> CompactedItems:
         """Compacts items of no session and stores nothing."""
         return await self._send(Call("POST", "/v1/compact", body))
+
+    async def compact_response(self, **body: Unpack[CompactResponse]) -> CompactedResponse:
+        """Compacts a conversation in the shapes of OpenAI's Responses, the summary sealed, and stores nothing."""
+        return await self._send(Call("POST", "/v1/responses/compact", body))
 
     async def count(self, **body: Unpack[CountTokens]) -> Count:
         """Counts the tokens of items."""

@@ -13,7 +13,18 @@ import httpx
 from .._call import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, EVENT_STREAM, JSON, Call, Config, timeout_of
 from .._compat import Unpack
 from .._lines import ServerSentEvent
-from ..types import CompactedItems, CompactItems, Count, CountTokens, Health, Linted, LintItems, McpAnswer
+from ..types import (
+    CompactedItems,
+    CompactedResponse,
+    CompactItems,
+    CompactResponse,
+    Count,
+    CountTokens,
+    Health,
+    Linted,
+    LintItems,
+    McpAnswer,
+)
 from .collections import Chapters, Compactions, Entries, ToolCalls
 from .hooks import Hooks
 from .sessions import Sessions
@@ -98,6 +109,10 @@ class Contextd:
     def compact(self, **body: Unpack[CompactItems]) -> CompactedItems:
         """Compacts items of no session and stores nothing."""
         return self._send(Call("POST", "/v1/compact", body))
+
+    def compact_response(self, **body: Unpack[CompactResponse]) -> CompactedResponse:
+        """Compacts a conversation in the shapes of OpenAI's Responses, the summary sealed, and stores nothing."""
+        return self._send(Call("POST", "/v1/responses/compact", body))
 
     def count(self, **body: Unpack[CountTokens]) -> Count:
         """Counts the tokens of items."""
