@@ -142,8 +142,10 @@ impl Keeper {
         if context.as_ref().is_some_and(is_others) {
             return Err(BypassReason::Moved);
         }
-        let may_be_news = context.is_some() && (is_red || put.newest != known.newest);
-        let compaction = if may_be_news { self.landed(tenant, &known).await? } else { None };
+        let compaction = match &context {
+            Some(context) => self.landed(tenant, &known, context.leaf_id).await?,
+            None => None,
+        };
         let kept = Kept::new(key.clone(), known.session, &put, context, conversation, Landed { compaction, end });
         self.remember(known, &put, &kept, conversation);
         Ok(kept)
@@ -190,11 +192,16 @@ impl Keeper {
         Ok(Some(context).filter(|_| is_compacted))
     }
 
-    /// The newest compaction that succeeded, if no answer has named it yet.
-    async fn landed(&self, tenant: Tenant, known: &Known) -> Result<Option<Uuid>> {
+    /// The newest compaction that a context up to this leaf shows, if no answer has named it yet.
+    async fn landed(&self, tenant: Tenant, known: &Known, leaf: Option<Uuid>) -> Result<Option<Uuid>> {
         let page = PageRequest { limit: LOOK_BACK, after: None };
         let newest = self.services.sessions.compactions(tenant, known.session, page).await?.items;
-        let landed = newest.into_iter().find(|one| one.status == Status::Succeeded && one.reverted_at.is_none());
+        // Ids of entries grow: one that was committed since is not shown yet.
+        let is_shown = |entry: Option<Uuid>| entry.is_some_and(|entry| leaf.is_some_and(|leaf| entry <= leaf));
+        let landed = newest.into_iter().find(|one| {
+            let entry = one.result.as_ref().and_then(|result| result.entry_id);
+            one.status == Status::Succeeded && one.reverted_at.is_none() && is_shown(entry)
+        });
         Ok(landed.map(|one| one.id).filter(|id| known.compaction != Some(*id)))
     }
 

@@ -9,6 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::serve::ListenerExt;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -168,6 +169,8 @@ impl Provider {
         let stage = Arc::new(stage);
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
+        // As a provider's front does: else the kernel's delays are what is measured.
+        let listener = listener.tap_io(|connection| connection.set_nodelay(true).unwrap());
         let router = Router::new().fallback(answer).with_state(Arc::clone(&stage));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Provider { address, stage, server }
