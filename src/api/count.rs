@@ -62,12 +62,9 @@ async fn count_tokens(
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
-    let bytes = size(&body.items);
     let body = Arc::new(body);
-    let items = Arc::clone(&body);
-    let find = move || handle::found(items.items.iter().map(|item| item.get()));
-    let opened = state.services.handles.open(tenant, body.format, bytes, find).await?;
-    offload(bytes, move || count(&body, &opened)).await?.map(Json)
+    let opened = state.services.handles.open(tenant, body.format, &body, |body| &body.items).await?;
+    offload(size(&body.items), move || count(&body, &opened)).await?.map(Json)
 }
 
 fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
@@ -89,7 +86,7 @@ fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
             Ok(item) => {
                 let counted = |message| tokens::count_item(estimator, body.format, raw.get(), &message).total;
                 per_item.push(match opened.record(raw.get()) {
-                    Some(record) => text_tokens(estimator, Role::User, record.summary.as_deref()),
+                    Some(record) => message_tokens(estimator, handle::told(record)),
                     None => item.message.map_or(0, counted),
                 });
             }
@@ -97,15 +94,14 @@ fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
         }
     }
     faults.finish()?;
-    let system = text_tokens(estimator, Role::System, system.as_deref());
+    let system = message_tokens(estimator, system.map(|text| Message::text(Role::System, text)));
     let tools = body.tools.as_ref().map_or(0, |tools| tokens::count_tools(estimator, tools));
     let tokens = per_item.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(system) + u64::from(tools);
     Ok(Count { tokens, per_item })
 }
 
-/// The tokens of a text that is a message.
-fn text_tokens(estimator: Estimator, role: Role, text: Option<&str>) -> u32 {
-    text.map_or(0, |text| tokens::count_message(estimator, &Message::text(role, text)).total)
+fn message_tokens(estimator: Estimator, message: Option<Message>) -> u32 {
+    message.map_or(0, |message| tokens::count_message(estimator, &message).total)
 }
 
 /// The text of a system prompt: itself, or its blocks' texts.

@@ -16,7 +16,6 @@ use super::check::{Faults, STATELESS_ITEMS};
 use super::large;
 use super::problem::{Problem, Result};
 use super::state::AppState;
-use crate::domain::handle;
 use crate::domain::lint::{self, Change, Violation};
 use crate::domain::model::format::Format;
 use crate::service::core::offload::{offload, size};
@@ -57,10 +56,8 @@ async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): B
     }
     let bytes = size(&body.items);
     let body = Arc::new(body);
-    let items = Arc::clone(&body);
-    let find = move || handle::found(items.items.iter().map(|item| item.get()));
     // One that opens is an item like any other.
-    state.services.handles.open(tenant, body.format, bytes, find).await?;
+    state.services.handles.open(tenant, body.format, &body, |body| &body.items).await?;
     let linted = offload(bytes, move || linted(&body)).await??;
     large::json(StatusCode::OK, bytes, linted).await
 }

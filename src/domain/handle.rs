@@ -12,8 +12,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::message::Role;
+use crate::domain::model::message::{Message, Role};
 
 pub use fitted::MOST_BYTES;
 pub use sealed::{key_of, open, seal};
@@ -70,6 +71,12 @@ pub fn handle_of(item: &str) -> Option<String> {
     let SealedItem { kind, encrypted_content } = serde_json::from_str(item).ok()?;
     let is_compaction = matches!(&*kind, "compaction" | "compaction_summary");
     (is_compaction && encrypted_content.starts_with(MARK)).then(|| encrypted_content.into_owned())
+}
+
+/// What a handle says: the message that contexts show in its place. `None`: its compaction wrote no summary.
+pub fn told(record: &CompactionRecord) -> Option<Message> {
+    let summary = record.summary.as_deref().filter(|summary| !summary.is_empty());
+    summary.map(|summary| Message::text(Role::User, summary))
 }
 
 /// Returns true for an entry that is shown beside a handle behind it: what the user said, instructions, and what

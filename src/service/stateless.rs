@@ -130,7 +130,7 @@ impl Stateless {
         settings: Arc<Settings>,
     ) -> Result<(Head, PathSlice)> {
         let append = Arc::new(append_of(request));
-        let opened = self.handles.of_append(tenant, &append).await?;
+        let opened = self.handles.open(tenant, append.format, &append, |append| &append.items).await?;
         read(request, append, opened, settings).await
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde_json::value::RawValue;
 use sqlx::PgPool;
 
 use crate::domain::handle::{self, FoundHandle, HandleFault, SealingKey};
@@ -12,7 +13,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
-use crate::service::core::offload::offload;
+use crate::service::core::offload::{offload, size};
 use crate::service::core::tenant::Tenant;
 use crate::store::sealing_keys;
 
@@ -63,21 +64,23 @@ impl Handles {
         Ok(offload(bytes, seal).await?.context("sealing a handle")?)
     }
 
-    /// Opens the handles among items of about `bytes`, which `find` looks for. Formats other than Responses have none.
+    /// Opens the handles among the items of a request. Formats other than Responses have none.
     ///
     /// # Errors
     /// `HandleRefused` with the pointers `/items/{n}/encrypted_content`; the database's.
-    pub async fn open(
+    pub async fn open<R: Send + Sync + 'static>(
         &self,
         tenant: Tenant,
         format: Format,
-        bytes: usize,
-        find: impl FnOnce() -> Vec<FoundHandle> + Send + 'static,
+        request: &Arc<R>,
+        items: fn(&R) -> &[Box<RawValue>],
     ) -> Result<OpenedHandles> {
         if format != Format::OpenaiResponses {
             return Ok(OpenedHandles::default());
         }
-        let found = offload(bytes, find).await?;
+        let request = Arc::clone(request);
+        let bytes = size(items(&request));
+        let found = offload(bytes, move || handle::found(items(&request).iter().map(|item| item.get()))).await?;
         if found.is_empty() {
             return Ok(OpenedHandles::default());
         }

@@ -17,7 +17,6 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::strategy::counts;
-use crate::domain::handle;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
@@ -26,11 +25,10 @@ use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::group_commit::{Failed, OneWrite};
-use crate::service::core::handles::{Handles, OpenedHandles};
+use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::heads::SessionTransaction;
 use crate::service::core::idempotency::{self, Outcome, seal};
-use crate::service::core::offload::size;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::events;
@@ -78,7 +76,7 @@ impl Service {
     /// never (a compaction that can't be queued does not hold up an append).
     pub async fn append(&self, tenant: Tenant, session_id: Uuid, append: Append) -> Result<Appended> {
         let append = Arc::new(append);
-        let opened = self.inner.handles.of_append(tenant, &append).await?;
+        let opened = self.inner.handles.open(tenant, append.format, &append, |append| &append.items).await?;
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         let mut read = None;
@@ -445,18 +443,6 @@ pub(crate) async fn unsaved(
     let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened).await?;
     let planned = Planner::new(head, &append, &items).chain(&items);
     Ok((planned.entries, planned.row))
-}
-
-impl Handles {
-    /// Opens the handles among the items of an append.
-    ///
-    /// # Errors
-    /// Those of [`Handles::open`].
-    pub(crate) async fn of_append(&self, tenant: Tenant, append: &Arc<Append>) -> Result<OpenedHandles> {
-        let items = Arc::clone(append);
-        let find = move || handle::found(items.items.iter().map(|item| item.get()));
-        self.open(tenant, append.format, size(&append.items), find).await
-    }
 }
 
 /// Counts one call whose items have landed.

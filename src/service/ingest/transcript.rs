@@ -14,7 +14,6 @@ use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::handle;
 use crate::domain::model::format::Format;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
@@ -64,9 +63,7 @@ impl Service {
     /// before a summary of ours: what that stands for could not be told from what was changed.
     pub async fn put_transcript(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
         let put = Arc::new(put);
-        let items = Arc::clone(&put);
-        let find = move || handle::found(items.items.iter().map(|item| item.get()));
-        let opened = self.inner.handles.open(tenant, put.format, size(&put.items), find).await?;
+        let opened = self.inner.handles.open(tenant, put.format, &put, |put| &put.items).await?;
         let posted = Posted::read(&put, opened.clone()).await?;
         // Appends of this process wait for this one instead of losing a race against it.
         let slot = self.inner.cached_heads.slot(tenant, session_id);

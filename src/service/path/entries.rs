@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::chapter::Chapter;
-use crate::domain::format;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::{Message, Role};
+use crate::domain::model::message::Message;
 use crate::domain::model::shape::apply_shape;
+use crate::domain::{format, handle};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::idempotency::{Outcome, seal};
@@ -236,7 +236,7 @@ pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
         return Ok(None);
     }
     if let Some(record) = stored.handle() {
-        return Ok(record.summary.as_deref().map(|summary| Message::text(Role::User, summary)));
+        return Ok(handle::told(record));
     }
     if stored.entry.head.kind == EntryType::Chapter {
         return Ok(Some(chapter_of(stored)?.shown()));

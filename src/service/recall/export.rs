@@ -5,9 +5,9 @@ use futures::TryStreamExt;
 use uuid::Uuid;
 
 use crate::background;
+use crate::domain::handle;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::{Message, Role};
 use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items, as_message};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::long_reads::LongReads;
@@ -101,9 +101,9 @@ fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
         return Vec::new();
     }
     let told = stored.handle().filter(|_| stored.entry.source_format != format);
-    let items = match told.and_then(|record| record.summary.as_deref()) {
+    let items = match told.and_then(handle::told) {
         // Its service's formats alone have sealed items.
-        Some(summary) => as_message(Message::text(Role::User, summary), format),
+        Some(message) => as_message(message, format),
         None => as_items(&stored.entry, format),
     };
     items.into_iter().map(|line| line + "\n").collect()

@@ -48,17 +48,18 @@ impl Requests {
             let asked = self.asked.replace(None).flatten();
             carried.asked = asked.and_then(|question| question.before(&carried.text));
         }
-        self.said.push(Request { carried, stands, first });
-        if self.said.len() > HELD {
-            self.let_go();
-        }
+        self.push(Request { carried, stands, first });
     }
 
     /// Takes in what the user said to a question that a tool put, or to a call.
     pub fn reply(&mut self, asked: String, said: &str, entry: Option<Uuid>) {
         let mut carried = TrackedIdentifier::request(carried(said, entry), entry);
         carried.asked = Some(asked);
-        self.said.push(Request { carried, stands: false, first: false });
+        self.push(Request { carried, stands: false, first: false });
+    }
+
+    fn push(&mut self, request: Request) {
+        self.said.push(request);
         if self.said.len() > HELD {
             self.let_go();
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::format::{self, pi};
+use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
@@ -113,8 +114,8 @@ fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> Read
 
 /// A handle is a compaction. It adds nothing to a context by itself: its summary enters through the view.
 fn read_handle(item: Item, record: &CompactionRecord, raw: &str, estimator: Estimator) -> ReadItem {
-    let size = |text: &String| tokens::count_message(estimator, &Message::text(Role::User, text.as_str())).total;
-    let record = CompactionRecord { summary_tokens: record.summary.as_ref().map_or(0, size), ..record.clone() };
+    let size = |message: Message| tokens::count_message(estimator, &message).total;
+    let record = CompactionRecord { summary_tokens: handle::told(record).map_or(0, size), ..record.clone() };
     let item = Item { kind: EntryType::Compaction, message: None, ..item };
     ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, estimator) }
 }

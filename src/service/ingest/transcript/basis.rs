@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
-use crate::domain::format;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -18,6 +17,7 @@ use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, TextKey, is_synthetic, text_key};
+use crate::domain::{format, handle};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
@@ -84,7 +84,7 @@ impl Posted {
                 Ok(item) => said.push(Some(match opened.record(raw.get()) {
                     Some(record) => {
                         handles.insert(n);
-                        sealed(record, raw.get())
+                        handle::told(record).map_or_else(|| Said::Nothing(raw.get().to_owned()), Said::Message)
                     }
                     None => match item.message.filter(|_| item.kind.holds_message()) {
                         Some(message) => Said::Message(message),
@@ -142,14 +142,6 @@ impl Posted {
             Said::Nothing(_) => None,
         });
         messages.flat_map(Message::tool_results).filter(|one| is_synthetic(one)).map(|one| one.tool_call_id.as_str())
-    }
-}
-
-/// What a handle says: the summary message that contexts show in its place.
-fn sealed(record: &CompactionRecord, item: &str) -> Said {
-    match record.summary.as_deref().filter(|summary| !summary.is_empty()) {
-        Some(summary) => Said::Message(Message::text(Role::User, summary)),
-        None => Said::Nothing(item.to_owned()),
     }
 }
 
