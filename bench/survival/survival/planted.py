@@ -7,7 +7,7 @@ of its five types, asked by its own probe.
 import hashlib
 import random
 
-from .questions import Question
+from .questions import Question, text_of
 from .transcripts import Message, assistant, call, result
 
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
@@ -67,9 +67,15 @@ def of_the_kit(name):
     return [(kind, said(canary.content), tuple(canary.required_tokens)) for kind, canary in picked]
 
 
+def asks(message):
+    """A message that ends with a question, or with one and what is said behind it."""
+    return message.role == "assistant" and "?" in text_of(message)[-200:]
+
+
 def joints(messages, until):
-    """Places where something may be put in: before a user's message, or behind an answer that calls nothing."""
-    found = [i for i in range(1, until) if messages[i].role == "user" and messages[i - 1].role != "user"]
+    """Places where something may be put in: before a user's message that answers no question, or before an answer to a result."""
+    before_user = [i for i in range(1, until) if messages[i].role == "user" and messages[i - 1].role != "user"]
+    found = [i for i in before_user if not asks(messages[i - 1])]
     if len(found) < 4:
         found += [i for i in range(1, until) if messages[i].role == "assistant" and messages[i - 1].role == "tool"]
     return sorted(set(found)) or [min(1, until)]

@@ -141,5 +141,12 @@ def test_planted_messages_are_in_the_first_half_and_pair_up():
     assert calls == [m.chat["tool_call_id"] for m in out if m.role == "tool"]
 
 
+def test_nothing_is_planted_between_a_question_and_its_answer():
+    asking = says("assistant", "It is done. Shall I set it now?")
+    messages = [m for n in range(30) for m in (says("user", f"question {n}"), asking if n % 2 else says("assistant", f"answer {n}"))]
+    out, _ = planted.plant(messages, "x/y")
+    assert not any(now.origin < 0 and before is asking for before, now in zip(out, out[1:]))
+
+
 def test_questions_are_plain_data():
     json.dumps(Question("reuse", "a/b/c.rs", "the file", 1, ("path",)).__dict__)

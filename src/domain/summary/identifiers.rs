@@ -184,9 +184,9 @@ impl IdentifierSpan {
     fn note_words(&mut self, text: &str) {
         let tells = |piece: &String| piece.contains(|c: char| c.is_ascii_digit()) && !is_intent(piece);
         for piece in clauses::spoken(text).filter(tells) {
-            clauses::each(&piece, &mut |identifier, clause| {
+            clauses::each(&piece, LONGEST_ABOUT, &mut |identifier, clause| {
                 let uses = self.uses.get_mut(identifier).filter(|_| token::needs_words(identifier));
-                if let (Some(uses), Some(about)) = (uses, clause.telling(identifier, LONGEST_ABOUT)) {
+                if let (Some(uses), Some(about)) = (uses, clause.telling(identifier)) {
                     uses.about = Some(about);
                 }
             });

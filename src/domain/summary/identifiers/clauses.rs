@@ -6,7 +6,7 @@ use super::occurrence::stands_in;
 use super::token::{self, is_measure};
 use crate::domain::summary::text::{is_item, item_text, one_line, plain, sentences, words};
 
-/// The longest clause, in characters.
+/// The longest sentence that stands in one piece, in characters.
 pub const LONGEST: usize = 200;
 /// Items of a list up to this length belong together, and as many of them.
 const SHORT_ITEM: usize = 80;
@@ -17,6 +17,7 @@ const MOST_ITEMS: usize = 12;
 pub struct Clause<'p> {
     clauses: &'p [&'p str],
     place: usize,
+    longest: usize,
 }
 
 impl<'p> Clause<'p> {
@@ -24,19 +25,20 @@ impl<'p> Clause<'p> {
         self.clauses.get(self.place).copied().unwrap_or_default()
     }
 
-    /// The clause with as many of its neighbours as `longest` characters hold, where that says something of the identifier.
-    pub fn telling(&self, identifier: &str, longest: usize) -> Option<String> {
-        around(self.clauses, self.place, longest).filter(|clause| tells(clause, identifier))
+    /// The clause with as many of its neighbours as there is room for, where that says something of the identifier.
+    pub fn telling(&self, identifier: &str) -> Option<String> {
+        around(self.clauses, self.place, self.longest).filter(|clause| tells(clause, identifier))
     }
 }
 
-/// Calls `found` for each identifier of a sentence, a row or a line, with the clause that it stands in.
-pub fn each(piece: &str, found: &mut dyn FnMut(&str, Clause<'_>)) {
+/// Calls `found` for each identifier of a sentence, a row or a line, with the clause that it stands in: all of it up to
+/// `longest` characters.
+pub fn each(piece: &str, longest: usize, found: &mut dyn FnMut(&str, Clause<'_>)) {
     let piece = piece.trim();
-    let is_short = piece.chars().take(LONGEST + 1).count() <= LONGEST;
+    let is_short = piece.chars().take(longest + 1).count() <= longest;
     let clauses = if is_short { vec![piece] } else { clauses(piece) };
-    for (place, clause) in clauses.iter().enumerate().filter(|(_, clause)| clause.len() <= 4 * LONGEST) {
-        token::each(clause, &mut |identifier| found(&identifier, Clause { clauses: &clauses, place }));
+    for (place, clause) in clauses.iter().enumerate().filter(|(_, clause)| clause.len() <= 4 * longest) {
+        token::each(clause, &mut |identifier| found(&identifier, Clause { clauses: &clauses, place, longest }));
     }
 }
 
@@ -115,7 +117,9 @@ fn around(clauses: &[&str], place: usize, longest: usize) -> Option<String> {
         from += 1;
     }
     let text = clauses.get(from..to).unwrap_or_default().concat();
-    Some(text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']).to_owned())
+    let text = text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']);
+    let joined = ["and ", "but ", "so "].iter().find_map(|word| text.strip_prefix(word));
+    Some(joined.filter(|_| from > 0).unwrap_or(text).to_owned())
 }
 
 /// Returns true if a text may begin with the clause at this place: what stands behind `Price:` may not.
@@ -182,9 +186,9 @@ mod tests {
     fn told(text: &str, identifier: &str, longest: usize) -> Option<String> {
         let mut told = None;
         for piece in spoken(text) {
-            each(&piece, &mut |found, clause| {
+            each(&piece, longest, &mut |found, clause| {
                 if found == identifier {
-                    told = clause.telling(identifier, longest);
+                    told = clause.telling(identifier);
                 }
             });
         }
@@ -202,6 +206,10 @@ mod tests {
         assert_eq!(told(sum, "833MB", 120).as_deref(), Some("Right now: 502MB loose + 331MB packed = ~833MB in all."));
         assert_eq!(told("let size = limit; // 331MB", "331MB", 120), None);
         assert_eq!(told("Is it 331MB?", "331MB", 120), None);
+        let joined =
+            "The first remedy goes in #172 (it wires up the actions of a turn), and ENT-250 is the lasting one.";
+        assert_eq!(told(joined, "ENT-250", 80).as_deref(), Some("ENT-250 is the lasting one."));
+        assert_eq!(told(joined, "ENT-250", 120).as_deref(), Some(joined));
     }
 
     #[test]

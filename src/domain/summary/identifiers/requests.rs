@@ -23,6 +23,8 @@ pub struct Requests {
     said: Vec<Request>,
     /// What the agent asked last; the outer `None`: it has not spoken yet.
     asked: Option<Option<Question>>,
+    /// The user has spoken since.
+    replied: bool,
 }
 
 #[derive(Debug)]
@@ -38,15 +40,17 @@ impl Requests {
     /// Takes in the agent's next message.
     pub fn answered(&mut self, text: &str) {
         self.asked = Some(Question::of(text));
+        self.replied = false;
     }
 
-    /// Takes in the user's next message.
+    /// Takes in the user's next message. Of several in a row each may answer what the agent asked.
     pub fn note(&mut self, said: &str, entry: Option<Uuid>, stands: bool) {
         let mut carried = TrackedIdentifier::request(carried(said, entry), entry);
         let first = !stands && self.asked.is_none();
         if !stands {
-            let asked = self.asked.replace(None).flatten();
+            let asked = self.asked.as_ref().and_then(Option::as_ref);
             carried.asked = asked.and_then(|question| question.before(&carried.text));
+            self.replied = true;
         }
         self.push(Request { carried, stands, first });
     }
@@ -79,10 +83,11 @@ impl Requests {
     /// Returns those that a summary has to carry, oldest first; `earlier` ones were carried before these were said.
     pub fn into_carried(mut self, earlier: &[TrackedIdentifier]) -> Vec<TrackedIdentifier> {
         let open = earlier.iter().find(|one| one.kind == IdentifierKind::Question).map(|one| one.text.as_str());
-        if let Some(first) = self.said.iter_mut().find(|request| !request.stands).filter(|request| request.first) {
+        for first in self.said.iter_mut().filter(|request| request.first) {
             first.carried.asked = open.and_then(|open| Question::carried(open).before(&first.carried.text));
         }
         let asked = match self.asked {
+            _ if self.replied => None,
             Some(asked) => asked.map(Question::into_text),
             None => open.map(str::to_owned),
         };

@@ -118,14 +118,14 @@ impl<'w> Search<'w> {
 
     fn piece(&mut self, at: usize, telling: Telling, name: &str, piece: &str) {
         let (places, homes) = (&self.places, &mut self.homes);
-        clauses::each(piece, &mut |identifier: &str, clause: Clause<'_>| {
+        clauses::each(piece, clauses::LONGEST, &mut |identifier: &str, clause: Clause<'_>| {
             let Some(home) = places.get(identifier).and_then(|place| homes.get_mut(*place)) else { return };
             let defined = telling == Telling::Stated && defines(clause.text(), identifier);
             let telling = if defined { Telling::Defined } else { telling };
             if home.as_ref().is_some_and(|home| home.telling > telling) {
                 return;
             }
-            if let Some(clause) = clause.telling(identifier, clauses::LONGEST) {
+            if let Some(clause) = clause.telling(identifier) {
                 let clause = if name.is_empty() { clause } else { format!("{name}: {clause}") };
                 *home = Some(Home { telling, at, clause });
             }
