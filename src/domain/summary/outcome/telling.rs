@@ -9,7 +9,7 @@ use super::{EDGE, MAX_JSON};
 use crate::domain::summary::text::{brief, clip, first_line, one_line, without_colours};
 
 /// Openings of lines that a tool prints whatever it has done.
-const RECEIPTS: [&str; 35] = [
+const RECEIPTS: [&str; 37] = [
     "Requirement already satisfied",
     "(Open file",
     "bash-$",
@@ -38,7 +38,9 @@ const RECEIPTS: [&str; 35] = [
     "Exit Code",
     "Command exited with code",
     "Process exited with code",
+    "Chunk ID",
     "Wall time",
+    "Original token count",
     "Total output lines",
     "Output:",
     "<output>",
@@ -186,6 +188,9 @@ mod tests {
             "--- FAIL: TestScan (0.12s); FAIL example.org/lex 0.674s"
         );
         assert_eq!(tells("Command exited with code 1"), "");
+        let framed = "Chunk ID: 1a2b3c\nWall time: 0.5130 seconds\nProcess exited with code 0\nOriginal token count: 376\nOutput:\n";
+        assert_eq!(tells(&format!("{framed}on branch main\nnothing to commit")), "on branch main");
+        assert_eq!(tells(framed), "");
         assert_eq!(
             tells("warming up\nlexer: 8841 requests in 60 s, p99 412 µs\nstopped after 60 s\nbuild 1a2b"),
             "lexer: 8841 requests in 60 s, p99 412 µs"
