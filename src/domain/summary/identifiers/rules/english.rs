@@ -28,7 +28,7 @@ const IDLE: &[&str] = &[
     r"\b(?:never|always) [a-z]+[^su]s\b",
     r"\bnever ?mind\b",
     r"\bno (?:idea|problems?|worries|one|luck|longer|way|thanks|thank|doubt|matter|wonder|rush|clue|errors?|output|changes?|results?|difference|effect|response|reply|reason|news|sign|matching|such|it|that|that's|this|i|i'm|you|we|they|he|she|there|wait|not|just|but|and|the|yes|what|why|how|is|it's|let's|can|should|in|on|for|sorry|further|bugs?|more questions|funciona|es|se|hay|esta|puedo|entiendo|me|lo|la|tengo|sirve|pasa)\b",
-    r"\bno [a-z -]{1,40} (?:found|is|was|are|were|has|had|shows?|happens?|happened|appears?|works?|worked|exists?|yet|detected|available|returned|given|left|needed)\b",
+    r"\bno [a-z -]{1,40} (?:found|is|was|are|were|has|had|shows?|happens?|happened|appears?|works?|worked|exists?|yet|detected|available|returned|given|left|needed|applied|reported|raised|ran|matched|loaded|produced|generated)\b",
     r"\b(?:was|were|took|takes|got|ran|measured|dropped|went|came|is already) [a-z ]{0,15}(?:at (?:least|most)|under|below|within|less than|up to|more than|no more than)\b",
     r"\bfeel free to (?:ask|let|reach|clue|contact|tell|share|correct|say)\b",
     r"\b(?:i|we|you|they|people) (?:just|really|simply|also|still|actually|honestly) (?:do not|don'?t) (?:feel|know|think|see|get|understand|have|remember|believe|care)\b",
