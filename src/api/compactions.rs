@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -16,12 +16,12 @@ use uuid::Uuid;
 use super::body::Body;
 use super::check::{Faults, MAX_PROSE_CHARS, MAX_TITLE_CHARS};
 use super::problem::Result;
-use super::query::{Ids, PageQuery, Query};
+use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use super::{bounds, large};
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::prepare::{PrepareRequest, Prepared};
-use crate::service::compaction::{CompactRequest, Compaction, Status};
+use crate::service::compaction::{CompactRequest, Compaction, CompactionFilter, Status, Trigger};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 
@@ -34,6 +34,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(prepare_compaction))
         .routes(routes!(compact_session))
         .routes(routes!(list_compactions))
+        .routes(routes!(list_all_compactions))
         .routes(routes!(get_compaction))
         .routes(routes!(cancel_compaction))
         .routes(routes!(revert_compaction))
@@ -163,16 +164,79 @@ async fn compact_session(
     Ok((status, Json(compaction)))
 }
 
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the parameters; `filter` reads them")]
+struct CompactionsQuery {
+    #[param(inline)]
+    status: Option<Status>,
+    #[param(inline)]
+    trigger: Option<Trigger>,
+    /// The strategy that ran, or is to run.
+    #[param(inline)]
+    strategy: Option<Strategy>,
+    /// Asked for at this time or later. RFC 3339.
+    #[param(value_type = Option<String>, format = DateTime)]
+    since: Option<String>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the parameters; `AllCompactions` reads them")]
+struct SessionQuery {
+    /// Those of one session.
+    session_id: Option<Uuid>,
+}
+
+/// The compactions of one session that are asked for, and of all.
+struct SessionCompactions(CompactionFilter, PageRequest);
+struct AllCompactions(CompactionFilter, PageRequest);
+
+fn filter(params: &mut Params) -> CompactionFilter {
+    CompactionFilter {
+        session_id: None,
+        status: params.word("status"),
+        trigger: params.word("trigger"),
+        strategy: params.word("strategy"),
+        since: params.time("since"),
+    }
+}
+
+impl FromQuery for SessionCompactions {
+    fn read(params: &mut Params) -> Option<Self> {
+        Some(SessionCompactions(filter(params), params.page()))
+    }
+}
+
+impl FromQuery for AllCompactions {
+    fn read(params: &mut Params) -> Option<Self> {
+        let session_id = params.value("session_id", "a session's id");
+        Some(AllCompactions(CompactionFilter { session_id, ..filter(params) }, params.page()))
+    }
+}
+
 /// A session's compactions, newest first.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/compactions", tag = "compactions",
-    params(("sid" = Uuid, Path), PageQuery), responses((status = 200, body = Page<Compaction>)))]
+    params(("sid" = Uuid, Path), CompactionsQuery, PageQuery), responses((status = 200, body = Page<Compaction>)))]
 async fn list_compactions(
     State(state): State<AppState>,
     tenant: Tenant,
     Ids(sid): Ids<Uuid>,
-    Query(page): Query<PageRequest>,
+    Query(SessionCompactions(filter, page)): Query<SessionCompactions>,
 ) -> Result<Json<Page<Compaction>>> {
-    Ok(Json(state.services.sessions.compactions(tenant, sid, page).await?))
+    let filter = CompactionFilter { session_id: Some(sid), ..filter };
+    Ok(Json(state.services.sessions.compactions_like(tenant, filter, page).await?))
+}
+
+/// The compactions of all sessions, newest first.
+#[utoipa::path(get, path = "/v1/compactions", tag = "compactions", params(SessionQuery, CompactionsQuery, PageQuery),
+    responses((status = 200, body = Page<Compaction>)))]
+async fn list_all_compactions(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Query(AllCompactions(filter, page)): Query<AllCompactions>,
+) -> Result<Json<Page<Compaction>>> {
+    Ok(Json(state.services.sessions.compactions_like(tenant, filter, page).await?))
 }
 
 /// Reads a compaction.

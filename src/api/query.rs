@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, Query as AxumQuery};
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
+use strum::VariantArray;
 use utoipa::IntoParams;
 
 use super::body::segment;
@@ -80,6 +81,17 @@ impl Params {
     /// Takes a time. What RFC 3339 can't say, such as a fifth digit of the year, PostgreSQL may not know either.
     pub fn time(&mut self, name: &str) -> Option<DateTime<Utc>> {
         self.parsed(name, "a time in RFC 3339", |text| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc()))
+    }
+
+    /// Takes one of the words of an enum.
+    pub fn word<T: FromStr + VariantArray + Copy + Into<&'static str>>(&mut self, name: &str) -> Option<T> {
+        let words = || T::VARIANTS.iter().map(|word| (*word).into()).collect::<Vec<&str>>();
+        let text = self.text(name)?;
+        let word = text.parse().ok();
+        if word.is_none() {
+            self.fault(name, format!("must be one of {}", words().join(", ")));
+        }
+        word
     }
 
     pub fn parsed<T>(&mut self, name: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {

@@ -372,6 +372,7 @@ fn the_contract_is_routed() {
         ("/v1/sessions/{sid}/vfs/{path}", "get"),
         ("/v1/sessions/{sid}/events", "get"),
         ("/v1/events", "get"),
+        ("/v1/compactions", "get"),
         ("/v1/compactions/{cid}", "get"),
         ("/v1/compactions/{cid}/cancel", "post"),
         ("/v1/compactions/{cid}/revert", "post"),

@@ -31,3 +31,4 @@ pub(crate) use ahead::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
 pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
+pub use status::CompactionFilter;

@@ -139,25 +139,51 @@ pub async fn live(
         .await
 }
 
-/// Newest first; `before` is exclusive. Those that fit in `bytes`, at least one, and how many there are within the limit.
+/// Which compactions are listed: those that are all of what is named.
+#[derive(Debug, Clone, Default)]
+pub struct CompactionFilter {
+    pub session_id: Option<Uuid>,
+    pub status: Option<&'static str>,
+    pub trigger: Option<&'static str>,
+    pub strategy: Option<&'static str>,
+    /// Asked for at this time or later.
+    pub since: Option<DateTime<Utc>>,
+}
+
+/// Those of sessions that are there, newest first; `before` is exclusive. Those that fit in `bytes`, at least one, and how
+/// many there are within the limit.
 pub async fn list(
     connection: &mut sqlx::PgConnection,
     tenant: Uuid,
-    session_id: Uuid,
+    filter: &CompactionFilter,
     before: Option<Uuid>,
     limit: i64,
     bytes: i64,
 ) -> sqlx::Result<(Vec<CompactionRow>, usize)> {
-    let sizes: Vec<(Uuid, i64)> = sqlx::query_as(
-        "SELECT id, octet_length(request)::bigint + coalesce(octet_length(result), 0) FROM compactions
-         WHERE tenant_id = $1 AND session_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4",
-    )
-    .bind(tenant)
-    .bind(session_id)
-    .bind(before)
-    .bind(limit)
-    .fetch_all(&mut *connection)
-    .await?;
+    let mut query = sqlx::QueryBuilder::new(
+        "SELECT c.id, octet_length(c.request)::bigint + coalesce(octet_length(c.result), 0)
+         FROM compactions c JOIN sessions s ON s.tenant_id = c.tenant_id AND s.id = c.session_id
+         WHERE s.deleted_at IS NULL AND c.tenant_id = ",
+    );
+    query.push_bind(tenant);
+    let words = [(" AND c.status = ", filter.status), (" AND c.trigger = ", filter.trigger)];
+    for (condition, word) in words.into_iter().chain([(" AND c.strategy = ", filter.strategy)]) {
+        if let Some(word) = word {
+            query.push(condition).push_bind(word);
+        }
+    }
+    if let Some(session_id) = filter.session_id {
+        query.push(" AND c.session_id = ").push_bind(session_id);
+    }
+    if let Some(since) = filter.since {
+        // The ids, in whose order they are read, begin with the time.
+        query.push(" AND c.created_at >= ").push_bind(since).push(" AND c.id >= ").push_bind(first_id_at(since));
+    }
+    if let Some(before) = before {
+        query.push(" AND c.id < ").push_bind(before);
+    }
+    query.push(" ORDER BY c.id DESC LIMIT ").push_bind(limit);
+    let sizes: Vec<(Uuid, i64)> = query.build_query_as().fetch_all(&mut *connection).await?;
     let mut left = bytes;
     let fit = sizes.iter().enumerate().take_while(|(n, (_, size))| {
         left -= size;
@@ -167,6 +193,11 @@ pub async fn list(
     let rows =
         sqlx::query_as(select!("id = ANY ($2) ORDER BY id DESC")).bind(tenant).bind(ids).fetch_all(connection).await?;
     Ok((rows, sizes.len()))
+}
+
+/// No id of this time (a UUIDv7 begins with its milliseconds) or a later one is less.
+fn first_id_at(time: DateTime<Utc>) -> Uuid {
+    Uuid::from_u128(u128::from(u64::try_from(time.timestamp_millis()).unwrap_or(0)) << 80)
 }
 
 /// How a compaction ended.

@@ -17,6 +17,7 @@ mod bounds;
 mod cancellation;
 mod chapters;
 mod client_readers;
+mod compaction_lists;
 mod corpus;
 mod cut_proxy;
 mod drill_appends;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::entry::hold_off;
 use crate::service::compaction::job::{Compaction, Status, Trigger};
@@ -22,6 +24,30 @@ use crate::store::{queue, sessions};
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
 
+/// Which compactions a list has: those that are all of what is named.
+#[derive(Debug, Clone, Default)]
+pub struct CompactionFilter {
+    pub session_id: Option<Uuid>,
+    pub status: Option<Status>,
+    pub trigger: Option<Trigger>,
+    /// The strategy that ran, or is to run.
+    pub strategy: Option<Strategy>,
+    /// Asked for at this time or later.
+    pub since: Option<DateTime<Utc>>,
+}
+
+impl CompactionFilter {
+    fn stored(self) -> compactions::CompactionFilter {
+        compactions::CompactionFilter {
+            session_id: self.session_id,
+            status: self.status.map(Into::into),
+            trigger: self.trigger.map(Into::into),
+            strategy: self.strategy.map(Into::into),
+            since: self.since,
+        }
+    }
+}
+
 impl Service {
     pub async fn compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
         let row = compactions::get(self.pool(), tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;
@@ -30,10 +56,27 @@ impl Service {
 
     /// A session's compactions, newest first.
     pub async fn compactions(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<Compaction>> {
+        let filter = CompactionFilter { session_id: Some(session_id), ..CompactionFilter::default() };
+        self.compactions_like(tenant, filter, page).await
+    }
+
+    /// The tenant's compactions that fit, newest first.
+    ///
+    /// # Errors
+    /// `NotFound` where a session is named that is not there.
+    pub async fn compactions_like(
+        &self,
+        tenant: Tenant,
+        filter: CompactionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Compaction>> {
         let mut connection = self.pool().acquire().await?;
-        self.inner.heads.read(&mut *connection, tenant, session_id).await?;
+        if let Some(session_id) = filter.session_id {
+            self.inner.heads.read(&mut *connection, tenant, session_id).await?;
+        }
         let (before, most) = (page.cursor_id()?, page.limit + 1);
-        let (rows, found) = compactions::list(&mut connection, tenant.0, session_id, before, most, PAGE_BYTES).await?;
+        let filter = filter.stored();
+        let (rows, found) = compactions::list(&mut connection, tenant.0, &filter, before, most, PAGE_BYTES).await?;
         let shown = rows.into_iter().map(show).collect::<Result<Vec<_>>>()?;
         Ok(Page::of(shown, found, page.limit, |compaction| compaction.id.to_string()))
     }
