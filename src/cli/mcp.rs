@@ -29,8 +29,8 @@ pub struct McpArgs {
     /// A key of the service's; none where it runs with --dev.
     #[arg(long, env = "CONTEXTD_API_KEY", hide_env_values = true)]
     key: Option<String>,
-    /// Seconds that an answer may take.
-    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    /// Seconds that an answer may take; the service gives one within 120, if only to say that it gave up.
+    #[arg(long, default_value_t = 130, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 }
 
