@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures::{Stream, StreamExt};
@@ -44,7 +45,7 @@ impl Service {
     /// # Errors
     /// An address that is none, a key that no header can hold, or no HTTP client.
     pub fn new(url: &str, key: Option<&str>, timeout: Duration) -> anyhow::Result<Service> {
-        let url = Url::parse(&format!("{}/mcp", url.trim_end_matches('/')))?;
+        let url = Url::parse(&format!("{}/mcp", url.trim_end_matches('/'))).with_context(|| format!("URL `{url}`"))?;
         anyhow::ensure!(matches!(url.scheme(), "http" | "https"), "the URL must begin with http:// or https://");
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
