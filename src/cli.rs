@@ -1,5 +1,6 @@
 //! The command line.
 
+mod mcp;
 mod output;
 mod transcripts;
 
@@ -15,6 +16,7 @@ use crate::lifecycle::{self, Database};
 use crate::service::Services;
 use crate::service::ops::keys::{KeyRow, Keys};
 use crate::telemetry;
+use mcp::McpArgs;
 use output::print;
 use transcripts::{ExportArgs, Import};
 
@@ -56,6 +58,8 @@ enum Command {
     Import(Import),
     /// Write a session to standard output, one JSON item a line: in pi's format every branch, else the leaf's path.
     Export(ExportArgs),
+    /// Speak MCP on standard input and output for a running service: for agents that start a program.
+    Mcp(McpArgs),
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +135,7 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
         Command::Export(export) => {
             with_service(&config, async |services| transcripts::export(&services, export).await).await
         }
+        Command::Mcp(args) => mcp::bridge(args).await,
     }
 }
 
@@ -192,11 +197,15 @@ mod tests {
             "import transcript.jsonl --format pi",
             "export 018f0000-0000-7000-8000-000000000000 --format anthropic",
             "export 018f0000-0000-7000-8000-000000000000 --format pi --leaf 018f0000-0000-7000-8000-000000000001",
+            "mcp",
+            "mcp --url https://context.example.com --key k --timeout 5",
         ] {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");
         }
-        for line in ["serve --listen nowhere", "serve --role boss", "keys revoke 1", "import --format pi"] {
+        for line in
+            ["serve --listen nowhere", "serve --role boss", "keys revoke 1", "import --format pi", "mcp --timeout 0"]
+        {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_err(), "{line}");
         }

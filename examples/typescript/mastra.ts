@@ -4,27 +4,11 @@ import { Agent } from "@mastra/core/agent";
 import type { MastraModelConfig } from "@mastra/core/llm";
 import { MockMemory } from "@mastra/core/memory";
 import { createTool } from "@mastra/core/tools";
-import { MockLanguageModelV4 } from "ai/test";
 import { Contextd } from "contextd"; // contextd
 import { ContextdProcessor } from "contextd/mastra"; // contextd
 import { z } from "zod";
-import { answer, questions, readFile, report, settings, wanted } from "./played.ts";
-
-const unknown = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
-const usage = { inputTokens: unknown, outputTokens: { total: undefined, text: undefined, reasoning: undefined } };
-
-const model = new MockLanguageModelV4({
-  doGenerate: async ({ prompt }) => {
-    const file = wanted(prompt.at(-1)!);
-    if (!file) {
-      const content = [{ type: "text" as const, text: answer(prompt) }];
-      return { content, finishReason: { unified: "stop", raw: undefined }, usage, warnings: [] };
-    }
-    const input = JSON.stringify({ path: file.path });
-    const call = { type: "tool-call" as const, toolCallId: file.id, toolName: "readFile", input };
-    return { content: [call], finishReason: { unified: "tool-calls", raw: undefined }, usage, warnings: [] };
-  },
-});
+import { model } from "./played-model.ts";
+import { questions, readFile, report, settings } from "./played.ts";
 
 const client = new Contextd(); // contextd
 const contextd = new ContextdProcessor({ client, create: { settings } }); // contextd

@@ -1,5 +1,7 @@
 //! Server-sent events of a session and of a tenant.
 
+mod acp;
+
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -31,18 +33,36 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(session_events)).routes(routes!(tenant_events))
 }
 
-/// Where a stream is taken up again.
+/// Whose names events have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ToSchema)]
+#[schema(rename_all = "lowercase")]
+enum Names {
+    #[default]
+    Contextd,
+    Acp,
+}
+
+/// Where a stream is taken up again, and how it tells.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
     /// As the header `Last-Event-ID`, which wins: for clients that can't send it. 0: from the first event on.
     #[param(minimum = 0)]
     last_event_id: Option<i64>,
+    /// `acp`: the names and shapes of the Agent Client Protocol. `snapshot` is then `usage_update`; `compaction.started`
+    /// and the ends of a compaction are `compaction_update`; what the protocol has no word for stays as it is.
+    #[param(inline)]
+    names: Option<Names>,
 }
 
 impl FromQuery for EventsQuery {
     fn read(params: &mut Params) -> Option<Self> {
-        Some(EventsQuery { last_event_id: params.parsed("last_event_id", EXPECTED, event_id) })
+        let names = params.parsed("names", "contextd or acp", |text| match text {
+            "contextd" => Some(Names::Contextd),
+            "acp" => Some(Names::Acp),
+            _ => None,
+        });
+        Some(EventsQuery { last_event_id: params.parsed("last_event_id", EXPECTED, event_id), names })
     }
 }
 
@@ -60,7 +80,7 @@ async fn session_events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.services.events.stream(tenant, Some(sid), after).await?))
+    Ok(answer(state.services.events.stream(tenant, Some(sid), after).await?, query.names))
 }
 
 /// What happens to all sessions of the tenant; see the events of a session.
@@ -74,7 +94,7 @@ async fn tenant_events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.services.events.stream(tenant, None, after).await?))
+    Ok(answer(state.services.events.stream(tenant, None, after).await?, query.names))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>> {
@@ -93,9 +113,10 @@ fn event_id(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn answer(events: EventStream) -> Response {
-    let events = stream::unfold((events, true), async |(mut events, is_first)| {
-        let event = sse(events.next().await?);
+fn answer(events: EventStream, names: Option<Names>) -> Response {
+    let names = names.unwrap_or_default();
+    let events = stream::unfold((events, true), move |(mut events, is_first)| async move {
+        let event = sse(events.next().await?, names);
         let event = if is_first { event.retry(RETRY) } else { event };
         Some((Ok::<_, Infallible>(event), (events, false)))
     });
@@ -105,8 +126,11 @@ fn answer(events: EventStream) -> Response {
     response
 }
 
-fn sse(event: StreamEvent) -> SseEvent {
-    let shown = SseEvent::default().event(event.kind).data(event.data);
+fn sse(event: StreamEvent, names: Names) -> SseEvent {
+    let shown = match (names == Names::Acp).then(|| acp::update(&event)).flatten() {
+        Some((name, data)) => SseEvent::default().event(name).data(data),
+        None => SseEvent::default().event(event.kind).data(event.data),
+    };
     match event.id {
         Some(id) => shown.id(id.to_string()),
         None => shown,

@@ -1,23 +1,29 @@
-"""Drives the MCP server with the published Python client (PyPI `mcp`, 2.x).
+"""Drives the MCP server with the published Python client (PyPI `mcp`, 2.x), with a greeting and without.
 
     python3 -m venv /tmp/mcp && /tmp/mcp/bin/pip install mcp
     contextd serve --dev --listen 127.0.0.1:8080 &
     /tmp/mcp/bin/python tests/clients/mcp_client.py http://127.0.0.1:8080 [KEY]
 
-Makes a session with two finished tasks, then lists, writes, reads and searches through /mcp alone. Ends with 0 and a
-line of figures, or with the first thing that is not as it should be.
+Where CONTEXTD_BINARY names contextd's program, over standard input and output of its `contextd mcp`. Makes a session with
+two finished tasks, then lists, writes, reads and searches by MCP alone. Ends with 0 and lines of figures, or with the
+first thing that is not as it should be.
 """
 
 import asyncio
+import contextlib
 import json
+import os
 import sys
 import urllib.request
 
-from mcp import ClientSession
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 BASE = sys.argv[1].rstrip("/")
-HEADERS = {"authorization": f"Bearer {sys.argv[2]}"} if len(sys.argv) > 2 else {}
+KEY = sys.argv[2] if len(sys.argv) > 2 else ""
+HEADERS = {"authorization": f"Bearer {KEY}"} if KEY else {}
+BINARY = os.environ.get("CONTEXTD_BINARY")
 LONG = "A sentence that takes some room in the context. " * 40
 
 
@@ -43,16 +49,23 @@ def new_session():
     return session
 
 
-async def main():
-    session_id = new_session()
+@contextlib.asynccontextmanager
+async def transport():
+    if BINARY:
+        env = {"CONTEXTD_URL": BASE, "CONTEXTD_API_KEY": KEY}
+        yield stdio_client(StdioServerParameters(command=BINARY, args=["mcp"], env=env))
+        return
     async with create_mcp_http_client(headers=HEADERS) as http:
-        async with streamable_http_client(BASE + "/mcp", http_client=http) as streams:
-            async with ClientSession(streams[0], streams[1]) as client:
-                await drive(client, session_id)
+        yield streamable_http_client(BASE + "/mcp", http_client=http)
+
+
+async def main():
+    for mode in ("legacy", "auto"):
+        async with transport() as streams, Client(streams, mode=mode) as client:
+            await drive(client, new_session())
 
 
 async def drive(client, session_id):
-    hello = await client.initialize()
     tools = (await client.list_tools()).tools
 
     async def call(name, **arguments):
@@ -84,9 +97,9 @@ async def drive(client, session_id):
     assert read.contents[0].text == summary
     templates = await client.list_resource_templates()
     refused = await client.call_tool("search", {"session_id": session_id, "query": ""})
-    print(f"ok: {len(tools)} tools, {before} -> {after} tokens, resource {own[0]}, "
+    print(f"ok: {client.protocol_version}, {len(tools)} tools, {before} -> {after} tokens, resource {own[0]}, "
           f"templates {len(getattr(templates, 'resource_templates', None) or templates.resourceTemplates)}, "
-          f"refusal {refused.content[0].text!r}, hello {hello}")
+          f"refusal {refused.content[0].text!r}")
 
 
 asyncio.run(main())

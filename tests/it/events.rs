@@ -70,6 +70,48 @@ async fn snapshots_come_in_pairs_around_each_compaction() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_same_is_told_in_the_words_of_the_agent_client_protocol() {
+    let app = App::shared();
+    let session = filled(app, by_hand(), 20).await;
+    let mut plain = Reader::open(&url(app, &session), None).await;
+    let first = plain.next().await.unwrap();
+    let mut stream = Reader::open(&format!("{}?names=acp", url(app, &session)), None).await;
+    let usage = |tokens: &Value| {
+        let update = json!({"used": tokens, "size": first.data["window"], "sessionUpdate": "usage_update"});
+        json!({"sessionId": id_of(&session), "update": update})
+    };
+    let now = stream.next().await.unwrap();
+    assert_eq!((now.kind.as_str(), now.data), ("usage_update", usage(&first.data["tokens"])));
+
+    let done = compact_after(app, &session, 20).await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    let is_over = |seen: &Seen| seen.data["update"]["status"] == "completed";
+    let told: Vec<Seen> = stream.until(is_over).await.into_iter().filter(|seen| seen.id.is_some()).collect();
+    let update = |status: &str| {
+        let update = json!({"compactionId": done["id"], "status": status, "sessionUpdate": "compaction_update"});
+        json!({"sessionId": id_of(&session), "update": update})
+    };
+    let [queued, rest @ ..] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!((queued.kind.as_str(), &queued.data["compaction_id"]), ("compaction.queued", &done["id"]));
+    let rest: Vec<Value> = rest.iter().map(|seen| seen.data.clone()).collect();
+    let before_and_after = ["tokens_before", "tokens_after"].map(|name| usage(&done["result"][name]));
+    assert_eq!(rest[..1], [update("in_progress")]);
+    assert_eq!(rest[1..3], before_and_after);
+    assert_eq!(rest[3..], [update("completed")]);
+    // One place in both: a client may change its mind.
+    let ids = |seen: &[Seen]| seen.iter().map(|seen| seen.id).collect::<Vec<_>>();
+    assert_eq!(ids(&plain.ends(1).await), ids(&told));
+    let mut again = Reader::open(&format!("{}?names=acp", url(app, &session)), told[2].id).await;
+    assert_eq!(again.until(is_over).await, told[3..]);
+
+    assert_eq!(compact(app, &session, json!({})).await["status"], "skipped");
+    stream.until(|seen| seen.data["update"]["status"] == "cancelled").await;
+    let answer = app.get(&format!("{session}/events?names=ACP")).await;
+    answer.assert_problem(422, "validation_failed");
+    assert_eq!(answer.body["errors"][0]["pointer"], "/query/names");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_ends_are_told_without_a_pair() {
     let app = App::shared();
     let session = filled(app, by_hand(), 1).await;

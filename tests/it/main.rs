@@ -59,6 +59,7 @@ mod layers;
 mod local_only;
 mod long_reads;
 mod mcp;
+mod mcp_stdio;
 mod migrations;
 mod model_calls;
 mod money;

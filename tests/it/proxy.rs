@@ -5,7 +5,7 @@ mod faults;
 mod identities;
 mod overhead;
 mod passing;
-mod provider;
+pub mod provider;
 mod sdks;
 mod tenants;
 

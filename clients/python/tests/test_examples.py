@@ -10,17 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.frameworks import FRAMEWORKS
+
 CLIENT = Path(__file__).resolve().parent.parent
 EXAMPLES = CLIENT.parent.parent / "examples" / "python"
-FRAMEWORKS = {
-    "claude_agent_sdk": "claude_agent_sdk",
-    "google_adk": "google.adk",
-    "inspect_ai": "inspect_ai",
-    "langchain": "langchain",
-    "openai_agents": "agents",
-    "openhands": "openhands.sdk",
-    "pydantic_ai": "pydantic_ai",
-}
 
 
 def test_there_is_one_for_each_adapter() -> None:

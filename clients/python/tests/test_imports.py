@@ -8,27 +8,17 @@ from pathlib import Path
 
 import pytest
 
-FRAMEWORKS = {"agents", "claude_agent_sdk", "google.adk", "inspect_ai", "langchain", "openhands", "pydantic_ai"}
+from tests.frameworks import FRAMEWORKS
+
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
 
-@pytest.mark.parametrize(
-    ("module", "framework"),
-    [
-        ("contextd", None),
-        ("contextd.claude_agent_sdk", "claude_agent_sdk"),
-        ("contextd.google_adk", "google.adk"),
-        ("contextd.inspect_ai", "inspect_ai"),
-        ("contextd.openai_agents", "agents"),
-        ("contextd.langchain", "langchain"),
-        ("contextd.openhands", "openhands"),
-        ("contextd.pydantic_ai", "pydantic_ai"),
-    ],
-)
-def test_brings_no_other_framework(module: str, framework: str | None, tmp_path: Path) -> None:
-    if framework is not None:
-        pytest.importorskip(framework)
-    others = sorted(FRAMEWORKS - {framework})
+@pytest.mark.parametrize("adapter", [None, *FRAMEWORKS])
+def test_brings_no_other_framework(adapter: str | None, tmp_path: Path) -> None:
+    module = "contextd" if adapter is None else f"contextd.{adapter}"
+    if adapter is not None:
+        pytest.importorskip(FRAMEWORKS[adapter])
+    others = [framework for other, framework in FRAMEWORKS.items() if other != adapter]
     code = f"import {module}, sys; print([its for its in {others} if its in sys.modules])"
     command = [sys.executable, "-c", code]
     # OpenHands writes files at home, greets, and fetches prices.

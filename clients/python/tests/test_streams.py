@@ -89,14 +89,15 @@ def test_a_broken_stream_is_taken_up_behind_the_last_event(pauses: list[float]) 
 
 
 def test_a_stream_begins_where_it_is_told(pauses: list[float]) -> None:
-    asked: list[str | None] = []
+    asked: list[tuple[str | None, str]] = []
 
     def serve(request: httpx.Request) -> httpx.Response:
-        asked.append(request.headers.get("last-event-id"))
+        asked.append((request.headers.get("last-event-id"), request.url.query.decode()))
         return httpx.Response(200, stream=Breaking(event(42)))
 
     assert next(played(serve).events(last_event_id=0)).id == 42
-    assert asked == ["0"]
+    assert next(played(serve).sessions.events("s", names="acp")).id == 42
+    assert asked == [("0", ""), (None, "names=acp")]
 
 
 def test_a_stream_that_gives_nothing_is_given_up(pauses: list[float]) -> None:

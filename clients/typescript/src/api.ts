@@ -1592,6 +1592,37 @@ export interface ReadyEvent {
   [key: string]: unknown;
 }
 
+/** `data` of `usage_update`, with `names=acp`: the parameters of the Agent Client Protocol's `session/update`. */
+export interface UsageUpdateEvent {
+  /** The session's id here. */
+  sessionId: string;
+  update: {
+    sessionUpdate: "usage_update";
+    /** Tokens in the context. */
+    used: number;
+    /** The window, in tokens. */
+    size: number;
+    [key: string]: unknown;
+  };
+  [key: string]: unknown;
+}
+
+/** `data` of `compaction_update`, with `names=acp`: the parameters of the Agent Client Protocol's `session/update`. */
+export interface CompactionUpdateEvent {
+  /** The session's id here. */
+  sessionId: string;
+  update: {
+    sessionUpdate: "compaction_update";
+    compactionId: string;
+    /** `cancelled`: skipped too. */
+    status: "in_progress" | "completed" | "failed" | "cancelled";
+    /** Why it failed. */
+    error?: string;
+    [key: string]: unknown;
+  };
+  [key: string]: unknown;
+}
+
 /** A compaction is about to be done. */
 export interface BeforeCompactMessage {
   /** The same for all attempts, and in the header `webhook-id`. */

@@ -57,7 +57,8 @@ export class Calls {
   events(path: string, options: EventsOptions): EventStream {
     const open = (lastEventId: string | undefined) => {
       const headers: Record<string, string> = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-      const call = { method: "GET", path, accept: "text/event-stream", headers } as const;
+      const query = { names: options.names };
+      const call = { method: "GET", path, query, accept: "text/event-stream", headers } as const;
       return this.#transport.lines(call, { signal: options.signal, maxRetries: 0 });
     };
     return new EventStream(open, options);

@@ -1,4 +1,12 @@
-import type { ChapterRequestedEvent, CompactionEvent, ReadyEvent, ResetEvent, SnapshotEvent } from "./api.js";
+import type {
+  ChapterRequestedEvent,
+  CompactionEvent,
+  CompactionUpdateEvent,
+  ReadyEvent,
+  ResetEvent,
+  SnapshotEvent,
+  UsageUpdateEvent,
+} from "./api.js";
 import { APIConnectionError } from "./errors.js";
 import { parseJSON } from "./json.js";
 import { Tries } from "./retry.js";
@@ -15,6 +23,8 @@ interface EventData {
   "chapter.requested": ChapterRequestedEvent;
   reset: ResetEvent;
   ready: ReadyEvent;
+  usage_update: UsageUpdateEvent;
+  compaction_update: CompactionUpdateEvent;
 }
 
 /** An event of a session or of a tenant; `type` says what `data` is. A newer service may have types that are not here. */
@@ -25,6 +35,8 @@ export type StreamEvent = {
 export interface EventsOptions extends Pick<RequestOptions, "signal"> {
   /** The stream begins behind this event; 0: with the first that is kept. Without it, it begins now. */
   lastEventId?: string | number | undefined;
+  /** Whose names events have; `acp`: the Agent Client Protocol's, where it has any. */
+  names?: "contextd" | "acp" | undefined;
   /** How often in a row a connection is made anew with no event coming of it; 20, which is some two minutes. */
   maxRetries?: number | undefined;
 }

@@ -56,11 +56,12 @@ test("a stream is taken up behind the last event with an id", async () => {
 test("connections that bring nothing are bounded", async () => {
   const { fetch, sent } = played(stream([": nothing\n\n"]));
   await assert.rejects(async () => {
-    for await (const event of offline(fetch).sessions.events("s1", { lastEventId: 0, maxRetries: 2 }))
+    for await (const event of offline(fetch).sessions.events("s1", { lastEventId: 0, maxRetries: 2, names: "acp" }))
       assert.fail(event.type);
   }, APIConnectionError);
   assert.equal(sent.length, 3);
   assert.equal(sent[0]?.headers["last-event-id"], "0");
+  assert.equal(sent[0]?.path, "/v1/sessions/s1/events?names=acp");
 });
 
 test("a stream that is left is closed, however slowly it was read", async (t) => {

@@ -45,12 +45,14 @@ const TYPED: [(&str, &str, &[&str]); 7] = [
     ),
 ];
 
-const EVENTS: [(&str, &str); 5] = [
+const EVENTS: [(&str, &str); 7] = [
     ("snapshot", "SnapshotEvent"),
     ("compaction.*", "CompactionEvent"),
     ("chapter.requested", "ChapterRequestedEvent"),
     ("reset", "ResetEvent"),
     ("ready", "ReadyEvent"),
+    ("usage_update", "UsageUpdateEvent"),
+    ("compaction_update", "CompactionUpdateEvent"),
 ];
 
 /// A part by its name. A part that can't be read leaves nothing behind, which the tests find.

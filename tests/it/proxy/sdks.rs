@@ -1,11 +1,13 @@
-//! The published SDKs, directly and through the proxy (`tests/clients/proxy_sdks.py`).
+//! The published SDKs, directly and through the proxy (`tests/clients/proxy_sdks.py` and `.mjs`).
 //!
-//! Ignored in the plain run: it needs a Python with the packages, named by `CONTEXTD_CLIENTS_PYTHON`.
+//! Ignored in the plain run: they need a Python with the packages, named by `CONTEXTD_CLIENTS_PYTHON`, and a folder whose
+//! `node_modules` has them, named by `CONTEXTD_CLIENTS_NODE`.
 
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::provider::{Reply, Seen};
+use super::{CHAT, MESSAGES, RESPONSES, Stage};
+use crate::drill_support::all;
 
 fn events(all: &[Value]) -> Reply {
     let named = |event: &Value| match event["type"].as_str() {
@@ -35,41 +37,45 @@ fn chat() -> Vec<Value> {
     ]
 }
 
-fn response(status: &str, output: Value) -> Value {
+fn response(input: usize, status: &str, output: Value) -> Value {
     json!({"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "status": status, "output": output,
         "parallel_tool_calls": true, "tool_choice": "auto", "tools": [],
-        "usage": {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12,
+        "usage": {"input_tokens": input, "output_tokens": 3, "total_tokens": input + 3,
             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}})
 }
 
-fn responses() -> Vec<Value> {
-    let part = json!({"type": "output_text", "text": "Hé", "annotations": []});
-    let item = json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]});
+fn responses(input: usize) -> Vec<Value> {
     let event = |name: &str, number: u64, rest: Value| {
         let mut event = json!({"type": name, "sequence_number": number});
         event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
         event
     };
     vec![
-        event("response.created", 0, json!({"response": response("in_progress", json!([]))})),
+        event("response.created", 0, json!({"response": response(input, "in_progress", json!([]))})),
         event(
             "response.output_text.delta",
             1,
             json!({"item_id": "msg_1", "output_index": 0, "content_index": 0,
             "delta": "Hé", "logprobs": []}),
         ),
-        event("response.completed", 2, json!({"response": response("completed", json!([item]))})),
+        event("response.completed", 2, json!({"response": response(input, "completed", spoken())})),
     ]
 }
 
-fn message(content: Value) -> Value {
-    json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content,
-        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 9, "output_tokens": 1}})
+/// An output of Responses.
+fn spoken() -> Value {
+    let part = json!({"type": "output_text", "text": "Hé", "annotations": []});
+    json!([{"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}])
 }
 
-fn messages() -> Vec<Value> {
+fn message(input: usize, content: Value) -> Value {
+    json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content,
+        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": input, "output_tokens": 1}})
+}
+
+fn messages(input: usize) -> Vec<Value> {
     vec![
-        json!({"type": "message_start", "message": message(json!([]))}),
+        json!({"type": "message_start", "message": message(input, json!([]))}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
         json!({"type": "ping"}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hé"}}),
@@ -83,14 +89,15 @@ fn messages() -> Vec<Value> {
 fn answer(seen: &Seen) -> Reply {
     let streams = serde_json::from_slice::<Value>(&seen.body).is_ok_and(|body| body["stream"] == true);
     let text = json!([{"type": "text", "text": "Hé"}]);
+    let input = seen.body.len() / 4;
     match (seen.uri.split('?').next().unwrap(), streams) {
         ("/v1/chat/completions", true) => events(&chat()),
-        ("/v1/responses", true) => events(&responses()),
-        ("/v1/messages", true) => events(&messages()),
-        ("/v1/chat/completions", false) => Reply::good(seen, 9, 3),
-        ("/v1/responses", false) => Reply::json(200, &response("completed", json!([]))),
-        ("/v1/messages", false) => Reply::json(200, &message(text)),
-        ("/v1/messages/count_tokens", _) => Reply::json(200, &json!({"input_tokens": 9})),
+        ("/v1/responses", true) => events(&responses(input)),
+        ("/v1/messages", true) => events(&messages(input)),
+        ("/v1/chat/completions", false) => Reply::good(seen, input as u64, 3),
+        ("/v1/responses", false) => Reply::json(200, &response(input, "completed", spoken())),
+        ("/v1/messages", false) => Reply::json(200, &message(input, text)),
+        ("/v1/messages/count_tokens", _) => Reply::json(200, &json!({"input_tokens": input})),
         ("/v1/models", _) => Reply::json(
             200,
             &json!({"object": "list", "data": [
@@ -100,18 +107,20 @@ fn answer(seen: &Seen) -> Reply {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
-async fn published_sdks_see_no_difference() {
-    let python = std::env::var("CONTEXTD_CLIENTS_PYTHON").expect("CONTEXTD_CLIENTS_PYTHON");
-    let stage = Stage::plain().await;
+/// Runs a script with this program; it is told the provider's root, the service's, and what to do.
+async fn run(stage: &Stage, program: &str, script: &str, task: &str) {
     stage.provider.play(answer);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/proxy_sdks.py");
+    let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
     let provider = stage.provider.base_url().replace("/v1", "");
-    let mut command = tokio::process::Command::new(python);
-    let output = command.arg(script).arg(provider).arg(stage.app.url("")).output().await.unwrap();
+    let mut command = tokio::process::Command::new(program);
+    let output = command.arg(script).arg(provider).arg(stage.app.url("")).arg(task).output().await.unwrap();
     println!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+async fn see_no_difference(program: &str, script: &str) {
+    let stage = Stage::plain().await;
+    run(&stage, program, script, "compare").await;
     let seen = stage.provider.take();
     let (direct, through) = seen.split_at(seen.len() / 2);
     assert_eq!(direct.len(), 8);
@@ -127,4 +136,54 @@ async fn published_sdks_see_no_difference() {
         };
         assert_eq!(rest(one), rest(other), "{}", one.uri);
     }
+}
+
+/// A conversation by each API, every other turn streamed, that says at first what has to be known at the end.
+async fn converse_at_length(program: &str, script: &str) {
+    let stage = Stage::set("context_window = 4000\nreserve_tokens = 400\nkeep_recent_tokens = 500\n", &[]).await;
+    run(&stage, program, script, "converse").await;
+    let seen = stage.provider.take();
+    let sessions = all(&stage.app, "/v1/sessions").await;
+    assert_eq!(sessions.len(), 3, "{sessions:?}");
+    for session in &sessions {
+        let id = session["id"].as_str().unwrap();
+        let compactions = all(&stage.app, &format!("/v1/sessions/{id}/compactions")).await;
+        let succeeded = compactions.iter().filter(|one| one["status"] == "succeeded").count();
+        assert!(succeeded >= 2, "{}: {compactions:?}", session["external_id"]);
+    }
+    for path in [CHAT, RESPONSES, MESSAGES].map(|path| path.split_once("/v1").unwrap().1) {
+        let sent: Vec<&Seen> = seen.iter().filter(|seen| seen.uri.ends_with(path)).collect();
+        assert_eq!(sent.len(), 24, "{path}");
+        assert!(sent.iter().all(|seen| seen.body.len() < 16_000), "{path}: what is sent fits");
+        let last = sent.last().unwrap().text();
+        assert!(last.contains("KESTREL-7") && last.contains("Question 23:"), "{path}: {last}");
+    }
+}
+
+fn python() -> String {
+    std::env::var("CONTEXTD_CLIENTS_PYTHON").expect("CONTEXTD_CLIENTS_PYTHON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
+async fn published_sdks_see_no_difference() {
+    see_no_difference(&python(), "proxy_sdks.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
+async fn published_sdks_converse_through_compactions() {
+    converse_at_length(&python(), "proxy_sdks.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_NODE: a folder whose node_modules has the published SDKs"]
+async fn published_typescript_sdks_see_no_difference() {
+    see_no_difference("node", "proxy_sdks.mjs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_NODE: a folder whose node_modules has the published SDKs"]
+async fn published_typescript_sdks_converse_through_compactions() {
+    converse_at_length("node", "proxy_sdks.mjs").await;
 }

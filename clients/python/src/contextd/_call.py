@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
@@ -17,6 +17,9 @@ from ._errors import InvalidResponseError
 from ._version import __version__
 
 T = TypeVar("T")
+
+#: Whose names events have: contextd's own, or the Agent Client Protocol's.
+EventNames = Literal["contextd", "acp"]
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

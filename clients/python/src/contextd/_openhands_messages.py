@@ -11,7 +11,7 @@ from openhands.sdk.context.view import View
 from openhands.sdk.event import ActionEvent, Condensation, LLMConvertibleEvent, MessageEvent
 from openhands.sdk.llm import ImageContent, Message, TextContent
 
-from ._native import Native, unchanged
+from ._native import Native, text_of, unchanged
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ def condensation(
         return None
     return Condensation(
         forgotten_event_ids=forgotten,
-        summary=_text(shown[place][0]),
+        summary=text_of(shown[place][0]["content"]),
         summary_offset=sum(event.id not in forgotten for event in view.events[:border]),
         llm_response_id=summary_id,
     )
@@ -118,10 +118,6 @@ def _contents(content: Any) -> Iterator[TextContent | ImageContent]:
             yield TextContent(text=part["text"])
         elif part["type"] == "image_url":
             yield ImageContent(image_urls=[part["image_url"]["url"]])
-
-
-def _text(item: Native) -> str:
-    return "\n".join(its.text for its in _contents(item.get("content")) if isinstance(its, TextContent))
 
 
 def _calls(item: Native) -> list[tuple[str, str]]:

@@ -992,6 +992,13 @@ class CompactionEvent(TypedDict):
     """At the end, in short."""
 
 
+class CompactionUpdateEvent(TypedDict):
+    """`data` of `compaction_update`, with `names=acp`: the parameters of the Agent Client Protocol's `session/update`."""
+    sessionId: str
+    """The session's id here."""
+    update: dict[str, Any]
+
+
 class Count(TypedDict):
     """`tokens` is the sum of `per_item`, the system prompt and the tools."""
     per_item: list[int]
@@ -1565,6 +1572,13 @@ class UpdateSession(TypedDict):
     system: NotRequired[SystemPrompt]
     title: NotRequired[str | None]
     tools: NotRequired[list[ToolDefinition] | None]
+
+
+class UsageUpdateEvent(TypedDict):
+    """`data` of `usage_update`, with `names=acp`: the parameters of the Agent Client Protocol's `session/update`."""
+    sessionId: str
+    """The session's id here."""
+    update: dict[str, Any]
 
 
 class FolderEntry(TypedDict):

@@ -30,17 +30,11 @@ from claude_agent_sdk.testing import run_session_store_conformance
 
 from contextd import AsyncContextd
 from contextd.claude_agent_sdk import ContextdSessionStore
-from contextd.types import SettingsPatch
+from tests.adapters.meters import SETTINGS, TURNS, reading
 
 pytestmark = pytest.mark.anyio
 
-TURNS = 30
-SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 PLAYED = Path(__file__).with_name("played_claude.py")
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
 
 
 @pytest.fixture

@@ -30,21 +30,17 @@ from pydantic import PrivateAttr
 
 from contextd import Contextd
 from contextd.google_adk import ContextdSummarizer, items_of
+from tests.adapters.meters import TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*")
 
-TURNS = 30
 THRESHOLD = 2000
 WINDOW = 3000
 
 
 def meter_reading(room: str) -> str:
     """Reads a room's meter."""
-    return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
+    return shows(room)
 
 
 class PlayedModel(BaseLlm):
@@ -63,8 +59,7 @@ class PlayedModel(BaseLlm):
         self._seen.append(list(llm_request.contents))
         last = (llm_request.contents[-1].parts or [Part()])[-1]
         if last.function_response:
-            shown = re.findall(r"shows ([0-9]+)", str(last.function_response.response))[0]
-            part = Part(text=f"That is {shown}. " + "Nothing else to report. " * 10)
+            part = Part(text=tells(str(last.function_response.response)))
         else:
             [room] = re.findall(r"room-\d+", last.text or "")
             part = Part(function_call=FunctionCall(name="meter_reading", args={"room": room}))

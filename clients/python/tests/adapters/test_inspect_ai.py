@@ -38,8 +38,8 @@ from contextd import Contextd
 from contextd._inspect_ai_messages import pieces_of, restore, session_of, to_native
 from contextd._native import text_of
 from contextd.inspect_ai import ContextdCompaction
+from tests.adapters.meters import TURNS, reading, shows, tells
 
-TURNS = 30
 THRESHOLD = 3000
 LONG = "It is a long one. " * 40
 MESSAGES: TypeAdapter[list[ChatMessage]] = TypeAdapter(list[ChatMessage])
@@ -52,10 +52,6 @@ def _nothing_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(tmp_path))
 
 
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
-
-
 @tool
 def meter_reading() -> Tool:
     async def execute(room: str) -> str:
@@ -64,7 +60,7 @@ def meter_reading() -> Tool:
         Args:
             room: The room.
         """
-        return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
+        return shows(room)
 
     return execute
 
@@ -81,8 +77,7 @@ class PlayedModel(ModelAPI):
         if len(self.seen) > TURNS:
             return ModelOutput.for_tool_call("played", "submit", {"answer": "All are read."})
         room = f"room-{len(self.seen) - 1}"
-        shown = re.findall(r"shows (\d+) kWh", input[-1].text)
-        told = f"That is {shown[0]}. " + "Nothing else to report. " * 10 if shown else "I begin."
+        told = tells(input[-1].text) if isinstance(input[-1], ChatMessageTool) else "I begin."
         return ModelOutput.for_tool_call("played", "meter_reading", {"room": room}, content=told)
 
     async def count_text_tokens(self, text: str) -> int:

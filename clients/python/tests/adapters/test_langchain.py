@@ -21,20 +21,14 @@ from pydantic import PrivateAttr, TypeAdapter
 
 from contextd import Contextd
 from contextd.langchain import ContextdMiddleware, from_native, restore, to_native
-from contextd.types import SettingsPatch
+from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
 
-TURNS = 30
-SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 MESSAGES: TypeAdapter[list[AnyMessage]] = TypeAdapter(list[AnyMessage])
 
 
 def meter_reading(room: str) -> str:
     """Reads a room's meter."""
-    return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
+    return shows(room)
 
 
 class PlayedModel(BaseChatModel):
@@ -57,7 +51,7 @@ class PlayedModel(BaseChatModel):
         self._seen.append(messages)
         last = messages[-1]
         if isinstance(last, ToolMessage):
-            told = f"That is {re.findall(r'shows ([0-9]+)', last.text)[0]}. " + "Nothing else to report. " * 10
+            told = tells(last.text)
             answer = AIMessage([{"type": "reasoning", "reasoning": "Just tell."}, {"type": "text", "text": told}])
         else:
             [room] = re.findall(r"room-\d+", last.text)

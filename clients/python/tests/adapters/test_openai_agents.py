@@ -27,23 +27,17 @@ from pydantic import TypeAdapter
 
 from contextd import AsyncContextd
 from contextd.openai_agents import ContextdSession
-from contextd.types import SettingsPatch
+from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.anyio
 
-TURNS = 30
-SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 ITEMS: TypeAdapter[list[TResponseInputItem]] = TypeAdapter(list[TResponseInputItem])
 
 
 @function_tool
 def meter_reading(room: str) -> str:
     """Reads a room's meter."""
-    return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
+    return shows(room)
 
 
 class PlayedModel(Model):
@@ -57,7 +51,7 @@ class PlayedModel(Model):
         call = len(self.seen)
         last = input[-1]
         if last.get("type") == "function_call_output":
-            text = f"That is {re.findall(r'shows ([0-9]+)', last['output'])[0]}. " + "Nothing else to report. " * 10
+            text = tells(last["output"])
             content = ResponseOutputText(type="output_text", text=text, annotations=[])
             message = ResponseOutputMessage(
                 id=f"msg_{call}", type="message", role="assistant", status="completed", content=[content]

@@ -30,14 +30,9 @@ from contextd import Contextd
 from contextd._openhands_messages import condensation, pieces_of, restore, shown_events
 from contextd.openhands import ContextdCondenser
 from contextd.types import CreateSession, SettingsPatch
+from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
 
-TURNS = 30
-SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 CREATION: CreateSession = {"settings": SETTINGS}
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
 
 
 class MeterAction(Action):
@@ -54,8 +49,7 @@ def observed(text: str) -> MeterObservation:
 
 class MeterExecutor(ToolExecutor[MeterAction, MeterObservation]):
     def __call__(self, action: MeterAction, conversation: object = None) -> MeterObservation:
-        shown = f"The meter in {action.room} shows {reading(action.room)} kWh. "
-        return observed(shown + "It was checked and found in order. " * 20)
+        return observed(shows(action.room))
 
 
 class MeterReadingTool(ToolDefinition[MeterAction, MeterObservation]):
@@ -90,7 +84,7 @@ class PlayedLLM(TestLLM):
     def answer(self, last: Message) -> Message:
         text = text_of(last)
         if last.role == "tool":
-            told = f"That is {re.findall(r'shows ([0-9]+)', text)[0]}. " + "Nothing else to report. " * 10
+            told = tells(text)
             return Message(role="assistant", content=[TextContent(text=told)])
         room = re.findall(r"room-\d+", text)[-1]
         call = MessageToolCall(

@@ -33,21 +33,14 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from contextd import AsyncContextd
 from contextd._pydantic_ai_messages import assemble, pieces_of, restore
 from contextd.pydantic_ai import ContextdHistory
-from contextd.types import SettingsPatch
+from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.anyio
-
-TURNS = 30
-SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 
 
 def meter_reading(room: str) -> str:
     """Reads a room's meter."""
-    return f"The meter in {room} shows {reading(room)} kWh. " + "It was checked and found in order. " * 20
-
-
-def reading(room: str) -> int:
-    return 7919 * int(room.removeprefix("room-"))
+    return shows(room)
 
 
 class PlayedModel:
@@ -64,7 +57,7 @@ class PlayedModel:
         usage = RequestUsage(input_tokens=self.counted[-1], output_tokens=50)
         last = messages[-1].parts[-1]
         if isinstance(last, ToolReturnPart):
-            told = f"That is {re.findall(r'shows ([0-9]+)', str(last.content))[0]}. " + "Nothing else to report. " * 10
+            told = tells(str(last.content))
             return ModelResponse([ThinkingPart("Just tell."), TextPart(told)], usage=usage)
         assert isinstance(last, UserPromptPart)
         [room] = re.findall(r"room-\d+", str(last.content))

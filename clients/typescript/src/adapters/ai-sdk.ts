@@ -1,15 +1,9 @@
 import type { ModelMessage } from "ai";
-import { type Conversation, contextOf, type TakenStep, usageOf } from "./transcript.js";
+import { type Conversation, contextOf, guarded, type OnError, type TakenStep, usageOf } from "./transcript.js";
 
 export { type Conversation, storeMessages } from "./transcript.js";
 
-export interface PrepareStepOptions extends Conversation {
-  /**
-   * Told what went wrong, in place of an error that ends the run: the step then goes on with the messages as they are.
-   * Nothing is lost, the next step hands them on.
-   */
-  onError?: (error: unknown) => void;
-}
+export interface PrepareStepOptions extends Conversation, OnError {}
 
 /** What is used of a step's options. */
 export interface Step {
@@ -26,15 +20,9 @@ export function contextdPrepareStep(
   options: PrepareStepOptions,
 ): (step: Step) => Promise<{ messages?: ModelMessage[] }> {
   return async ({ messages, steps, instructions }) => {
-    try {
-      const whole = { messages, system: systemOf(instructions), usage: usageOf(steps) };
-      const { messages: context } = await contextOf(options, whole, (message) => message);
-      return { messages: context };
-    } catch (error) {
-      if (!options.onError) throw error;
-      options.onError(error);
-      return {};
-    }
+    const whole = { messages, system: systemOf(instructions), usage: usageOf(steps) };
+    const context = await guarded(options, () => contextOf(options, whole, (message) => message));
+    return context ? { messages: context.messages } : {};
   };
 }
 

@@ -4,19 +4,14 @@ import type { CreateSession } from "../api.js";
 import type { Contextd } from "../client.js";
 import type { Params } from "../params.js";
 import { promptMessage } from "./prompt-messages.js";
-import { contextOf, type Conversation, storeMessages, usageOf } from "./transcript.js";
+import { contextOf, type Conversation, guarded, type OnError, storeMessages, usageOf } from "./transcript.js";
 
-export interface ContextdProcessorOptions {
+export interface ContextdProcessorOptions extends OnError {
   client: Contextd;
   /** The session in contextd. Where it is left out, the thread of the agent's memory is its external id. */
   sessionId?: string;
   /** What a thread's session is created with: `model` or `settings` say how large the window is. */
   create?: Params<CreateSession>;
-  /**
-   * Told what went wrong, in place of an error that ends the run: the model is then sent the messages as they are.
-   * Nothing is lost, the next step hands them on.
-   */
-  onError?: (error: unknown) => void;
 }
 
 type Prompt = ProcessLLMRequestArgs["prompt"];
@@ -38,12 +33,12 @@ export class ContextdProcessor implements Processor<"contextd"> {
   }
 
   async processLLMRequest(args: ProcessLLMRequestArgs): Promise<{ prompt: Prompt } | undefined> {
-    return this.#guarded(async () => ({ prompt: await this.#promptOf(args) }));
+    return guarded(this.#options, async () => ({ prompt: await this.#promptOf(args) }));
   }
 
   async processOutputResult(args: ProcessOutputResultArgs): Promise<ProcessOutputResultArgs["messages"]> {
     const messages = args.messageList.get.all.aiV5.model() as ModelMessage[];
-    await this.#guarded(async () => storeMessages(await this.#conversation(args), messages));
+    await guarded(this.#options, async () => storeMessages(await this.#conversation(args), messages));
     return args.messages;
   }
 
@@ -64,16 +59,6 @@ export class ContextdProcessor implements Processor<"contextd"> {
     const { state } = args;
     state["sessionId"] ??= sessionId ?? (await client.sessions.getOrCreate(threadOf(args), create)).id;
     return { client, sessionId: state["sessionId"] as string };
-  }
-
-  async #guarded<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!this.#options.onError) throw error;
-      this.#options.onError(error);
-      return undefined;
-    }
   }
 }
 

@@ -11,6 +11,15 @@ export interface Conversation {
   sessionId: string;
 }
 
+/** What becomes of failures. */
+export interface OnError {
+  /**
+   * Told what went wrong, in place of an error that ends the run: the model is then sent the messages as they are.
+   * Nothing is lost, the next step hands them on.
+   */
+  onError?: (error: unknown) => void;
+}
+
 /** A conversation so far, and what is said beside it. */
 export interface Whole {
   messages: readonly ModelMessage[];
@@ -22,6 +31,17 @@ export interface Whole {
 /** What is used of a step that was taken. */
 export interface TakenStep {
   usage: { inputTokens?: number | undefined; outputTokens?: number | undefined };
+}
+
+/** What the work gives; nothing where it failed and the caller wants to go on. */
+export async function guarded<Result>(options: OnError, work: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!options.onError) throw error;
+    options.onError(error);
+    return undefined;
+  }
 }
 
 /** Stores what is new in the messages: the last answer of a run, behind which no step comes. */

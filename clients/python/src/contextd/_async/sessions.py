@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Any
 
-from .._call import EVENT_STREAM, NDJSON, Call, path
+from .._call import EVENT_STREAM, NDJSON, Call, EventNames, path
 from .._compat import Unpack
 from .._errors import InvalidRequestError
 from .._lines import ServerSentEvent
@@ -155,10 +155,13 @@ class AsyncSessions(AsyncResource):
         query = {"q": q, "limit": limit, "after": after}
         return AsyncPager(self._transport, Call("GET", path("/v1/sessions/{}/search", session_id), query=query))
 
-    def events(self, session_id: str, *, last_event_id: int | None = None) -> AsyncGenerator[ServerSentEvent, None]:
+    def events(
+        self, session_id: str, *, last_event_id: int | None = None, names: EventNames | None = None
+    ) -> AsyncGenerator[ServerSentEvent, None]:
         """Tells what happens to a session, without end. A stream that breaks is taken up again where it broke."""
-        target = path("/v1/sessions/{}/events", session_id)
-        return self._transport.events(Call("GET", target, accept=EVENT_STREAM, last_event_id=last_event_id))
+        target, query = path("/v1/sessions/{}/events", session_id), {"names": names}
+        call: Call[Any] = Call("GET", target, query=query, accept=EVENT_STREAM, last_event_id=last_event_id)
+        return self._transport.events(call)
 
     def export(self, session_id: str, *, format: Format, leaf_id: str | None = None) -> AsyncGenerator[Any, None]:
         """Gives the items of a session one by one; with the format `pi`, those of all branches."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from .._call import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, EVENT_STREAM, JSON, Call, Config, timeout_of
+from .._call import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, EVENT_STREAM, JSON, Call, Config, EventNames, timeout_of
 from .._compat import Unpack
 from .._lines import ServerSentEvent
 from ..types import (
@@ -102,9 +102,13 @@ class Contextd:
         other._use(Transport(config, self._transport.http))
         return other
 
-    def events(self, *, last_event_id: int | None = None) -> Generator[ServerSentEvent, None, None]:
+    def events(
+        self, *, last_event_id: int | None = None, names: EventNames | None = None
+    ) -> Generator[ServerSentEvent, None, None]:
         """Tells what happens to all sessions, without end. See `sessions.events`."""
-        return self._transport.events(Call("GET", "/v1/events", accept=EVENT_STREAM, last_event_id=last_event_id))
+        query = {"names": names}
+        call: Call[Any] = Call("GET", "/v1/events", query=query, accept=EVENT_STREAM, last_event_id=last_event_id)
+        return self._transport.events(call)
 
     def compact(self, **body: Unpack[CompactItems]) -> CompactedItems:
         """Compacts items of no session and stores nothing."""
