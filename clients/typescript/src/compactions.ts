@@ -1,4 +1,4 @@
-import type { Compaction, Status } from "./api.js";
+import type { Compaction, Status, Strategy, Trigger } from "./api.js";
 import type { Calls } from "./calls.js";
 import { APITimeoutError } from "./errors.js";
 import type { List, PageParams } from "./pages.js";
@@ -10,6 +10,20 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
   /** How long to wait, in milliseconds; 120,000. */
   timeoutMs?: number | undefined;
+}
+
+export interface ListCompactions extends PageParams {
+  status?: Status | undefined;
+  trigger?: Trigger | undefined;
+  /** The strategy that ran, or is to run. */
+  strategy?: Strategy | undefined;
+  /** Asked for at this time or later. */
+  since?: Date | string | undefined;
+}
+
+export interface ListAllCompactions extends ListCompactions {
+  /** Those of one session. */
+  sessionId?: string | undefined;
 }
 
 const WAIT_MS = 120_000;
@@ -27,8 +41,13 @@ export class Compactions {
   }
 
   /** A session's compactions, newest first. */
-  list(sessionId: string, params: PageParams = {}, options?: RequestOptions): List<Compaction> {
+  list(sessionId: string, params: ListCompactions = {}, options?: RequestOptions): List<Compaction> {
     return this.#calls.list(path`/v1/sessions/${sessionId}/compactions`, params, options);
+  }
+
+  /** The compactions of all sessions, newest first. */
+  listAll(params: ListAllCompactions = {}, options?: RequestOptions): List<Compaction> {
+    return this.#calls.list("/v1/compactions", params, options);
   }
 
   get(compactionId: string, options?: RequestOptions): Promise<Compaction> {

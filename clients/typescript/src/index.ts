@@ -1,7 +1,7 @@
 export type * from "./api.js";
 export { Contextd } from "./client.js";
 export type { Chapters, Entries, ListEntries, ToolCalls } from "./collections.js";
-export type { Compactions, WaitOptions } from "./compactions.js";
+export type { Compactions, ListAllCompactions, ListCompactions, WaitOptions } from "./compactions.js";
 export type { ContextdOptions, Fetch } from "./config.js";
 export {
   APIConnectionError,

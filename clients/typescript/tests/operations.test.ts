@@ -15,6 +15,7 @@ const { paths } = JSON.parse(readFileSync(new URL("../../../openapi/openapi.json
 
 const items = [{ role: "user", content: "Hello" }];
 const format = "openai_chat";
+const since = "2026-01-01T00:00:00Z";
 
 /** One call for each operation of the document. */
 const CALLS: Record<string, (client: Contextd) => unknown> = {
@@ -70,7 +71,10 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   list_entries: (client) => client.entries.list("sid", { leafId: "eid", all: true, limit: 2, after: "c" }),
   get_entry: (client) => client.entries.get("sid", "eid"),
   set_label: (client) => client.entries.setLabel("sid", "eid", "x"),
-  list_compactions: (client) => client.compactions.list("sid", { limit: 2, after: "c" }),
+  list_compactions: (client) =>
+    client.compactions.list("sid", { status: "failed", trigger: "auto", strategy: "mask", since, limit: 2, after: "c" }),
+  list_all_compactions: (client) =>
+    client.compactions.listAll({ sessionId: "sid", status: "failed", trigger: "auto", strategy: "mask", since, limit: 2, after: "c" }),
   get_compaction: (client) => client.compactions.get("cid"),
   cancel_compaction: (client) => client.compactions.cancel("cid"),
   revert_compaction: (client) => client.compactions.revert("cid"),

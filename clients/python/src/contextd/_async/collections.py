@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import sleep
+from datetime import datetime
 from time import monotonic
 
 from .._call import JSON, Call, path
@@ -15,9 +16,12 @@ from ..types import (
     CompactionPage,
     EntryView,
     EntryViewPage,
+    Status,
+    Strategy,
     ToolCallDetail,
     ToolCallRow,
     ToolCallRowPage,
+    Trigger,
     VfsFolder,
     WriteChapters,
 )
@@ -57,11 +61,36 @@ class AsyncCompactions(AsyncResource):
     """Compactions of sessions; `sessions.compact` asks for one."""
 
     def list(
-        self, session_id: str, *, limit: int | None = None, after: str | None = None
+        self,
+        session_id: str,
+        *,
+        status: Status | None = None,
+        trigger: Trigger | None = None,
+        strategy: Strategy | None = None,
+        since: str | datetime | None = None,
+        limit: int | None = None,
+        after: str | None = None,
     ) -> AsyncPager[Compaction, CompactionPage]:
         """Lists a session's compactions, newest first."""
-        query = {"limit": limit, "after": after}
+        query = {"status": status, "trigger": trigger, "strategy": strategy, "since": since}
+        query |= {"limit": limit, "after": after}
         return AsyncPager(self._transport, Call("GET", path("/v1/sessions/{}/compactions", session_id), query=query))
+
+    def list_all(
+        self,
+        *,
+        session_id: str | None = None,
+        status: Status | None = None,
+        trigger: Trigger | None = None,
+        strategy: Strategy | None = None,
+        since: str | datetime | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> AsyncPager[Compaction, CompactionPage]:
+        """Lists the compactions of all sessions, newest first."""
+        query = {"session_id": session_id, "status": status, "trigger": trigger, "strategy": strategy, "since": since}
+        query |= {"limit": limit, "after": after}
+        return AsyncPager(self._transport, Call("GET", "/v1/compactions", query=query))
 
     async def get(self, compaction_id: str) -> Compaction:
         """Gives a compaction."""
