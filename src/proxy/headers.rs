@@ -7,6 +7,15 @@ pub const KEY: HeaderName = HeaderName::from_static("contextd-key");
 /// The proxies that a request has come through.
 pub const PROXY: HeaderName = HeaderName::from_static("contextd-proxy");
 
+/// Names the session of a conversation: an external id, or a session's id as an answer has it.
+pub const SESSION: HeaderName = HeaderName::from_static("contextd-session");
+/// Of an answer: its context's size and fill state, the compaction that it is the first to show, and why its request went
+/// on as it came.
+pub const TOKENS: HeaderName = HeaderName::from_static("contextd-tokens");
+pub const STATE: HeaderName = HeaderName::from_static("contextd-state");
+pub const COMPACTION: HeaderName = HeaderName::from_static("contextd-compaction");
+pub const BYPASS: HeaderName = HeaderName::from_static("contextd-bypass");
+
 /// Headers of one connection (RFC 9110, 7.6.1).
 const HOPS: [&str; 10] = [
     "connection",
