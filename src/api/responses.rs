@@ -25,6 +25,7 @@ use crate::service::core::idempotency::about;
 use crate::service::core::offload::size;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
+use crate::service::sessions::NewSession;
 use crate::service::stateless::{HandoverRequest, HandoverUsage};
 
 const SESSION: HeaderName = HeaderName::from_static("contextd-session");
@@ -141,7 +142,7 @@ async fn keep(
 ) -> std::result::Result<(), ServiceError> {
     let HandoverRequest { model, mut items, system } = request;
     let sessions = &state.services.sessions;
-    let id = sessions.session_named(tenant, name, model).await?;
+    let id = sessions.session_named(tenant, name, NewSession { model, ..NewSession::default() }).await?;
     about(id);
     items.push(compaction);
     let system = system.map(Some);

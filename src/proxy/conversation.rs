@@ -23,7 +23,7 @@ use crate::proxy::route::Route;
 use crate::proxy::splice::{member, place, replaced};
 use crate::service::ingest::transcript::PutTranscript;
 
-pub use opening::Opening;
+pub use opening::{Opening, is_filled_list};
 
 /// Most items of a conversation.
 const MOST_ITEMS: usize = 20_000;
@@ -130,7 +130,7 @@ impl Conversation {
             route,
             model: envelope.model.and_then(model_name),
             identity: Identity::of_body(&envelope.identity()),
-            opening: Opening::of(route.format(), &items, envelope.has_tools()),
+            opening: Opening::of(route.format(), &items, envelope.tools.is_some_and(is_filled_list)),
             system: system_prompt::stored(route.format(), system, &lead),
             tools: envelope.tools.filter(|tools| tools.get().starts_with('[')).map(ToOwned::to_owned),
             lead,
@@ -201,11 +201,6 @@ impl<'b> Envelope<'b> {
             Route::Messages => self.system,
         };
         system.filter(|system| system.get().starts_with(['"', '[']))
-    }
-
-    fn has_tools(&self) -> bool {
-        self.tools
-            .is_some_and(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).is_ok_and(|all| !all.is_empty()))
     }
 
     fn identity(&self) -> BodyFields {

@@ -146,8 +146,14 @@ impl Keeper {
             Some(context) => self.landed(tenant, &known, context.leaf_id).await?,
             None => None,
         };
-        let kept = Kept::new(key.clone(), known.session, &put, context, conversation, Landed { compaction, end });
-        self.remember(known, &put, &kept, conversation);
+        let (tokens, state, leaf) = match &context {
+            Some(context) => (context.tokens, context.state, context.leaf_id),
+            None => (put.snapshot.tokens, put.snapshot.state, put.leaf_id),
+        };
+        let compacted = context.map(|context| conversation.with_context(&context.messages, context.system.as_deref()));
+        let (key, session) = (key.clone(), known.session);
+        let kept = Kept { key, session, tokens, state, compaction, compacted, leaf, end };
+        self.remember(known, &put.snapshot, &kept, conversation);
         Ok(kept)
     }
 
@@ -205,15 +211,16 @@ impl Keeper {
         Ok(landed.map(|one| one.id).filter(|id| known.compaction != Some(*id)))
     }
 
-    fn remember(&self, known: Known, put: &Put, kept: &Kept, conversation: &Conversation) {
+    fn remember(&self, known: Known, snapshot: &Snapshot, kept: &Kept, conversation: &Conversation) {
         let (items, bytes) = (conversation.items.len(), conversation.body.len());
-        let spare = if kept.state == FillState::Green { tokens_before_red(&put.snapshot) } else { 0 };
+        // From a compaction on, the compacted context goes on.
+        let has_room = kept.compacted.is_none() && kept.state == FillState::Green;
+        let spare = if has_room { snapshot.tokens_before_red() } else { 0 };
         let turn = Turn { leaf: kept.leaf, end: kept.end, items, bytes, spare, usage: None };
         let opening = Some(known.opening_with(conversation));
         let compaction = kept.compaction.or(known.compaction);
         let model = conversation.model.clone().or(known.model);
-        let session = known.session;
-        let known = Known { session, model, opening, newest: put.newest, compaction, turn: Some(turn) };
+        let known = Known { session: known.session, model, opening, compaction, turn: Some(turn) };
         self.known.set(kept.key.clone(), known);
     }
 
@@ -242,46 +249,6 @@ impl Keeper {
         let (leaf, tokens, state) = (context.leaf_id, context.tokens, context.state);
         Ok(Some(Kept { compacted: Some(compacted), leaf, tokens, state, compaction, ..kept }))
     }
-}
-
-/// What a request found.
-struct Landed {
-    compaction: Option<Uuid>,
-    end: Option<Uuid>,
-}
-
-impl Kept {
-    fn new(
-        key: Key,
-        session: Uuid,
-        put: &Put,
-        context: Option<Context>,
-        conversation: &Conversation,
-        Landed { compaction, end }: Landed,
-    ) -> Kept {
-        let (mut tokens, mut state, mut leaf) = (put.snapshot.tokens, put.snapshot.state, put.leaf_id);
-        let compacted = context.map(|context| {
-            (tokens, state, leaf) = (context.tokens, context.state, context.leaf_id);
-            conversation.with_context(&context.messages, context.system.as_deref())
-        });
-        Kept { key, session, tokens, state, compaction, compacted, leaf, end }
-    }
-
-    /// The fill state's word.
-    pub fn state_word(&self) -> &'static str {
-        match self.state {
-            FillState::Green => "green",
-            FillState::Yellow => "yellow",
-            FillState::Red => "red",
-        }
-    }
-}
-
-/// Tokens that may come to a context before it is red.
-fn tokens_before_red(snapshot: &Snapshot) -> u64 {
-    let left = snapshot.percent_until_compaction / 100.0;
-    // What is left is a share of the size at which it is red.
-    (snapshot.tokens as f64 * left / (1.0 - left).max(f64::EPSILON)) as u64
 }
 
 /// Does work on a task of its own, so that neither a panic nor its length is the request's.

@@ -371,6 +371,18 @@ async fn a_named_session_keeps_the_conversation_with_its_compactions() {
     assert!((0..9).all(|n| text.contains(&fact(n)) && text.contains(&asked(n))), "{text}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn first_calls_at_once_make_one_session() {
+    let app = App::shared();
+    let body = json!({"model": "gpt-5", "input": turns(0..2)}).to_string();
+    let headers = [("contextd-session", "at once")];
+    let calls = (0..8).map(|_| app.send(Method::POST, PATH, &headers, body.clone()));
+    for answer in futures::future::join_all(calls).await {
+        answer.expect(200);
+    }
+    assert_eq!(all(app, "/v1/sessions?external_id=at%20once").await.len(), 1);
+}
+
 #[tokio::test]
 async fn a_newer_key_seals_and_older_ones_open_on_every_replica() {
     let stage = Stage::set(json!({})).await;
