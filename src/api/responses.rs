@@ -140,7 +140,7 @@ async fn keep(
     request: HandoverRequest,
     compaction: Box<RawValue>,
 ) -> std::result::Result<(), ServiceError> {
-    let HandoverRequest { model, mut items, system } = request;
+    let HandoverRequest { model, mut items, system, .. } = request;
     let sessions = &state.services.sessions;
     let id = sessions.session_named(tenant, name, NewSession { model, ..NewSession::default() }).await?;
     about(id);
@@ -175,7 +175,7 @@ fn checked(body: CompactResponse, limit: usize) -> Result<HandoverRequest> {
         return Err(Problem::too_many_items(items.len(), limit));
     }
     let system = body.instructions.map(|text| to_raw_value(&text)).transpose().map_err(|_| Problem::internal())?;
-    Ok(HandoverRequest { model: body.model, items, system })
+    Ok(HandoverRequest { format: Format::OpenaiResponses, model: body.model, items, system, prompt: None })
 }
 
 /// The items of an input; a text is what the user says.

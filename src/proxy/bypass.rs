@@ -1,6 +1,6 @@
 //! Why a request is handed on as it came.
 
-use crate::service::core::error::ServiceError;
+use crate::service::core::error::{ConflictCode, ServiceError};
 
 /// Words of the header `contextd-bypass`: why a request that carries a conversation went on as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
@@ -12,7 +12,7 @@ pub enum BypassReason {
     SideRequest,
     /// The provider holds a part of the conversation.
     ServerState,
-    /// The request asks the provider for a compaction.
+    /// The request asks the provider for a compaction, and none was made here.
     ProviderCompaction,
     /// The body is larger than `limits.max_body_bytes`.
     TooLarge,
@@ -41,6 +41,7 @@ impl From<ServiceError> for BypassReason {
                 BypassReason::Refused
             }
             ServiceError::ContextDoesNotFit { .. } => BypassReason::Refused,
+            ServiceError::Conflict { code: ConflictCode::SummaryFailed, .. } => BypassReason::ProviderCompaction,
             ServiceError::NotFound(_) | ServiceError::LeafMoved { .. } | ServiceError::Conflict { .. } => {
                 BypassReason::Moved
             }

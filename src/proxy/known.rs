@@ -73,7 +73,7 @@ impl Known {
     pub fn has_room_for(&self, conversation: &Conversation) -> bool {
         let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
         let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);
-        fits && conversation.model == self.model && self.admits(conversation)
+        fits && conversation.goes_as_it_came() && conversation.model == self.model && self.admits(conversation)
     }
 
     /// How the session's conversation begins once this one is stored.

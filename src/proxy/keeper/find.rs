@@ -39,7 +39,7 @@ impl Keeper {
         let hash = conversation.opening.hash.as_ref().filter(|_| conversation.opening.is_work());
         let beside = identity.beside(hash.ok_or(BypassReason::SideRequest)?);
         let (key, known) = self.find(tenant, &beside, conversation).await?;
-        known.admits(conversation).then_some((key, known)).ok_or(BypassReason::SideRequest)
+        known.admits(conversation).then_some((key, known)).ok_or(BypassReason::SideRequest.into())
     }
 
     async fn find(&self, tenant: Tenant, identity: &Identity, conversation: &Conversation) -> Result<(Key, Known)> {
