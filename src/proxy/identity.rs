@@ -78,7 +78,7 @@ impl Identity {
             })
     }
 
-    /// By what was said up to the first answer.
+    /// By what was said up to the first answer, or by a sealed handle.
     pub fn of_content(hash: &blake3::Hash) -> Identity {
         Identity::new("content", &digits(hash), "content")
     }

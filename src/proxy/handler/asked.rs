@@ -47,8 +47,8 @@ impl Proxy {
 
     async fn hand_over(&self, said: &Said) -> Result<Answered, Unkept> {
         let Said { tenant, identity, conversation, held } = said.clone();
-        let (compactor, conversation_now) = (self.compactor.clone(), Arc::clone(&conversation));
-        let work = async move { compactor.handle(tenant, &conversation_now).await };
+        let (compactor, read) = (self.compactor.clone(), said.clone());
+        let work = async move { compactor.handle(tenant, &read.conversation).await };
         let (item, usage) = within(LONGEST, work).await?;
         let whole = Arc::new(conversation.with_item(item.clone()));
         let kept = self.keeper.keep(tenant, identity, whole, held).await;
@@ -59,13 +59,13 @@ impl Proxy {
 
     async fn sum_up(&self, said: &Said, prompt: Option<String>) -> Result<Answered, Unkept> {
         let Said { tenant, identity, conversation, held } = said.clone();
-        let (compactor, conversation_now) = (self.compactor.clone(), Arc::clone(&conversation));
+        let (compactor, read) = (self.compactor.clone(), said.clone());
         let work = async move {
-            let messages = conversation_now.items.clone();
-            compactor.summary(tenant, &conversation_now, messages, prompt).await
+            let messages = read.conversation.items.clone();
+            compactor.summary(tenant, &read.conversation, messages, prompt).await
         };
         let (summary, usage) = within(LONGEST, work).await?;
-        let kept = self.keeper.keep(tenant, identity, Arc::clone(&conversation), held).await;
+        let kept = self.keeper.keep(tenant, identity, conversation, held).await;
         let answer = own_message(said, summary.as_deref(), usage);
         Ok((told(Answer::own(answer), kept)?, "answered"))
     }
@@ -75,8 +75,8 @@ impl Proxy {
         let kept = self.keeper.keep(tenant, identity, Arc::clone(&conversation), held).await;
         let compacted = kept.as_ref().ok().and_then(|kept| kept.compacted.clone());
         let body = compacted.unwrap_or_else(|| conversation.body.clone());
-        let compactor = self.compactor.clone();
-        let work = async move { compactor.edit(tenant, &conversation, body, &edits).await };
+        let (compactor, read) = (self.compactor.clone(), said.clone());
+        let work = async move { compactor.edit(tenant, &read.conversation, body, &edits).await };
         let Edited { body, report } = within(LONGEST, work).await?;
         let (answer, outcome) = match (body, &report.compaction) {
             (Some(body), _) => {

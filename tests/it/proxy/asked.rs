@@ -10,7 +10,7 @@ use crate::drill_valid::violations;
 use crate::pg_proxy::{Mode, Proxy};
 use crate::transcript::agent::turn;
 
-const ANSWER: [(&str, &str); 2] =
+pub const ANSWER: [(&str, &str); 2] =
     [("CONTEXTD_PROXY_OPENAI_COMPACTION", "answer"), ("CONTEXTD_PROXY_ANTHROPIC_COMPACTION", "answer")];
 const BETAS: &str = "compact-2026-01-12,other-2026-01-01";
 

@@ -128,3 +128,15 @@ async fn published_sdks_see_no_difference() {
         assert_eq!(rest(one), rest(other), "{}", one.uri);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
+async fn published_sdks_understand_compactions() {
+    let python = std::env::var("CONTEXTD_CLIENTS_PYTHON").expect("CONTEXTD_CLIENTS_PYTHON");
+    let stage = Stage::set("", &super::asked::ANSWER).await;
+    stage.provider.play(answer);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/proxy_compactions.py");
+    let output = tokio::process::Command::new(python).arg(script).arg(stage.app.url("")).output().await.unwrap();
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
