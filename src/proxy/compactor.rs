@@ -143,13 +143,13 @@ impl Sized {
         let envelope: Envelope = serde_json::from_slice(body).ok()?;
         let messages = edits::flattened(serde_json::from_str(envelope.messages.get()).ok()?);
         let estimator = Estimator::O200k;
-        let of_message = |raw: &Box<RawValue>| {
+        let of_message = |raw: &RawValue| {
             let message = format::accept(Format::Anthropic, raw.get()).ok()?.message?;
             Some(u64::from(count_message(estimator, &message).total))
         };
         let fixed = [envelope.system, envelope.tools].into_iter().flatten();
         let fixed: u64 = fixed.map(|raw| u64::from(count_text(estimator, raw.get()))).sum();
-        let tokens = fixed + messages.iter().filter_map(of_message).sum::<u64>();
+        let tokens = fixed + messages.iter().filter_map(|raw| of_message(raw)).sum::<u64>();
         Some(Sized { tool_uses: edits::tool_uses(&messages), messages, tokens })
     }
 }

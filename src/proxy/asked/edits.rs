@@ -48,8 +48,8 @@ pub fn continued(summary: &str, messages: &[Box<RawValue>]) -> Messages {
 
 /// Calls of tools in the messages.
 pub fn tool_uses(messages: &[Box<RawValue>]) -> u64 {
-    let uses = |raw: &Box<RawValue>| blocks(raw, "tool_use").iter().filter(|block| is(block, "tool_use")).count();
-    messages.iter().map(|raw| uses(raw) as u64).sum()
+    let uses = |raw: &RawValue| blocks(raw, "tool_use").iter().filter(|block| is(block, "tool_use")).count() as u64;
+    messages.iter().map(|raw| uses(raw)).sum()
 }
 
 /// Puts markers in the place of old tool results, the oldest first; `None` where that is too little.

@@ -130,6 +130,9 @@ impl Rewriter {
         let mut message = usage.clone();
         let (Some(all), Some(one)) = (usage.as_object_mut(), message.as_object_mut()) else { return usage };
         one.retain(|name, _| name.ends_with("_tokens"));
+        for name in ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"] {
+            one.entry(name).or_insert(json!(0));
+        }
         one.insert("type".to_owned(), "message".into());
         all.insert("iterations".to_owned(), json!([compaction_usage(*taken), message]));
         usage
