@@ -16,7 +16,7 @@ use figment::providers::{Format, Toml};
 use serde_json::Map;
 
 pub use error::ConfigError;
-pub use proxy::{ProxyConfig, ProxyUpstream};
+pub use proxy::{AskedCompaction, ProxyConfig, ProxyUpstream};
 pub use sections::{Config, DatabaseConfig, LimitsConfig, Log, LogFormat, ProcessRole};
 pub use upstream::{MaxTokensFieldSetting, UpstreamKindSetting, UpstreamSection};
 

@@ -17,6 +17,9 @@ pub mod telemetry;
 pub mod worker;
 
 #[cfg(test)]
+#[path = "../tests/support/codes_page.rs"]
+mod codes_page;
+#[cfg(test)]
 #[path = "../tests/support/data.rs"]
 mod data;
 #[cfg(test)]

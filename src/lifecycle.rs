@@ -23,9 +23,9 @@ pub use database::Database;
 
 use crate::api::{self, AppState, Bounds};
 use crate::background;
-use crate::config::Config;
+use crate::config::{AskedCompaction, Config, ProxyUpstream};
 use crate::llm::Upstreams;
-use crate::proxy::{self, Proxy, ProxyOptions};
+use crate::proxy::{self, ProviderOptions, Proxy, ProxyOptions};
 use crate::service::Services;
 use crate::service::core::hooks::HookOptions;
 use crate::service::core::idempotency::KeptAnswers;
@@ -33,6 +33,7 @@ use crate::service::core::state::{Options, Service};
 use crate::service::core::tenant::Tenant;
 use crate::service::events::Events;
 use crate::service::sessions::erasure::Erasure;
+use crate::service::stateless::Summariser;
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
@@ -87,7 +88,7 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     let upstreams = upstreams::upstreams(&config.upstreams)?;
     let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
-    let beside = proxied(config, &services, state.dev_tenant)?;
+    let beside = proxied(config, &services, Arc::clone(&state.summariser), state.dev_tenant)?;
     let router = if config.role.serves_api() { api::router_with(state, beside) } else { api::service_router(state) };
     let mut background = Background::start(config, &services, upstreams, &stop);
     background.tasks.spawn(database.watch(&services.health).run(stop.clone()));
@@ -186,14 +187,19 @@ async fn app_state(
 }
 
 /// The providers' APIs, where they are asked for.
-fn proxied(config: &Config, services: &Arc<Services>, dev_tenant: Option<Tenant>) -> anyhow::Result<Router> {
+fn proxied(
+    config: &Config,
+    services: &Arc<Services>,
+    summariser: Arc<dyn Summariser>,
+    dev_tenant: Option<Tenant>,
+) -> anyhow::Result<Router> {
     if !config.proxy.enabled {
         return Ok(Router::new());
     }
     let (server, max_body) = (&config.server, config.limits.max_body_bytes);
     let options = ProxyOptions {
-        openai: config.proxy.openai.base_url.clone(),
-        anthropic: config.proxy.anthropic.base_url.clone(),
+        openai: provider(&config.proxy.openai),
+        anthropic: provider(&config.proxy.anthropic),
         timeout: config.proxy.timeout(),
         dev_tenant,
         max_body,
@@ -201,7 +207,12 @@ fn proxied(config: &Config, services: &Arc<Services>, dev_tenant: Option<Tenant>
         buffered_per_tenant: server.buffered_per_tenant(max_body),
         body_timeout: server.body_timeout(),
     };
-    Ok(proxy::router(Proxy::new(Arc::clone(services), options).context("the proxy")?))
+    Ok(proxy::router(Proxy::new(Arc::clone(services), summariser, options).context("the proxy")?))
+}
+
+fn provider(upstream: &ProxyUpstream) -> ProviderOptions {
+    let answers_compactions = upstream.compaction == AskedCompaction::Answer;
+    ProviderOptions { base_url: upstream.base_url.clone(), answers_compactions }
 }
 
 fn bounds(config: &Config) -> Bounds {

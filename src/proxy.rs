@@ -4,7 +4,9 @@
 //! It fails open: whatever goes wrong here, the request goes on as it came, and `contextd-bypass` says why.
 
 mod answer;
+mod asked;
 mod bypass;
+mod compactor;
 mod conversation;
 mod handler;
 mod headers;
@@ -16,6 +18,7 @@ mod refusal;
 mod room;
 mod route;
 mod splice;
+mod unkept;
 mod upstream;
 mod usage;
 
@@ -28,7 +31,7 @@ use axum::routing::any;
 
 use route::Provider;
 
-pub use handler::{Proxy, ProxyOptions};
+pub use handler::{ProviderOptions, Proxy, ProxyOptions};
 
 /// The providers' APIs, each under its prefix.
 pub fn router(proxy: Proxy) -> Router {

@@ -25,6 +25,7 @@ use crate::service::core::idempotency::about;
 use crate::service::core::offload::size;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
+use crate::service::sessions::NewSession;
 use crate::service::stateless::{HandoverRequest, HandoverUsage};
 
 const SESSION: HeaderName = HeaderName::from_static("contextd-session");
@@ -139,9 +140,9 @@ async fn keep(
     request: HandoverRequest,
     compaction: Box<RawValue>,
 ) -> std::result::Result<(), ServiceError> {
-    let HandoverRequest { model, mut items, system } = request;
+    let HandoverRequest { model, mut items, system, .. } = request;
     let sessions = &state.services.sessions;
-    let id = sessions.session_named(tenant, name, model).await?;
+    let id = sessions.session_named(tenant, name, NewSession { model, ..NewSession::default() }).await?;
     about(id);
     items.push(compaction);
     let system = system.map(Some);
@@ -174,7 +175,7 @@ fn checked(body: CompactResponse, limit: usize) -> Result<HandoverRequest> {
         return Err(Problem::too_many_items(items.len(), limit));
     }
     let system = body.instructions.map(|text| to_raw_value(&text)).transpose().map_err(|_| Problem::internal())?;
-    Ok(HandoverRequest { model: body.model, items, system })
+    Ok(HandoverRequest { format: Format::OpenaiResponses, model: body.model, items, system, prompt: None })
 }
 
 /// The items of an input; a text is what the user says.

@@ -42,6 +42,8 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
     env.parse("CONTEXTD_PROXY_TIMEOUT_MS", &mut config.proxy.timeout_ms)?;
     env.parse("CONTEXTD_PROXY_OPENAI_BASE_URL", &mut config.proxy.openai.base_url)?;
     env.parse("CONTEXTD_PROXY_ANTHROPIC_BASE_URL", &mut config.proxy.anthropic.base_url)?;
+    env.word("CONTEXTD_PROXY_OPENAI_COMPACTION", &mut config.proxy.openai.compaction)?;
+    env.word("CONTEXTD_PROXY_ANTHROPIC_COMPACTION", &mut config.proxy.anthropic.compaction)?;
     if let Some(url) = env.get("DATABASE_URL") {
         config.database.url = Some(url.into());
     }

@@ -25,11 +25,24 @@ pub struct ProxyConfig {
 pub struct ProxyUpstream {
     /// With its version segment.
     pub base_url: String,
+    #[serde(default)]
+    pub compaction: AskedCompaction,
+}
+
+/// Who does a compaction that a request asks its provider for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedCompaction {
+    /// The provider: the request goes on as it came.
+    #[default]
+    Forward,
+    /// This service, for a provider that has none.
+    Answer,
 }
 
 impl Default for ProxyConfig {
     fn default() -> Self {
-        let at = |base_url: &str| ProxyUpstream { base_url: base_url.to_owned() };
+        let at = |base_url: &str| ProxyUpstream { base_url: base_url.to_owned(), compaction: AskedCompaction::Forward };
         Self {
             enabled: false,
             timeout_ms: 2_000,
@@ -100,7 +113,7 @@ mod tests {
 
     #[test]
     fn addresses_are_checked() {
-        let at = |base_url: &str| ProxyUpstream { base_url: base_url.to_owned() };
+        let at = |base_url: &str| ProxyUpstream { base_url: base_url.to_owned(), compaction: AskedCompaction::Forward };
         for fine in ["https://api.openai.com/v1", "http://127.0.0.1:9/v1/", "http://[::1]:1"] {
             assert!(at(fine).url().is_some(), "{fine}");
         }
@@ -112,7 +125,8 @@ mod tests {
     #[test]
     fn it_knows_itself() {
         let is_at = |base_url: &str, address: &str| {
-            ProxyUpstream { base_url: base_url.to_owned() }.is_at(address.parse().unwrap())
+            ProxyUpstream { base_url: base_url.to_owned(), compaction: AskedCompaction::Forward }
+                .is_at(address.parse().unwrap())
         };
         assert!(is_at("http://127.0.0.1:80/openai/v1", "127.0.0.1:80") && is_at("http://localhost/v1", "127.0.0.1:80"));
         assert!(is_at("http://[::1]:8080/v1", "[::1]:8080") && is_at("http://127.0.0.1:8080", "0.0.0.0:8080"));

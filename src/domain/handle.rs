@@ -11,6 +11,7 @@ mod sealed;
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
@@ -55,6 +56,11 @@ struct SealedItem<'i> {
     kind: Cow<'i, str>,
     #[serde(borrow)]
     encrypted_content: Cow<'i, str>,
+}
+
+/// The item that a handle travels in.
+pub fn item(id: &str, handle: &str) -> Value {
+    json!({"id": format!("cmp_{id}"), "type": "compaction", "encrypted_content": handle})
 }
 
 /// Lists the handles among Responses items, given as JSON texts.

@@ -14,14 +14,12 @@ use super::error::{UpstreamError, cleaned, is_quota};
 use super::question::ModelRequest;
 use super::retry::retry_after;
 use super::wire::{Wire, secret_value};
-use crate::domain::tokens::overflow::is_context_overflow;
+use crate::domain::tokens::overflow::{error_text, error_words, is_context_overflow};
 
 /// The largest answer that is read, bytes after decompression.
 pub(super) const MAX_ANSWER: usize = 8 << 20;
 /// How much of an error's body is read, bytes.
 const MAX_ERROR: usize = 64 << 10;
-/// A longer body of unknown form is not judged by its words: it may echo the request.
-const MAX_JUDGED: usize = 1000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An HTTP upstream: its client, address and headers.
@@ -93,19 +91,17 @@ impl HttpUpstream {
         prompt: &[&str],
     ) -> UpstreamError {
         let code = status.as_u16();
-        let raw = String::from_utf8_lossy(body.get(..MAX_JUDGED).map_or(body, |_| &[]));
-        let known = error_text(body);
+        let known = error_words(body);
         let secrets: Vec<&str> = self.secrets.iter().map(ExposeSecret::expose_secret).collect();
         // The body of an unknown form may be anything, an echo of the request too: it is judged, not kept.
         let reason = status.canonical_reason().unwrap_or("unknown status");
         let message = cleaned(known.as_deref().unwrap_or(reason), &secrets, prompt);
-        let text = known.as_deref().unwrap_or(&raw);
-        if is_quota(text) || code == 402 {
+        let text = error_text(code, body);
+        if is_quota(&text) || code == 402 {
             return UpstreamError::Quota { code, message };
         }
         // With 429 every talk of tokens is about their rate.
-        let is_bare = matches!(code, 400 | 413) && body.trim_ascii().is_empty();
-        if code != 429 && (is_bare || is_context_overflow(text)) {
+        if code != 429 && is_context_overflow(&text) {
             return UpstreamError::ContextOverflow { message };
         }
         UpstreamError::Status { code, retry_after, message }
@@ -174,18 +170,4 @@ async fn read_prefix(mut response: Response, limit: usize) -> Vec<u8> {
         }
     }
     body
-}
-
-/// Code, type and message of an error body in one of the usual forms; `None` for any other.
-fn error_text(body: &[u8]) -> Option<String> {
-    let value: Value = serde_json::from_slice(body).ok()?;
-    let value = value.get(0).unwrap_or(&value);
-    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
-    if let Some(text) = error.as_str() {
-        return Some(text.to_owned());
-    }
-    let words = ["code", "type", "status", "message", "detail"].map(|key| error.get(key).and_then(Value::as_str));
-    let mut words: Vec<&str> = words.into_iter().flatten().collect();
-    words.dedup();
-    (!words.is_empty()).then(|| words.join(": "))
 }

@@ -1,28 +1,22 @@
 //! A provider's answer on its way to the client.
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use futures::future::ready;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
-use serde_json::Value;
+use futures::{Stream, StreamExt, TryStreamExt};
 
-use crate::domain::tokens::overflow::is_context_overflow;
+use crate::domain::tokens::overflow::{error_text, is_context_overflow};
+use crate::proxy::asked::answers::OwnAnswer;
+use crate::proxy::asked::rewrite::{Report, Rewriter};
 use crate::proxy::bypass::BypassReason;
-use crate::proxy::headers;
+use crate::proxy::headers::{self, BYPASS, COMPACTION, SESSION, STATE, TOKENS};
 use crate::proxy::keeper::{Keeper, Kept};
 use crate::proxy::usage::UsageReader;
 
-const SESSION: HeaderName = HeaderName::from_static("contextd-session");
-const TOKENS: HeaderName = HeaderName::from_static("contextd-tokens");
-const STATE: HeaderName = HeaderName::from_static("contextd-state");
-const COMPACTION: HeaderName = HeaderName::from_static("contextd-compaction");
-const BYPASS: HeaderName = HeaderName::from_static("contextd-bypass");
-
 /// How much of an error's body is read, bytes.
 const MAX_ERROR: usize = 64 << 10;
-/// A longer body of unknown form is not judged by its words: it may echo the request.
-const MAX_JUDGED: usize = 1000;
 
 /// An answer, of which nothing is lost by looking at its beginning.
 pub struct Answer {
@@ -30,12 +24,38 @@ pub struct Answer {
     headers: HeaderMap,
     seen: Vec<reqwest::Result<Bytes>>,
     rest: BoxStream<'static, reqwest::Result<Bytes>>,
+    rewriter: Option<Rewriter>,
 }
 
 impl Answer {
     pub fn of(answer: reqwest::Response) -> Answer {
         let (status, headers) = (answer.status(), headers::handed_on(answer.headers()));
-        Answer { status, headers, seen: Vec::new(), rest: answer.bytes_stream().boxed() }
+        Answer { status, headers, seen: Vec::new(), rest: answer.bytes_stream().boxed(), rewriter: None }
+    }
+
+    /// An answer of this service's own.
+    pub fn own(answer: OwnAnswer) -> Answer {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(answer.content_type))]);
+        let seen = vec![Ok(Bytes::from(answer.body))];
+        Answer { status: StatusCode::OK, headers, seen, rest: stream::empty().boxed(), rewriter: None }
+    }
+
+    /// The answer, which is to tell what was done to its request.
+    pub fn rewritten(mut self, report: Report) -> Answer {
+        if self.is_read() {
+            self.rewriter = Rewriter::of(report, self.content_type());
+            self.headers.remove(header::CONTENT_LENGTH);
+        }
+        self
+    }
+
+    /// Returns true if the answer is a good one that can be read as it passes.
+    fn is_read(&self) -> bool {
+        self.status.is_success() && !headers::is_encoded(&self.headers)
+    }
+
+    fn content_type(&self) -> &str {
+        self.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default()
     }
 
     /// The provider's words, where they say that the request is longer than the model's window.
@@ -50,7 +70,7 @@ impl Answer {
             body.extend_from_slice(bytes.as_deref().unwrap_or_default());
             self.seen.push(bytes);
         }
-        let text = error_text(self.status, &body);
+        let text = error_text(self.status.as_u16(), &body);
         is_context_overflow(&text).then_some(text)
     }
 
@@ -60,20 +80,23 @@ impl Answer {
         self
     }
 
-    /// The answer to a conversation: the headers say where it is kept, and its usage is read while it passes.
-    pub fn kept(mut self, kept: &Kept, keeper: &Keeper) -> Response {
+    /// Says in the headers where the conversation is kept.
+    pub fn told(mut self, kept: &Kept) -> Answer {
         self.headers.insert(TOKENS, HeaderValue::from(kept.tokens));
-        self.headers.insert(STATE, HeaderValue::from_static(kept.state_word()));
+        self.headers.insert(STATE, HeaderValue::from_static(kept.state.into_str()));
         for (name, id) in [(SESSION, Some(kept.session)), (COMPACTION, kept.compaction)] {
             if let Some(value) = id.and_then(|id| HeaderValue::from_str(&id.to_string()).ok()) {
                 self.headers.insert(name, value);
             }
         }
-        let kind = self.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let is_read = self.status.is_success() && !headers::is_encoded(&self.headers);
-        let reader = UsageReader::of(kind).filter(|_| is_read);
+        self
+    }
+
+    /// The answer to a conversation: the headers say where it is kept, and its usage is read while it passes.
+    pub fn kept(self, kept: &Kept, keeper: &Keeper) -> Response {
+        let reader = UsageReader::of(self.content_type()).filter(|_| self.is_read());
         let mut meter = Meter { reader, keeper: keeper.clone(), kept: kept.clone() };
-        self.response(move |bytes| meter.read(bytes))
+        self.told(kept).response(move |bytes| meter.read(bytes))
     }
 
     /// The answer as it came.
@@ -83,10 +106,29 @@ impl Answer {
 
     fn response(self, mut look: impl FnMut(&Bytes) + Send + 'static) -> Response {
         let bytes = stream::iter(self.seen).chain(self.rest).inspect_ok(move |bytes| look(bytes));
-        let mut response = Response::new(Body::from_stream(bytes));
+        let body = match self.rewriter {
+            Some(rewriter) => Body::from_stream(rewritten(bytes.boxed(), rewriter)),
+            None => Body::from_stream(bytes),
+        };
+        let mut response = Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (self.status, self.headers);
         response
     }
+}
+
+fn rewritten(
+    bytes: BoxStream<'static, reqwest::Result<Bytes>>,
+    rewriter: Rewriter,
+) -> impl Stream<Item = reqwest::Result<Bytes>> {
+    let next = |state: Option<(BoxStream<'static, reqwest::Result<Bytes>>, Rewriter)>| async move {
+        let (mut bytes, mut rewriter) = state?;
+        Some(match bytes.next().await {
+            Some(Ok(piece)) => (Ok(rewriter.push(&piece)), Some((bytes, rewriter))),
+            Some(Err(error)) => (Err(error), None),
+            None => (Ok(rewriter.finish()), None),
+        })
+    };
+    stream::unfold(Some((bytes, rewriter)), next).try_filter(|piece| ready(!piece.is_empty()))
 }
 
 /// Reads the usage of an answer, and keeps it once the answer has passed.
@@ -109,43 +151,5 @@ impl Drop for Meter {
         if let Some(usage) = self.reader.take().and_then(UsageReader::finish) {
             self.keeper.report(&self.kept.key, self.kept.leaf, usage);
         }
-    }
-}
-
-/// Code, type and message of an error's body, or a short body of another form.
-fn error_text(status: StatusCode, body: &[u8]) -> String {
-    if body.trim_ascii().is_empty() {
-        return format!("{} (no body)", status.as_u16());
-    }
-    let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(&value);
-    if let Some(text) = error.as_str() {
-        return text.to_owned();
-    }
-    let words: Vec<&str> = ["code", "type", "message"].iter().filter_map(|key| error.get(key)?.as_str()).collect();
-    if words.is_empty() && body.len() <= MAX_JUDGED {
-        return String::from_utf8_lossy(body).into_owned();
-    }
-    words.join(": ")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_words_of_an_error_are_found() {
-        let overflows = |code: u16, body: &str| {
-            is_context_overflow(&error_text(StatusCode::from_u16(code).unwrap(), body.as_bytes()))
-        };
-        let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error",
-            "message": "prompt is too long: 204999 tokens > 200000 maximum"}});
-        let openai = json!({"error": {"code": "context_length_exceeded", "message": "Your input is too long."}});
-        assert!(overflows(400, &anthropic.to_string()) && overflows(400, &openai.to_string()));
-        assert!(overflows(413, "") && overflows(413, "request_too_large"));
-        assert!(!overflows(400, &json!({"error": {"message": "unknown parameter: x"}}).to_string()));
-        assert!(!overflows(422, ""));
     }
 }

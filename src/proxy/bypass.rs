@@ -1,6 +1,6 @@
 //! Why a request is handed on as it came.
 
-use crate::service::core::error::ServiceError;
+use crate::service::core::error::{ConflictCode, ServiceError};
 
 /// Words of the header `contextd-bypass`: why a request that carries a conversation went on as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
@@ -12,7 +12,7 @@ pub enum BypassReason {
     SideRequest,
     /// The provider holds a part of the conversation.
     ServerState,
-    /// The request asks the provider for a compaction.
+    /// The request asks the provider for a compaction, and none was made here.
     ProviderCompaction,
     /// The body is larger than `limits.max_body_bytes`.
     TooLarge,
@@ -41,6 +41,7 @@ impl From<ServiceError> for BypassReason {
                 BypassReason::Refused
             }
             ServiceError::ContextDoesNotFit { .. } => BypassReason::Refused,
+            ServiceError::Conflict { code: ConflictCode::SummaryFailed, .. } => BypassReason::ProviderCompaction,
             ServiceError::NotFound(_) | ServiceError::LeafMoved { .. } | ServiceError::Conflict { .. } => {
                 BypassReason::Moved
             }
@@ -63,14 +64,11 @@ mod tests {
     use strum::{EnumMessage, VariantArray};
 
     use super::*;
+    use crate::codes_page::assert_listed;
 
     #[test]
     fn the_page_lists_every_reason() {
-        let page = include_str!("../../docs/CODES.md");
-        let section = page.split("\n## ").find(|section| section.lines().next().unwrap().ends_with("(`BypassReason`)"));
-        let told: Vec<&str> = section.unwrap().lines().filter(|row| row.starts_with("| `")).collect();
         let meaning = |reason: &BypassReason| reason.get_documentation().unwrap().replace('\n', " ");
-        let row = |reason: &BypassReason| format!("| `{}` | {} |", reason.into_str(), meaning(reason));
-        assert_eq!(told, BypassReason::VARIANTS.iter().map(row).collect::<Vec<_>>());
+        assert_listed("BypassReason", BypassReason::VARIANTS.iter().map(|reason| (*reason, meaning(reason))));
     }
 }

@@ -1,6 +1,7 @@
 //! The conversation inside a request's body: taken out to be stored, and said otherwise where it was compacted.
 
 mod cache_marks;
+mod envelope;
 mod opening;
 mod system_prompt;
 
@@ -8,27 +9,28 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use axum::body::Bytes;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::domain::format;
+use crate::domain::handle::handle_of;
 use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
 use crate::domain::model::message::Role;
+use crate::proxy::asked::Asked;
+use crate::proxy::asked::edits::holds_compaction;
 use crate::proxy::bypass::BypassReason;
-use crate::proxy::identity::{BodyFields, Identity};
+use crate::proxy::identity::Identity;
 use crate::proxy::refusal::Refusal;
 use crate::proxy::route::Route;
 use crate::proxy::splice::{member, place, replaced};
+use crate::proxy::unkept::Unkept;
+use crate::service::core::error::ServiceError;
 use crate::service::ingest::transcript::PutTranscript;
+use envelope::{Envelope, items, thread_kind};
 
-pub use opening::Opening;
+pub use opening::{Opening, is_filled_list};
 
-/// Most items of a conversation.
-const MOST_ITEMS: usize = 20_000;
-/// Bytes of a model's name.
-const LONGEST_MODEL: usize = 200;
 /// Levels around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;
 
@@ -44,6 +46,12 @@ pub struct Conversation {
     /// What the body says of the conversation it belongs to.
     pub identity: Option<Identity>,
     pub opening: Opening,
+    /// A compaction that is to be done here in the provider's place.
+    pub asked: Option<Asked>,
+    /// The answer is to be a stream of events.
+    pub streams: bool,
+    /// The newest sealed handle among the items.
+    pub handle: Option<blake3::Hash>,
     /// Leading items that are the system prompt. Clients change it from request to request.
     lead: Vec<Box<RawValue>>,
     system: Option<Box<RawValue>>,
@@ -52,85 +60,55 @@ pub struct Conversation {
     system_at: Option<Range<usize>>,
 }
 
-/// Why no conversation was taken out of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unread {
-    /// The request goes on as it came.
-    Bypass(BypassReason),
-    Refused(Refusal),
-}
-
-/// The fields that count. All others stay where they are.
-#[derive(Deserialize)]
-struct Envelope<'b> {
-    #[serde(borrow)]
-    messages: Option<&'b RawValue>,
-    #[serde(borrow)]
-    input: Option<&'b RawValue>,
-    #[serde(borrow)]
-    system: Option<&'b RawValue>,
-    #[serde(borrow)]
-    instructions: Option<&'b RawValue>,
-    #[serde(borrow)]
-    tools: Option<&'b RawValue>,
-    #[serde(borrow)]
-    thread: Option<&'b RawValue>,
-    #[serde(borrow)]
-    model: Option<&'b RawValue>,
-    #[serde(borrow)]
-    previous_response_id: Option<&'b RawValue>,
-    #[serde(borrow)]
-    conversation: Option<&'b RawValue>,
-    #[serde(borrow)]
-    metadata: Option<&'b RawValue>,
-    #[serde(borrow)]
-    client_metadata: Option<&'b RawValue>,
-}
-
-/// The word of an item of Responses that says what it is.
-#[derive(Deserialize)]
-struct ItemKind<'i> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Cow<'i, str>>,
-    #[serde(borrow)]
-    role: Option<&'i RawValue>,
+/// How bodies are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// How deep an item may nest.
+    pub max_depth: usize,
+    /// Compactions that are asked of the provider are done here.
+    pub answers: bool,
 }
 
 impl Conversation {
-    /// Takes the conversation out of a body whose items may nest `max_depth` deep.
+    /// Takes the conversation out of a body.
     ///
     /// # Errors
     /// Why it can't be: the request goes on as it came, or, for a message thread that is held elsewhere, is refused.
-    pub fn read(route: Route, body: Bytes, max_depth: usize) -> Result<Conversation, Unread> {
-        let unreadable = Unread::Bypass(BypassReason::Unreadable);
+    pub fn read(route: Route, body: Bytes, reading: Reading) -> Result<Conversation, Unkept> {
+        let unreadable = BypassReason::Unreadable;
         let text = std::str::from_utf8(&body).map_err(|_| unreadable)?;
-        if !text.trim_start().starts_with('{') || json::depth(&body) > max_depth.saturating_add(ENVELOPE_DEPTH) {
-            return Err(unreadable);
+        let deepest = reading.max_depth.saturating_add(ENVELOPE_DEPTH);
+        if !text.trim_start().starts_with('{') || json::depth(&body) > deepest {
+            return Err(unreadable.into());
         }
         let envelope: Envelope = serde_json::from_str(text).map_err(|_| unreadable)?;
         if let Some(thread) = envelope.thread.filter(|_| route == Route::Messages) {
             let without = replaced(text, vec![(member(text, &place(text, thread)), String::new())]);
             return match thread_kind(thread).as_deref() {
-                Some("continue") => Err(Unread::Refused(Refusal::ThreadUnsupportedRequest)),
-                _ => Conversation::read(route, Bytes::from(without), max_depth),
+                Some("continue") => Err(Refusal::ThreadUnsupportedRequest.into()),
+                _ => Conversation::read(route, Bytes::from(without), reading),
             };
         }
         let said = envelope.said(route).ok_or(unreadable)?;
         let mut lead = items(route, said).ok_or(unreadable)?;
+        let asked = if reading.answers { envelope.asked(route, &mut lead) } else { None };
         if route == Route::Responses {
-            check_items(&lead, &envelope).map_err(Unread::Bypass)?;
+            envelope.check(&lead)?;
         }
         let items = lead.split_off(system_prompt::leading(route.format(), &lead));
         if items.is_empty() {
-            return Err(unreadable);
+            return Err(unreadable.into());
         }
         let system = envelope.system(route);
         let (items_at, system_at) = (place(text, said), system.map(|system| place(text, system)));
         let conversation = Conversation {
             route,
-            model: envelope.model.and_then(model_name),
+            model: envelope.model(),
             identity: Identity::of_body(&envelope.identity()),
-            opening: Opening::of(route.format(), &items, envelope.has_tools()),
+            handle: newest_handle(route, &items),
+            streams: envelope.streams(),
+            asked,
+            opening: Opening::of(route.format(), &items, envelope.tools.is_some_and(is_filled_list)),
             system: system_prompt::stored(route.format(), system, &lead),
             tools: envelope.tools.filter(|tools| tools.get().starts_with('[')).map(ToOwned::to_owned),
             lead,
@@ -172,8 +150,41 @@ impl Conversation {
         Bytes::from(replaced(text, edits))
     }
 
-    /// Returns true if an item says a summary of this service's.
+    /// Returns true if nothing in the conversation has to be said otherwise for the provider.
+    pub fn goes_as_it_came(&self) -> bool {
+        self.asked.is_none() && self.handle.is_none()
+    }
+
+    /// The system prompt as it is stored.
+    pub fn system(&self) -> Option<&RawValue> {
+        self.system.as_deref()
+    }
+
+    /// The same conversation with one more item.
+    pub fn with_item(&self, item: Box<RawValue>) -> Conversation {
+        let mut conversation = self.clone();
+        conversation.items.push(item);
+        conversation
+    }
+
+    /// An error whose pointers say where in the body an item stands.
+    pub fn at_its_items(&self, error: ServiceError) -> ServiceError {
+        let field = if self.route == Route::Responses { "input" } else { "messages" };
+        error.with_pointers(|pointer| {
+            let moved = || {
+                let (place, rest) = pointer.strip_prefix("/items/")?.split_once('/')?;
+                Some(format!("/{field}/{}/{rest}", place.parse::<usize>().ok()? + self.lead.len()))
+            };
+            moved().unwrap_or_else(|| pointer.to_owned())
+        })
+    }
+
+    /// Returns true if an item says a summary of this service's, or a compaction of Anthropic's: what is before it may have
+    /// been left out.
     pub fn holds_summary(&self) -> bool {
+        if self.route == Route::Messages && self.items.iter().any(|item| holds_compaction(item)) {
+            return true;
+        }
         let mut marked = self.items.iter().filter(|raw| raw.get().contains("context-summary>"));
         marked.any(|raw| {
             let message = format::accept(self.route.format(), raw.get()).ok().and_then(|item| item.message);
@@ -188,71 +199,10 @@ impl Conversation {
     }
 }
 
-impl<'b> Envelope<'b> {
-    fn said(&self, route: Route) -> Option<&'b RawValue> {
-        if route == Route::Responses { self.input } else { self.messages }
-    }
-
-    /// The system prompt beside the items; nothing where it is of no kind that counts.
-    fn system(&self, route: Route) -> Option<&'b RawValue> {
-        let system = match route {
-            Route::ChatCompletions => None,
-            Route::Responses => self.instructions,
-            Route::Messages => self.system,
-        };
-        system.filter(|system| system.get().starts_with(['"', '[']))
-    }
-
-    fn has_tools(&self) -> bool {
-        self.tools
-            .is_some_and(|tools| serde_json::from_str::<Vec<&RawValue>>(tools.get()).is_ok_and(|all| !all.is_empty()))
-    }
-
-    fn identity(&self) -> BodyFields {
-        let value = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        BodyFields {
-            conversation: value(self.conversation),
-            metadata: value(self.metadata),
-            client_metadata: value(self.client_metadata),
-        }
-    }
-}
-
-/// The items, or the one that a plain text stands for. `None`: none, or too many.
-fn items(route: Route, said: &RawValue) -> Option<Vec<Box<RawValue>>> {
-    if route == Route::Responses && said.get().starts_with('"') {
-        let item = format!(r#"{{"type":"message","role":"user","content":{}}}"#, said.get());
-        return Some(vec![RawValue::from_string(item).ok()?]);
-    }
-    let items: Vec<Box<RawValue>> = serde_json::from_str(said.get()).ok()?;
-    (1..=MOST_ITEMS).contains(&items.len()).then_some(items)
-}
-
-/// Refuses what the provider alone can make sense of.
-fn check_items(items: &[Box<RawValue>], envelope: &Envelope<'_>) -> Result<(), BypassReason> {
-    if envelope.previous_response_id.is_some() || envelope.conversation.is_some() {
-        return Err(BypassReason::ServerState);
-    }
-    for raw in items {
-        let item: ItemKind = serde_json::from_str(raw.get()).map_err(|_| BypassReason::Unreadable)?;
-        match item.kind.as_deref() {
-            Some("item_reference") => return Err(BypassReason::ServerState),
-            Some("compaction_trigger") => return Err(BypassReason::ProviderCompaction),
-            None if item.role.is_none() => return Err(BypassReason::ServerState),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn thread_kind(thread: &RawValue) -> Option<String> {
-    let thread: Value = serde_json::from_str(thread.get()).ok()?;
-    Some(thread.get("type")?.as_str()?.to_owned())
-}
-
-fn model_name(model: &RawValue) -> Option<String> {
-    let name: String = serde_json::from_str(model.get()).ok()?;
-    ((1..=LONGEST_MODEL).contains(&name.len()) && !name.contains('\0')).then_some(name)
+/// Handles travel in Responses items.
+fn newest_handle(route: Route, items: &[Box<RawValue>]) -> Option<blake3::Hash> {
+    let newest = || items.iter().rev().find_map(|item| handle_of(item.get()));
+    if route == Route::Responses { newest().map(|handle| blake3::hash(handle.as_bytes())) } else { None }
 }
 
 /// A new member in front of all others.

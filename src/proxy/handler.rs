@@ -1,5 +1,7 @@
 //! One request through the proxy, from its head to its answer's.
 
+mod asked;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,28 +14,30 @@ use tokio::time::timeout;
 
 use crate::proxy::answer::Answer;
 use crate::proxy::bypass::BypassReason;
-use crate::proxy::conversation::{Conversation, Unread};
+use crate::proxy::compactor::Compactor;
+use crate::proxy::conversation::{Conversation, Reading};
 use crate::proxy::headers::{self, KEY, PROXY};
 use crate::proxy::identity::Identity;
 use crate::proxy::incoming::{self, Frames, Incoming};
 use crate::proxy::keeper::{Keeper, Kept};
-use crate::proxy::refusal::Refusal;
+use crate::proxy::refusal::{Refusal, Refused};
 use crate::proxy::room::{Held, Room};
 use crate::proxy::route::{Provider, Route};
+use crate::proxy::unkept::Unkept;
 use crate::proxy::upstream::{Call, Upstream};
 use crate::service::Services;
 use crate::service::core::clock;
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
+use crate::service::stateless::Summariser;
 
 const REQUESTS: &str = "contextd_proxy_requests_total";
 
 /// How the proxy works.
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
-    /// Of the providers' APIs, with their version segments.
-    pub openai: String,
-    pub anthropic: String,
+    pub openai: ProviderOptions,
+    pub anthropic: ProviderOptions,
     /// For our own part of a request.
     pub timeout: Duration,
     /// The tenant of requests without a key, if there is one.
@@ -46,10 +50,20 @@ pub struct ProxyOptions {
     pub body_timeout: Duration,
 }
 
+/// How one provider's API is handed requests on to.
+#[derive(Debug, Clone)]
+pub struct ProviderOptions {
+    /// With its version segment.
+    pub base_url: String,
+    /// Compactions that it is asked for are done here.
+    pub answers_compactions: bool,
+}
+
 /// Hands requests on to providers, with conversations compacted on the way.
 pub struct Proxy {
     services: Arc<Services>,
     keeper: Keeper,
+    compactor: Compactor,
     openai: Upstream,
     anthropic: Upstream,
     room: Room,
@@ -66,6 +80,7 @@ enum Prepared {
 }
 
 /// A conversation, and whose it is.
+#[derive(Clone)]
 struct Said {
     tenant: Tenant,
     identity: Option<Identity>,
@@ -80,12 +95,17 @@ type Answered = (Response, &'static str);
 impl Proxy {
     /// # Errors
     /// The system has no TLS certificates.
-    pub fn new(services: Arc<Services>, options: ProxyOptions) -> reqwest::Result<Proxy> {
+    pub fn new(
+        services: Arc<Services>,
+        summariser: Arc<dyn Summariser>,
+        options: ProxyOptions,
+    ) -> reqwest::Result<Proxy> {
         Ok(Proxy {
             keeper: Keeper::new(Arc::clone(&services), options.timeout),
+            compactor: Compactor::new(Arc::clone(&services), summariser),
             services,
-            openai: Upstream::new(&options.openai)?,
-            anthropic: Upstream::new(&options.anthropic)?,
+            openai: Upstream::new(&options.openai.base_url)?,
+            anthropic: Upstream::new(&options.anthropic.base_url)?,
             room: Room::new(options.buffered, options.buffered_per_tenant),
             options,
             instance: clock::new_id().to_string(),
@@ -98,7 +118,7 @@ impl Proxy {
         let path = parts.uri.path().strip_prefix(provider.prefix()).unwrap_or_default();
         let route = Route::of(provider, &parts.method, path);
         let answered = self.answered(provider, route, &parts, body).await;
-        let (response, outcome) = answered.unwrap_or_else(|refusal| (refusal.response(provider), "refused"));
+        let (response, outcome) = answered.unwrap_or_else(|refused| (refused.response(provider), "refused"));
         let route = route.map_or("other", |route| route.into_str());
         metrics::counter!(REQUESTS, "route" => route, "outcome" => outcome).increment(1);
         response
@@ -110,7 +130,7 @@ impl Proxy {
         route: Option<Route>,
         parts: &Parts,
         body: Body,
-    ) -> Result<Answered, Refusal> {
+    ) -> Result<Answered, Refused> {
         let proxies = headers::passed(&parts.headers, &self.instance).ok_or(Refusal::ProxyLoop)?;
         let tenant = self.tenant(&parts.headers).await?;
         let mut call = call(provider, parts, proxies);
@@ -119,7 +139,9 @@ impl Proxy {
             let body = (!body.is_end_stream()).then(|| streamed(incoming::frames(body, self.options.body_timeout)));
             return Ok((Answer::of(upstream.send(&call, body).await?).passed_on(), "passed"));
         };
-        match self.prepared(route, tenant, &parts.headers, body).await? {
+        let max_depth = self.services.sessions.options().max_depth;
+        let reading = Reading { max_depth, answers: self.options(provider).answers_compactions };
+        match self.prepared(route, tenant, &parts.headers, body, reading).await? {
             Prepared::AsItCame(body, reason) => {
                 let answer = Answer::of(upstream.send(&call, Some(body)).await?);
                 Ok((answer.bypassed(reason).passed_on(), reason.into_str()))
@@ -127,13 +149,16 @@ impl Proxy {
             Prepared::Said(said) => {
                 // The answer is read as it passes.
                 call.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-                self.converse(upstream, &call, said).await
+                match said.conversation.asked.clone() {
+                    Some(asked) => self.do_asked(upstream, call, said, asked).await,
+                    None => self.converse(upstream, &call, said).await,
+                }
             }
         }
     }
 
     /// Keeps a conversation and hands it on, both at once where nothing in it will be said otherwise.
-    async fn converse(&self, upstream: &Upstream, call: &Call, said: Said) -> Result<Answered, Refusal> {
+    async fn converse(&self, upstream: &Upstream, call: &Call, said: Said) -> Result<Answered, Refused> {
         let Said { tenant, identity, conversation, held } = said;
         let as_it_came = Some(reqwest::Body::from(conversation.body.clone()));
         let is_foreseen = self.keeper.foresees(tenant, identity.as_ref(), &conversation);
@@ -142,14 +167,18 @@ impl Proxy {
             let (kept, answer) = tokio::join!(keep, upstream.send(call, as_it_came));
             (kept.map(|kept| self.keeper.as_it_went(kept)), answer?)
         } else {
-            let kept = keep.await;
+            let kept = match keep.await {
+                Err(Unkept::Refused(refused)) => return Err(refused),
+                kept => kept,
+            };
             let compacted = kept.as_ref().ok().and_then(|kept| kept.compacted.clone());
             let answer = upstream.send(call, compacted.map(reqwest::Body::from).or(as_it_came)).await?;
             (kept, answer)
         };
         match kept {
             Ok(kept) => self.concluded(upstream, call, kept, &conversation, Answer::of(answer)).await,
-            Err(reason) => Ok((Answer::of(answer).bypassed(reason).passed_on(), reason.into_str())),
+            Err(Unkept::Bypass(reason)) => Ok((Answer::of(answer).bypassed(reason).passed_on(), reason.into_str())),
+            Err(Unkept::Refused(refused)) => Err(refused),
         }
     }
 
@@ -161,7 +190,7 @@ impl Proxy {
         kept: Kept,
         conversation: &Arc<Conversation>,
         mut answer: Answer,
-    ) -> Result<Answered, Refusal> {
+    ) -> Result<Answered, Refused> {
         if let Some(error) = answer.overflow().await
             && let Some(relieved) = self.keeper.relieve(&kept, conversation, error).await
         {
@@ -180,7 +209,8 @@ impl Proxy {
         tenant: Option<Tenant>,
         headers: &HeaderMap,
         body: Body,
-    ) -> Result<Prepared, Refusal> {
+        reading: Reading,
+    ) -> Result<Prepared, Refused> {
         let frames = incoming::frames(body, self.options.body_timeout);
         let Some(tenant) = tenant.filter(|_| self.services.health.is_reachable()) else {
             return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unavailable));
@@ -193,25 +223,25 @@ impl Proxy {
             Incoming::Whole(bytes, held) => (bytes, held),
             Incoming::Longer(frames, reason) => return Ok(Prepared::AsItCame(streamed(frames), reason)),
         };
-        match self.read(route, bytes.clone()).await {
+        match self.read(route, bytes.clone(), reading).await {
             Ok(conversation) => {
-                let by_content = || conversation.opening.hash.as_ref().map(Identity::of_content);
+                let content = conversation.handle.or(conversation.opening.hash);
+                let by_content = || content.as_ref().map(Identity::of_content);
                 let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
                 let identity = identity.or_else(by_content);
                 let (conversation, held) = (Arc::new(conversation), Arc::new(held));
                 Ok(Prepared::Said(Said { tenant, identity, conversation, held }))
             }
-            Err(Unread::Refused(refusal)) => Err(refusal),
-            Err(Unread::Bypass(reason)) => Ok(Prepared::AsItCame(bytes.into(), reason)),
+            Err(Unkept::Refused(refused)) => Err(refused),
+            Err(Unkept::Bypass(reason)) => Ok(Prepared::AsItCame(bytes.into(), reason)),
         }
     }
 
-    async fn read(&self, route: Route, body: Bytes) -> Result<Conversation, Unread> {
-        let (size, max_depth) = (body.len(), self.services.sessions.options().max_depth);
-        let read = offload(size, move || Conversation::read(route, body, max_depth));
+    async fn read(&self, route: Route, body: Bytes, reading: Reading) -> Result<Conversation, Unkept> {
+        let read = offload(body.len(), move || Conversation::read(route, body, reading));
         match timeout(self.options.timeout, read).await {
-            Ok(read) => read.unwrap_or(Err(Unread::Bypass(BypassReason::Internal))),
-            Err(_) => Err(Unread::Bypass(BypassReason::Timeout)),
+            Ok(read) => read?,
+            Err(_) => Err(BypassReason::Timeout.into()),
         }
     }
 
@@ -228,6 +258,13 @@ impl Proxy {
                 Ok(None)
             }
             Err(_) => Ok(None),
+        }
+    }
+
+    fn options(&self, provider: Provider) -> &ProviderOptions {
+        match provider {
+            Provider::Openai => &self.options.openai,
+            Provider::Anthropic => &self.options.anthropic,
         }
     }
 

@@ -7,6 +7,15 @@ pub const KEY: HeaderName = HeaderName::from_static("contextd-key");
 /// The proxies that a request has come through.
 pub const PROXY: HeaderName = HeaderName::from_static("contextd-proxy");
 
+/// Names the session of a conversation: an external id, or a session's id as an answer has it.
+pub const SESSION: HeaderName = HeaderName::from_static("contextd-session");
+/// Of an answer: its context's size and fill state, the compaction that it is the first to show, and why its request went
+/// on as it came.
+pub const TOKENS: HeaderName = HeaderName::from_static("contextd-tokens");
+pub const STATE: HeaderName = HeaderName::from_static("contextd-state");
+pub const COMPACTION: HeaderName = HeaderName::from_static("contextd-compaction");
+pub const BYPASS: HeaderName = HeaderName::from_static("contextd-bypass");
+
 /// Headers of one connection (RFC 9110, 7.6.1).
 const HOPS: [&str; 10] = [
     "connection",
@@ -21,6 +30,9 @@ const HOPS: [&str; 10] = [
     "upgrade",
 ];
 const OURS: &str = "contextd-";
+const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+/// How the names of Anthropic's betas for compactions begin.
+const BETAS: [&str; 2] = ["compact-", "context-management-"];
 /// A request that has come through so many proxies goes in circles.
 const MOST_PROXIES: usize = 8;
 
@@ -34,6 +46,16 @@ pub fn handed_on(headers: &HeaderMap) -> HeaderMap {
         kept.append(name.clone(), value.clone());
     }
     kept
+}
+
+/// Takes the betas out that are for compactions: the other side has none.
+pub fn without_compaction_betas(headers: &mut HeaderMap) {
+    let is_other = |beta: &&str| !BETAS.iter().any(|prefix| beta.starts_with(prefix));
+    let betas: Vec<&str> = words(headers, &BETA).filter(is_other).collect();
+    match HeaderValue::from_str(&betas.join(",")).ok().filter(|value| !value.is_empty()) {
+        Some(others) => _ = headers.insert(BETA, others),
+        None => _ = headers.remove(BETA),
+    }
 }
 
 /// The value of [`PROXY`] that the request goes on with. `None`: it goes in circles.
@@ -80,6 +102,17 @@ mod tests {
         let mut names: Vec<&str> = kept.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["anthropic-beta", "authorization"]);
+    }
+
+    #[test]
+    fn betas_for_compactions_are_taken_out() {
+        let mut some =
+            headers(&[("anthropic-beta", "compact-2026-01-12, one-2026-01-01,context-management-2025-06-27")]);
+        without_compaction_betas(&mut some);
+        assert_eq!(some["anthropic-beta"], "one-2026-01-01");
+        let mut none = headers(&[("anthropic-beta", "compact-2026-01-12")]);
+        without_compaction_betas(&mut none);
+        assert!(none.is_empty());
     }
 
     #[test]

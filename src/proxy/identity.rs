@@ -3,6 +3,8 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
+use crate::proxy::headers::SESSION;
+
 /// The external id of a conversation's session, and what it was taken from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -11,8 +13,6 @@ pub struct Identity {
     pub source: &'static str,
 }
 
-/// Names the session outright: an external id, or a session's id as an answer had it.
-pub const SESSION: &str = "contextd-session";
 const CLAUDE_CODE: &str = "claude-code";
 const CODEX: &str = "codex";
 /// Headers that hold a conversation's id, in the order in which they count, and what the id is prefixed with.
@@ -46,8 +46,8 @@ impl Identity {
     /// By the headers. Values that are no ids are passed over.
     pub fn of_headers(headers: &HeaderMap) -> Option<Identity> {
         let id = |name: &str| headers.get(name).and_then(|value| plain(value.to_str().ok()?));
-        if let Some(id) = id(SESSION) {
-            return Some(Identity { external_id: id.to_owned(), source: SESSION });
+        if let Some(id) = id(SESSION.as_str()) {
+            return Some(Identity { external_id: id.to_owned(), source: "contextd-session" });
         }
         if let Some(session) = id("x-claude-code-session-id") {
             let agent = id("x-claude-code-agent-id").map(|agent| format!("/{agent}")).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Identity {
             })
     }
 
-    /// By what was said up to the first answer.
+    /// By what was said up to the first answer, or by a sealed handle.
     pub fn of_content(hash: &blake3::Hash) -> Identity {
         Identity::new("content", &digits(hash), "content")
     }

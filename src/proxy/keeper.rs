@@ -19,6 +19,7 @@ use crate::proxy::conversation::Conversation;
 use crate::proxy::identity::Identity;
 use crate::proxy::known::{Key, Known, KnownSessions, Turn};
 use crate::proxy::room::Held;
+use crate::proxy::unkept::Unkept;
 use crate::service::Services;
 use crate::service::compaction::Status;
 use crate::service::core::error::Result;
@@ -36,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How many compactions are looked through for the one that has landed.
 const LOOK_BACK: i64 = 5;
 
-type Outcome<T> = std::result::Result<T, BypassReason>;
+type Outcome<T> = std::result::Result<T, Unkept>;
 
 /// Stores conversations and compacts them. Cheap to clone.
 #[derive(Clone)]
@@ -88,7 +89,7 @@ impl Keeper {
             let (_place, _held) = (place, held);
             let (key, known) = keeper.addressed(tenant, &identity, &conversation).await?;
             let kept = keeper.store(&key, known, &conversation).await;
-            if matches!(kept, Err(BypassReason::Moved)) {
+            if matches!(kept, Err(Unkept::Bypass(BypassReason::Moved))) {
                 // The session may have been erased.
                 keeper.known.forget(&key);
             }
@@ -114,7 +115,7 @@ impl Keeper {
     /// Compacts after the provider found the request too long. `None`: the context is no other than it was.
     pub async fn relieve(&self, kept: &Kept, conversation: &Arc<Conversation>, error: String) -> Option<Kept> {
         let (keeper, kept, conversation) = (self.clone(), kept.clone(), Arc::clone(conversation));
-        let relief = async move { keeper.relieved(kept, &conversation, error).await.map_err(BypassReason::from) };
+        let relief = async move { keeper.relieved(kept, &conversation, error).await.map_err(Unkept::from) };
         within(self.timeout.max(LONGEST), relief).await.ok().flatten()
     }
 
@@ -125,7 +126,7 @@ impl Keeper {
 
     async fn store(&self, key: &Key, known: Known, conversation: &Conversation) -> Outcome<Kept> {
         let (began, tenant) = (Instant::now(), key.0);
-        let put = self.put(tenant, &known, conversation).await?;
+        let put = self.put(tenant, &known, conversation).await.map_err(|error| conversation.at_its_items(error))?;
         let is_red = put.snapshot.state == FillState::Red;
         if is_red {
             self.await_compaction(tenant, &put, (self.timeout / 2).saturating_sub(began.elapsed())).await?;
@@ -140,14 +141,20 @@ impl Keeper {
         };
         let is_others = |context: &Context| context.leaf_id != put.leaf_id && context.entry_ids.last() != end.as_ref();
         if context.as_ref().is_some_and(is_others) {
-            return Err(BypassReason::Moved);
+            return Err(BypassReason::Moved.into());
         }
         let compaction = match &context {
             Some(context) => self.landed(tenant, &known, context.leaf_id).await?,
             None => None,
         };
-        let kept = Kept::new(key.clone(), known.session, &put, context, conversation, Landed { compaction, end });
-        self.remember(known, &put, &kept, conversation);
+        let (tokens, state, leaf) = match &context {
+            Some(context) => (context.tokens, context.state, context.leaf_id),
+            None => (put.snapshot.tokens, put.snapshot.state, put.leaf_id),
+        };
+        let compacted = context.map(|context| conversation.with_context(&context.messages, context.system.as_deref()));
+        let (key, session) = (key.clone(), known.session);
+        let kept = Kept { key, session, tokens, state, compaction, compacted, leaf, end };
+        self.remember(known, &put.snapshot, &kept, conversation);
         Ok(kept)
     }
 
@@ -205,15 +212,16 @@ impl Keeper {
         Ok(landed.map(|one| one.id).filter(|id| known.compaction != Some(*id)))
     }
 
-    fn remember(&self, known: Known, put: &Put, kept: &Kept, conversation: &Conversation) {
+    fn remember(&self, known: Known, snapshot: &Snapshot, kept: &Kept, conversation: &Conversation) {
         let (items, bytes) = (conversation.items.len(), conversation.body.len());
-        let spare = if kept.state == FillState::Green { tokens_before_red(&put.snapshot) } else { 0 };
+        // From a compaction on, the compacted context goes on.
+        let has_room = kept.compacted.is_none() && kept.state == FillState::Green;
+        let spare = if has_room { snapshot.tokens_before_red() } else { 0 };
         let turn = Turn { leaf: kept.leaf, end: kept.end, items, bytes, spare, usage: None };
         let opening = Some(known.opening_with(conversation));
         let compaction = kept.compaction.or(known.compaction);
         let model = conversation.model.clone().or(known.model);
-        let session = known.session;
-        let known = Known { session, model, opening, newest: put.newest, compaction, turn: Some(turn) };
+        let known = Known { session: known.session, model, opening, compaction, turn: Some(turn) };
         self.known.set(kept.key.clone(), known);
     }
 
@@ -244,58 +252,21 @@ impl Keeper {
     }
 }
 
-/// What a request found.
-struct Landed {
-    compaction: Option<Uuid>,
-    end: Option<Uuid>,
-}
-
-impl Kept {
-    fn new(
-        key: Key,
-        session: Uuid,
-        put: &Put,
-        context: Option<Context>,
-        conversation: &Conversation,
-        Landed { compaction, end }: Landed,
-    ) -> Kept {
-        let (mut tokens, mut state, mut leaf) = (put.snapshot.tokens, put.snapshot.state, put.leaf_id);
-        let compacted = context.map(|context| {
-            (tokens, state, leaf) = (context.tokens, context.state, context.leaf_id);
-            conversation.with_context(&context.messages, context.system.as_deref())
-        });
-        Kept { key, session, tokens, state, compaction, compacted, leaf, end }
-    }
-
-    /// The fill state's word.
-    pub fn state_word(&self) -> &'static str {
-        match self.state {
-            FillState::Green => "green",
-            FillState::Yellow => "yellow",
-            FillState::Red => "red",
-        }
-    }
-}
-
-/// Tokens that may come to a context before it is red.
-fn tokens_before_red(snapshot: &Snapshot) -> u64 {
-    let left = snapshot.percent_until_compaction / 100.0;
-    // What is left is a share of the size at which it is red.
-    (snapshot.tokens as f64 * left / (1.0 - left).max(f64::EPSILON)) as u64
-}
-
 /// Does work on a task of its own, so that neither a panic nor its length is the request's.
-async fn within<T: Send + 'static>(
+///
+/// # Errors
+/// It took longer, or broke off; its own.
+pub async fn within<T: Send + 'static>(
     limit: Duration,
     work: impl Future<Output = Outcome<T>> + Send + 'static,
 ) -> Outcome<T> {
     let task = tokio::spawn(timeout(limit.max(LONGEST), work));
     match timeout(limit, task).await {
         Ok(Ok(Ok(outcome))) => outcome,
-        Ok(Ok(Err(_))) | Err(_) => Err(BypassReason::Timeout),
+        Ok(Ok(Err(_))) | Err(_) => Err(BypassReason::Timeout.into()),
         Ok(Err(error)) => {
             tracing::error!(%error, "the work on a conversation broke off");
-            Err(BypassReason::Internal)
+            Err(BypassReason::Internal.into())
         }
     }
 }

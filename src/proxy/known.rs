@@ -1,11 +1,9 @@
 //! What this process remembers of the sessions that it keeps conversations in. All of it can be found again in the
 //! database, but for the usage of the last answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use crate::proxy::conversation::{Conversation, Opening};
@@ -13,8 +11,6 @@ use crate::service::core::tenant::Tenant;
 
 const SESSIONS: u64 = 10_000;
 const REMEMBERED_FOR: Duration = Duration::from_secs(600);
-/// Sessions are looked for, and made, in so many queues, so that no two are made for one identity.
-const QUEUES: usize = 64;
 
 /// A tenant's conversation: the external id of its session.
 pub type Key = (Tenant, String);
@@ -26,8 +22,6 @@ pub struct Known {
     pub model: Option<String>,
     /// None where nothing is stored yet.
     pub opening: Option<Opening>,
-    /// The entry of the newest compaction.
-    pub newest: Option<Uuid>,
     /// The compaction that an answer has named last.
     pub compaction: Option<Uuid>,
     pub turn: Option<Turn>,
@@ -44,7 +38,7 @@ pub struct Turn {
     pub items: usize,
     /// Of the body.
     pub bytes: usize,
-    /// Tokens that were left before red; 0 where the context was not green.
+    /// Tokens that were left before red; 0 where the context was not green, or compacted.
     pub spare: u64,
     /// Of the answer.
     pub usage: Option<Value>,
@@ -54,7 +48,6 @@ pub struct Turn {
 #[derive(Clone)]
 pub struct KnownSessions {
     sessions: moka::sync::Cache<Key, Known>,
-    queues: Arc<[Mutex<()>; QUEUES]>,
 }
 
 impl Known {
@@ -80,7 +73,7 @@ impl Known {
     pub fn has_room_for(&self, conversation: &Conversation) -> bool {
         let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
         let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);
-        fits && self.newest.is_none() && conversation.model == self.model && self.admits(conversation)
+        fits && conversation.goes_as_it_came() && conversation.model == self.model && self.admits(conversation)
     }
 
     /// How the session's conversation begins once this one is stored.
@@ -102,10 +95,8 @@ impl Known {
 
 impl Default for KnownSessions {
     fn default() -> KnownSessions {
-        KnownSessions {
-            sessions: moka::sync::Cache::builder().max_capacity(SESSIONS).time_to_idle(REMEMBERED_FOR).build(),
-            queues: Arc::new(std::array::from_fn(|_| Mutex::default())),
-        }
+        let sessions = moka::sync::Cache::builder().max_capacity(SESSIONS).time_to_idle(REMEMBERED_FOR).build();
+        KnownSessions { sessions }
     }
 }
 
@@ -118,15 +109,13 @@ impl KnownSessions {
         self.sessions.insert(key, known);
     }
 
-    pub fn forget(&self, key: &Key) {
-        self.sessions.invalidate(key);
+    /// What is remembered by now, or else this.
+    pub fn get_or_set(&self, key: Key, known: Known) -> Known {
+        self.sessions.entry(key).or_insert(known).into_value()
     }
 
-    /// Waits for the turn of this conversation to be looked for.
-    pub async fn turn(&self, (tenant, external_id): &Key) -> MutexGuard<'_, ()> {
-        let mut hasher = blake3::Hasher::new();
-        let hash = hasher.update(tenant.0.as_bytes()).update(external_id.as_bytes()).finalize();
-        self.queues[usize::from(hash.as_bytes()[0]) % QUEUES].lock().await
+    pub fn forget(&self, key: &Key) {
+        self.sessions.invalidate(key);
     }
 
     /// Notes that the context was compacted once more for the same request.

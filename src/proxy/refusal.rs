@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use strum::EnumMessage;
 
 use crate::proxy::route::Provider;
+use crate::service::core::error::FieldError;
 
 /// Why a request was not handed on, or came to nothing. The answer's `code` (`error_code` with Anthropic).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
@@ -13,6 +14,8 @@ use crate::proxy::route::Provider;
 pub enum Refusal {
     /// 400. The body ended before its time.
     BodyUnreadable,
+    /// 400. A sealed handle in the input does not open; the message says which, and why.
+    HandleRefused,
     /// 400. No message threads are kept: the whole conversation is to be sent.
     ThreadUnsupportedRequest,
     /// 401. `contextd-key` is missing, unknown or revoked.
@@ -28,36 +31,14 @@ pub enum Refusal {
 impl Refusal {
     pub fn status(self) -> StatusCode {
         match self {
-            Refusal::BodyUnreadable | Refusal::ThreadUnsupportedRequest => StatusCode::BAD_REQUEST,
+            Refusal::BodyUnreadable | Refusal::HandleRefused | Refusal::ThreadUnsupportedRequest => {
+                StatusCode::BAD_REQUEST
+            }
             Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
             Refusal::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Refusal::UpstreamUnreachable => StatusCode::BAD_GATEWAY,
             Refusal::ProxyLoop => StatusCode::LOOP_DETECTED,
         }
-    }
-
-    /// The answer, as a client of the provider reads it.
-    pub fn response(self, provider: Provider) -> Response {
-        let body = match provider {
-            Provider::Openai => self.openai(),
-            Provider::Anthropic => self.anthropic(),
-        };
-        (self.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
-    }
-
-    fn openai(self) -> Value {
-        let kind = if self.status().is_server_error() { "server_error" } else { "invalid_request_error" };
-        json!({"error": {"message": self.message(), "type": kind, "param": null, "code": self.into_str()}})
-    }
-
-    fn anthropic(self) -> Value {
-        let kind = match self {
-            Refusal::Unauthorized => "authentication_error",
-            _ if self.status().is_server_error() => "api_error",
-            _ => "invalid_request_error",
-        };
-        let details = json!({"error_code": self.into_str()});
-        json!({"type": "error", "error": {"type": kind, "message": self.message(), "details": details}})
     }
 
     fn message(self) -> String {
@@ -69,6 +50,52 @@ impl Refusal {
             _ => "",
         };
         format!("contextd: {known_by}{meaning}")
+    }
+}
+
+/// A refusal, and what of the request it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub refusal: Refusal,
+    pub fault: Option<FieldError>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused { refusal, fault: None }
+    }
+}
+
+impl Refused {
+    /// The answer, as a client of the provider reads it.
+    pub fn response(&self, provider: Provider) -> Response {
+        let body = match provider {
+            Provider::Openai => self.openai(),
+            Provider::Anthropic => self.anthropic(),
+        };
+        (self.refusal.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    }
+
+    fn openai(&self) -> Value {
+        let Refused { refusal, fault } = self;
+        let kind = if refusal.status().is_server_error() { "server_error" } else { "invalid_request_error" };
+        let param = fault.as_ref().map(|fault| &fault.pointer);
+        json!({"error": {"message": self.message(), "type": kind, "param": param, "code": refusal.into_str()}})
+    }
+
+    fn anthropic(&self) -> Value {
+        let kind = match self.refusal {
+            Refusal::Unauthorized => "authentication_error",
+            refusal if refusal.status().is_server_error() => "api_error",
+            _ => "invalid_request_error",
+        };
+        let details = json!({"error_code": self.refusal.into_str()});
+        json!({"type": "error", "error": {"type": kind, "message": self.message(), "details": details}})
+    }
+
+    fn message(&self) -> String {
+        let message = self.refusal.message();
+        self.fault.as_ref().map_or(message.clone(), |fault| format!("{message} {} {}", fault.pointer, fault.detail))
     }
 }
 
@@ -85,15 +112,12 @@ mod tests {
     use strum::VariantArray;
 
     use super::*;
+    use crate::codes_page::assert_listed;
 
     #[test]
     fn the_page_lists_every_refusal_with_its_status() {
-        let page = include_str!("../../docs/CODES.md");
-        let section = page.split("\n## ").find(|section| section.lines().next().unwrap().ends_with("(`Refusal`)"));
-        let told: Vec<&str> = section.unwrap().lines().filter(|row| row.starts_with("| `")).collect();
         let meaning = |refusal: &Refusal| refusal.get_documentation().unwrap().replace('\n', " ");
-        let row = |refusal: &Refusal| format!("| `{}` | {} |", refusal.into_str(), meaning(refusal));
-        assert_eq!(told, Refusal::VARIANTS.iter().map(row).collect::<Vec<_>>());
+        assert_listed("Refusal", Refusal::VARIANTS.iter().map(|refusal| (*refusal, meaning(refusal))));
         for refusal in Refusal::VARIANTS {
             assert!(meaning(refusal).starts_with(refusal.status().as_str()), "{refusal:?}");
         }
@@ -101,11 +125,11 @@ mod tests {
 
     #[test]
     fn each_provider_has_its_own_form() {
-        let refusal = Refusal::ThreadUnsupportedRequest;
+        let refusal = Refused::from(Refusal::ThreadUnsupportedRequest);
         assert_eq!(refusal.anthropic()["error"]["details"]["error_code"], "thread_unsupported_request");
         assert_eq!(refusal.anthropic()["error"]["type"], "invalid_request_error");
-        assert_eq!(Refusal::ProxyLoop.openai()["error"]["code"], "proxy_loop");
-        assert_eq!(Refusal::ProxyLoop.openai()["error"]["type"], "server_error");
-        assert_eq!(Refusal::Unauthorized.anthropic()["error"]["type"], "authentication_error");
+        assert_eq!(Refused::from(Refusal::ProxyLoop).openai()["error"]["code"], "proxy_loop");
+        assert_eq!(Refused::from(Refusal::ProxyLoop).openai()["error"]["type"], "server_error");
+        assert_eq!(Refused::from(Refusal::Unauthorized).anthropic()["error"]["type"], "authentication_error");
     }
 }

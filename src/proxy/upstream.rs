@@ -17,6 +17,7 @@ pub struct Upstream {
 }
 
 /// A request as it is handed on, its body aside.
+#[derive(Clone)]
 pub struct Call {
     pub method: Method,
     /// Path and query behind the provider's base.

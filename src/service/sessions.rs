@@ -104,20 +104,23 @@ impl Service {
         Ok(session)
     }
 
-    /// The id of the session that has this id or external id, the newest of several; a new one where there is none. Two
-    /// first calls at once may make two: then both go on with the newer.
-    pub async fn session_named(&self, tenant: Tenant, name: &str, model: Option<String>) -> Result<Uuid> {
+    /// The id of the session that has this id or external id, the oldest of several; where there is none `new` is made, by
+    /// one of those who ask at once.
+    pub async fn session_named(&self, tenant: Tenant, name: &str, new: NewSession) -> Result<Uuid> {
         if let Ok(id) = Uuid::parse_str(name)
             && self.inner.heads.has(self.pool(), tenant, id).await?
         {
             return Ok(id);
         }
-        if let Some(id) = sessions::newest_named(self.pool(), tenant.0, name).await? {
+        if let Some(id) = sessions::oldest_named(self.pool(), tenant.0, name).await? {
             return Ok(id);
         }
-        let new = NewSession { external_id: Some(name.to_owned()), model, ..NewSession::default() };
-        let row = self.new_row(new).await?;
+        let row = self.new_row(NewSession { external_id: Some(name.to_owned()), ..new }).await?;
         let mut transaction = transaction::begin(self.pool()).await?;
+        sessions::claim_name(&mut *transaction, tenant.0, name).await?;
+        if let Some(id) = sessions::oldest_named(&mut *transaction, tenant.0, name).await? {
+            return Ok(id);
+        }
         sessions::insert(&mut *transaction, tenant.0, &row).await?;
         self.inner.heads.commit_new(transaction, tenant, &row).await?;
         Ok(row.id)

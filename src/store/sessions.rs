@@ -180,11 +180,21 @@ pub async fn fence(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sql
     Ok(())
 }
 
-/// The newest session of an external id.
-pub async fn newest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<Option<Uuid>> {
+/// Holds an external id until the transaction ends, so that no two sessions are made for it at once.
+pub async fn claim_name(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<()> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2, 0))")
+        .bind(tenant.to_string())
+        .bind(name)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
+
+/// The oldest session of an external id.
+pub async fn oldest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(
         "SELECT id FROM sessions WHERE tenant_id = $1 AND external_id = $2 AND deleted_at IS NULL
-         ORDER BY id DESC LIMIT 1",
+         ORDER BY id LIMIT 1",
     )
     .bind(tenant)
     .bind(name)

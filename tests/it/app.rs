@@ -27,6 +27,41 @@ pub struct App {
     _output: BufReader<ChildStdout>,
 }
 
+/// Starts a server and reads its address from its first line.
+pub fn started(command: &mut Command) -> (Child, String, BufReader<ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    let base = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+    (child, base, output)
+}
+
+/// A running instance that wants keys. Killed when dropped.
+pub struct Keyed {
+    child: Child,
+    pub base: String,
+    /// Kept open: the process must not meet a closed pipe.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Keyed {
+    /// Over this database, with more arguments and environment variables.
+    pub fn start(database: &str, args: &[&str], envs: &[(&str, &str)]) -> Keyed {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).env("DATABASE_URL", database);
+        let (child, base, output) = started(command.envs(envs.iter().copied()));
+        Keyed { child, base, _output: output }
+    }
+}
+
+impl Drop for Keyed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// An answer; `body` is null where it is not JSON, and then `text` has it.
 pub struct Answer {
     pub status: u16,
@@ -85,22 +120,16 @@ impl App {
     }
 
     fn start(data: TempDir, envs: Vec<(String, String)>) -> App {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_contextd"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+        command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data.path())
             .env_remove("DATABASE_URL")
             // The tests share their machine with others, behind whom such work would starve.
             .env("CONTEXTD_BACKGROUND_NICE", "0")
             .envs(CLOCKS.map(|name| (name, NEVER_MS)))
-            .envs(envs.iter().map(|(name, value)| (name, value)))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let base = line.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+            .envs(envs.iter().map(|(name, value)| (name, value)));
+        let (child, base, output) = started(&mut command);
         App { base, client: client(), child, data, envs, _output: output }
     }
 

@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str], &[&str]); 10] = [
     ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
-const TEST_SUPPORT: [&str; 2] = ["data", "made_up"];
+const TEST_SUPPORT: [&str; 3] = ["codes_page", "data", "made_up"];
 /// May use everything.
 const COMPOSITION: [&str; 5] = ["cli", "config", "lifecycle", "lib", "main"];
 

@@ -1,5 +1,7 @@
 //! The proxy in front of the providers' APIs: the real binary before a played provider.
 
+mod asked;
+mod codex;
 mod conversations;
 mod faults;
 mod identities;

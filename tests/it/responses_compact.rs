@@ -371,10 +371,26 @@ async fn a_named_session_keeps_the_conversation_with_its_compactions() {
     assert!((0..9).all(|n| text.contains(&fact(n)) && text.contains(&asked(n))), "{text}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn first_calls_at_once_make_one_session() {
+    let app = App::shared();
+    let body = json!({"model": "gpt-5", "input": turns(0..2)}).to_string();
+    let headers = [("contextd-session", "at once")];
+    let calls = (0..8).map(|_| app.send(Method::POST, PATH, &headers, body.clone()));
+    for answer in futures::future::join_all(calls).await {
+        answer.expect(200);
+    }
+    assert_eq!(all(app, "/v1/sessions?external_id=at%20once").await.len(), 1);
+}
+
+fn handover(items: Vec<Box<serde_json::value::RawValue>>) -> HandoverRequest {
+    HandoverRequest { format: Format::OpenaiResponses, model: None, items, system: None, prompt: None }
+}
+
 #[tokio::test]
 async fn a_newer_key_seals_and_older_ones_open_on_every_replica() {
     let stage = Stage::set(json!({})).await;
-    let request = HandoverRequest { model: None, items: raw(turns(0..3)), system: None };
+    let request = handover(raw(turns(0..3)));
     let upstreams = Upstreams::new(vec![], None).unwrap();
     let sealed = async |service: &Service| {
         Stateless::of(service).hand_over(stage.tenant, request.clone(), &upstreams).await.unwrap().handle
@@ -398,7 +414,7 @@ async fn a_newer_key_seals_and_older_ones_open_on_every_replica() {
 async fn a_handle_opens_for_its_own_tenant_alone_and_nothing_is_stored() {
     let stage = Stage::set(json!({})).await;
     let entries = "SELECT count(*) FROM entries";
-    let request = HandoverRequest { model: None, items: raw(turns(0..6)), system: None };
+    let request = handover(raw(turns(0..6)));
     let stateless = Stateless::of(&stage.service);
     let upstreams = Upstreams::new(vec![], None).unwrap();
     let handed = stateless.hand_over(stage.tenant, request.clone(), &upstreams).await.unwrap();

@@ -1,12 +1,14 @@
 //! The real binary: its one line, its stop, its refusals.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::app::started;
 
 fn contextd(data_dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
@@ -16,12 +18,8 @@ fn contextd(data_dir: &Path) -> Command {
 
 /// Starts it and reads the address from its first line.
 fn start(command: &mut Command) -> (Child, String, BufReader<std::process::ChildStdout>) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    output.read_line(&mut line).unwrap();
-    let address = line.trim_end().strip_prefix("listening on http://").expect(&line).to_owned();
-    (child, address, output)
+    let (child, base, output) = started(command);
+    (child, base.strip_prefix("http://").unwrap().to_owned(), output)
 }
 
 fn health(address: &str) -> String {

@@ -52,9 +52,8 @@ pub fn describe(document: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codes_page::assert_listed;
     use crate::domain::compaction::fallback_reason::FallbackReason;
-
-    const PAGE: &str = include_str!("../../../docs/CODES.md");
 
     /// Those of the document, and words that have no schema: others may stand beside them.
     fn told() -> Vec<CodeList> {
@@ -66,12 +65,7 @@ mod tests {
     #[test]
     fn the_page_lists_every_code_with_its_meaning() {
         for CodeList { schema, codes } in told() {
-            let heading = format!("(`{schema}`)");
-            let section = PAGE.split("\n## ").find(|section| section.lines().next().unwrap().ends_with(&heading));
-            let rows = section.unwrap_or_else(|| panic!("no section {heading}")).lines();
-            let told: Vec<&str> = rows.filter(|row| row.starts_with("| `")).collect();
-            let due: Vec<String> = codes.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |")).collect();
-            assert_eq!(told, due, "docs/CODES.md, {schema}");
+            assert_listed(&schema, codes);
         }
     }
 

@@ -4,12 +4,13 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::api::problem::{Problem, Result};
+use crate::domain::handle;
 use crate::domain::model::json;
 use crate::service::core::clock;
 
 /// The item that a handle travels in.
 pub fn compaction(handle: &str) -> Result<Box<RawValue>> {
-    raw(&json!({"id": id("cmp"), "type": "compaction", "encrypted_content": handle}))
+    raw(&handle::item(&clock::new_id().simple().to_string(), handle))
 }
 
 /// The items that stay, and the compaction behind them.
@@ -48,7 +49,7 @@ fn whole(mut message: Map<String, Value>) -> Map<String, Value> {
         |name: &str| message.get(name).filter(|value| value.as_str().is_some_and(|text| !text.is_empty())).cloned();
     let (own_id, status) = (known("id"), known("status"));
     let mut whole = Map::from_iter([
-        ("id".to_owned(), own_id.unwrap_or_else(|| id("msg").into())),
+        ("id".to_owned(), own_id.unwrap_or_else(|| format!("msg_{}", clock::new_id().simple()).into())),
         ("type".to_owned(), "message".into()),
         ("status".to_owned(), status.unwrap_or_else(|| "completed".into())),
     ]);
@@ -56,10 +57,6 @@ fn whole(mut message: Map<String, Value>) -> Map<String, Value> {
         whole.entry(name).or_insert(value);
     }
     whole
-}
-
-fn id(kind: &str) -> String {
-    format!("{kind}_{}", clock::new_id().simple())
 }
 
 fn raw(item: &Value) -> Result<Box<RawValue>> {

@@ -68,8 +68,9 @@ pub struct UsageMark {
 }
 
 /// How full the window is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FillState {
     Green,
     Yellow,
@@ -283,6 +284,15 @@ impl Account {
             calibration: if calibrates(settings.estimator) { self.calibration } else { 1.0 },
             recounting,
         }
+    }
+}
+
+impl Snapshot {
+    /// Tokens that may come to the context before it is red.
+    pub fn tokens_before_red(&self) -> u64 {
+        let left = self.percent_until_compaction / 100.0;
+        // What is left is a share of the size at which it is red.
+        (self.tokens as f64 * left / (1.0 - left).max(f64::EPSILON)) as u64
     }
 }
 

@@ -3,9 +3,13 @@
 use std::sync::LazyLock;
 
 use regex::RegexSet;
+use serde_json::Value;
 
 use crate::domain::model::message::Stop;
 use crate::domain::model::usage::ReportedUsage;
+
+/// A longer body of unknown form is not judged by its words: it may echo the request.
+const MAX_JUDGED: usize = 1000;
 
 /// How providers and model servers say that the input does not fit, without regard to case.
 const OVERFLOW: &[&str] = &[
@@ -46,6 +50,29 @@ static NOT_OVERFLOW_SET: LazyLock<RegexSet> = LazyLock::new(|| compiled(NOT_OVER
 /// Returns true if a provider's error text says that the input is longer than the model's window.
 pub fn is_context_overflow(text: &str) -> bool {
     OVERFLOW_SET.is_match(text) && !NOT_OVERFLOW_SET.is_match(text)
+}
+
+/// What of an answer with an error status is judged: the words of [`error_words`], or a short body of another form.
+pub fn error_text(code: u16, body: &[u8]) -> String {
+    if body.trim_ascii().is_empty() {
+        return format!("{code} (no body)");
+    }
+    let short = body.get(..MAX_JUDGED).map_or(body, |_| &[]);
+    error_words(body).unwrap_or_else(|| String::from_utf8_lossy(short).into_owned())
+}
+
+/// Code, type and message of an error's body in one of the usual forms; `None` for any other.
+pub fn error_words(body: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let value = value.get(0).unwrap_or(&value);
+    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
+    if let Some(text) = error.as_str() {
+        return Some(text.to_owned());
+    }
+    let words = ["code", "type", "status", "message", "detail"].map(|key| error.get(key).and_then(Value::as_str));
+    let mut words: Vec<&str> = words.into_iter().flatten().collect();
+    words.dedup();
+    (!words.is_empty()).then(|| words.join(": "))
 }
 
 /// Returns true if an answer that came without an error shows an overflow all the same: the provider took more than

@@ -59,6 +59,11 @@ impl Opening {
     }
 }
 
+/// Returns true if these are tools, and not a list without any.
+pub fn is_filled_list(tools: &RawValue) -> bool {
+    serde_json::from_str::<Vec<&RawValue>>(tools.get()).is_ok_and(|tools| !tools.is_empty())
+}
+
 /// Thinking alone tells no conversation from another, and a system prompt may hold the time of day.
 fn is_speech(message: &Message) -> bool {
     if matches!(message.role, Role::System | Role::Developer) {

@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn read(route: Route, body: &str) -> Result<Conversation, Unread> {
-    Conversation::read(route, Bytes::from(body.to_owned()), 64)
+fn read(route: Route, body: &str) -> Result<Conversation, Unkept> {
+    Conversation::read(route, Bytes::from(body.to_owned()), Reading { max_depth: 64, answers: false })
 }
 
 fn raw(items: &[Value]) -> Vec<Box<RawValue>> {
@@ -84,10 +84,10 @@ fn what_the_provider_holds_is_left_to_it() {
         r#"{"input":[{"type":"item_reference","id":"msg_1"}]}"#,
         r#"{"input":[{"id":"msg_1"}]}"#,
     ] {
-        assert_eq!(reason(body), Unread::Bypass(BypassReason::ServerState), "{body}");
+        assert_eq!(reason(body), Unkept::Bypass(BypassReason::ServerState), "{body}");
     }
     let trigger = r#"{"input":[{"type":"compaction_trigger"}]}"#;
-    assert_eq!(reason(trigger), Unread::Bypass(BypassReason::ProviderCompaction));
+    assert_eq!(reason(trigger), Unkept::Bypass(BypassReason::ProviderCompaction));
     assert!(read(Route::Responses, r#"{"input":"a","previous_response_id":null}"#).is_ok());
 }
 
@@ -98,10 +98,10 @@ fn what_is_no_conversation_is_unreadable() {
         ["", "{", "[]", "{}", r#"{"messages":[]}"#, r#"{"messages":"a"}"#, r#"{"messages":1,"messages":2}"#, &deep]
     {
         let unread = read(Route::ChatCompletions, body).unwrap_err();
-        assert_eq!(unread, Unread::Bypass(BypassReason::Unreadable), "{body}");
+        assert_eq!(unread, Unkept::Bypass(BypassReason::Unreadable), "{body}");
     }
     let body = Bytes::from_static(b"{\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}");
-    assert!(Conversation::read(Route::ChatCompletions, body, 64).is_err());
+    assert!(Conversation::read(Route::ChatCompletions, body, Reading { max_depth: 64, answers: false }).is_err());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn threads_begin_here_and_are_not_gone_on_with() {
     let conversation = read(Route::Messages, create).unwrap();
     assert_eq!(text(&conversation.body), r#"{"messages":[{"role":"user","content":"a"}]}"#);
     let on = r#"{"messages":[],"thread":{"type":"continue","previous_message_id":"msg_1"}}"#;
-    assert_eq!(read(Route::Messages, on).unwrap_err(), Unread::Refused(Refusal::ThreadUnsupportedRequest));
+    assert_eq!(read(Route::Messages, on).unwrap_err(), Unkept::from(Refusal::ThreadUnsupportedRequest));
     assert!(read(Route::ChatCompletions, create).unwrap().body.len() == create.len());
 }
 

@@ -228,21 +228,13 @@ impl SessionState {
     pub fn write_to(&self, row: &mut HeadRow, settings: &Settings) -> Result<Snapshot> {
         let snapshot = self.snapshot(settings);
         row.state = serde_json::to_string(self).context("session state as JSON")?;
-        row.fill_state = fill_word(&snapshot).to_owned();
+        row.fill_state = snapshot.state.into_str().to_owned();
         row.tokens = i64::try_from(snapshot.tokens).unwrap_or(i64::MAX);
         Ok(snapshot)
     }
 
     pub fn read(text: &str) -> Result<SessionState> {
         Ok(serde_json::from_str(text).context("stored session state")?)
-    }
-}
-
-fn fill_word(snapshot: &Snapshot) -> &'static str {
-    match snapshot.state {
-        FillState::Green => "green",
-        FillState::Yellow => "yellow",
-        FillState::Red => "red",
     }
 }
 

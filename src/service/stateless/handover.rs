@@ -35,14 +35,17 @@ use crate::service::path::view::PathSlice;
 /// them stays however large it is; older ones that have no room are told in the summary.
 const KEPT_SHARE: u64 = 4;
 
-/// A Responses transcript to be handed over, and what goes with it.
+/// A transcript to be handed over, and what goes with it.
 #[derive(Debug, Clone)]
 pub struct HandoverRequest {
+    pub format: Format,
     /// Its window decides how much is kept.
     pub model: Option<String>,
     pub items: Vec<Box<RawValue>>,
-    /// A text as JSON.
+    /// As its format has it.
     pub system: Option<Box<RawValue>>,
+    /// In place of the template's.
+    pub prompt: Option<String>,
 }
 
 /// What takes the place of a transcript.
@@ -64,6 +67,13 @@ pub struct HandoverUsage {
     pub output: u64,
 }
 
+/// Which messages stay beside the summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Staying {
+    OfUser,
+    Nothing,
+}
+
 /// A transcript of which a summary is to take the place of all but the anchors.
 struct WholePlan {
     head: Head,
@@ -80,9 +90,41 @@ impl Stateless {
     /// `Invalid` and `HandleRefused` with pointers `/items/{n}…`; `Conflict` `summary_failed` where the settings allow no
     /// stand-in for an upstream that failed.
     pub async fn hand_over(&self, tenant: Tenant, request: HandoverRequest, by: &dyn Summariser) -> Result<Handover> {
-        let settings = Arc::new(self.settings.resolve_map(&Map::new(), request.model.as_deref())?);
+        let (record, kept, usage) = self.replaced(tenant, request, Staying::OfUser, by).await?;
+        let handle = self.handles.seal(tenant, record).await?;
+        Ok(Handover { kept, handle, usage })
+    }
+
+    /// Sums up all of a transcript. `None`: it is too little.
+    ///
+    /// # Errors
+    /// Those of [`Stateless::hand_over`].
+    pub async fn sum_up(
+        &self,
+        tenant: Tenant,
+        request: HandoverRequest,
+        by: &dyn Summariser,
+    ) -> Result<(Option<String>, HandoverUsage)> {
+        let (record, _, usage) = self.replaced(tenant, request, Staying::Nothing, by).await?;
+        Ok((record.summary, usage))
+    }
+
+    /// The record of a compaction that replaces all but what stays, and what stays.
+    async fn replaced(
+        &self,
+        tenant: Tenant,
+        request: HandoverRequest,
+        staying: Staying,
+        by: &dyn Summariser,
+    ) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
+        let mut asked = Map::new();
+        asked.extend(request.prompt.map(|prompt| ("prompt".to_owned(), prompt.into())));
+        if staying == Staying::Nothing {
+            asked.insert("anchor_first_user".to_owned(), false.into());
+        }
+        let settings = Arc::new(self.settings.resolve_map(&asked, request.model.as_deref())?);
         let transcript = StatelessRequest {
-            format: Format::OpenaiResponses,
+            format: request.format,
             items: request.items,
             system: request.system,
             tools: None,
@@ -92,21 +134,22 @@ impl Stateless {
         };
         let (head, loaded) = self.read(tenant, &transcript, settings).await?;
         let bytes = size(&transcript.items);
-        let plan = offload(bytes, move || WholePlan::of(head, loaded)).await??;
+        let plan = offload(bytes, move || WholePlan::of(head, loaded, staying)).await??;
         let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
         let outcome = match &plan.work {
             Some(work) => by.summarise(work).await.map_err(failed)?,
             None => SummaryOutcome::default(),
         };
-        let (record, kept, usage) = offload(bytes, move || plan.carried_out(&outcome)).await??;
-        let handle = self.handles.seal(tenant, record).await?;
-        Ok(Handover { kept, handle, usage })
+        offload(bytes, move || plan.carried_out(&outcome)).await?
     }
 }
 
 impl WholePlan {
-    fn of(head: Head, loaded: PathSlice) -> Result<WholePlan> {
-        let pinned_entry_ids = kept_messages(&loaded, &head.settings)?;
+    fn of(head: Head, loaded: PathSlice, staying: Staying) -> Result<WholePlan> {
+        let pinned_entry_ids = match staying {
+            Staying::OfUser => kept_messages(&loaded, &head.settings)?,
+            Staying::Nothing => Vec::new(),
+        };
         let settings = Settings { pinned_entry_ids, ..(*head.settings).clone() };
         // Others leave messages out unsummarised, or only show results shorter.
         let strategy = match settings.strategy {

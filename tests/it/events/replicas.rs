@@ -1,14 +1,11 @@
 //! Events over restarts and over several processes on one PostgreSQL.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use contextd::service::ops::keys::Keys;
 use serde_json::json;
 
 use super::reader::*;
 use super::{PAIRED, compact_after, url};
-use crate::app::App;
+use crate::app::{App, Keyed};
 use crate::drill_support::*;
 use crate::patience::eventually;
 
@@ -118,35 +115,6 @@ async fn every_replica_streams_what_the_others_do() {
     println!("events over replicas: 2 api processes and a worker, {} events, equal on both", tenants[0].len());
 }
 
-/// A process that wants keys.
-struct Keyed {
-    child: Child,
-    base: String,
-}
-
-impl Keyed {
-    fn start(database: &str) -> Keyed {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_contextd"))
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .env("DATABASE_URL", database)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let base = line.trim_end().strip_prefix("listening on ").expect(&line).to_owned();
-        Keyed { child, base }
-    }
-}
-
-impl Drop for Keyed {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_see_their_own_events_only() {
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -154,7 +122,7 @@ async fn tenants_see_their_own_events_only() {
     let pool = sqlx::PgPool::connect(&database).await.unwrap();
     let keys = Keys::new(pool);
     let keys = [keys.create("one", "k").await.unwrap(), keys.create("other", "k").await.unwrap()];
-    let served = Keyed::start(&database);
+    let served = Keyed::start(&database, &[], &[]);
     let all = format!("{}/v1/events", served.base);
     for key in [None, Some("nonsense")] {
         assert_eq!(request(&all, None, key).await.status(), 401);

@@ -9,7 +9,7 @@ use super::provider::{Reply, Seen};
 use super::{CHAT, MESSAGES, RESPONSES, Stage};
 use crate::drill_support::all;
 
-fn events(all: &[Value]) -> Reply {
+pub(super) fn events(all: &[Value]) -> Reply {
     let named = |event: &Value| match event["type"].as_str() {
         Some(name) => format!("event: {name}\ndata: {event}\n\n"),
         None => format!("data: {event}\n\n"),
@@ -186,4 +186,15 @@ async fn published_typescript_sdks_see_no_difference() {
 #[ignore = "needs CONTEXTD_CLIENTS_NODE: a folder whose node_modules has the published SDKs"]
 async fn published_typescript_sdks_converse_through_compactions() {
     converse_at_length("node", "proxy_sdks.mjs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
+async fn published_sdks_understand_compactions() {
+    let stage = Stage::set("", &super::asked::ANSWER).await;
+    stage.provider.play(answer);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/proxy_compactions.py");
+    let output = tokio::process::Command::new(python()).arg(script).arg(stage.app.url("")).output().await.unwrap();
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -1,48 +1,12 @@
 //! With keys: a request names its tenant by `contextd-key`, and keeps its own key for the provider.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use contextd::service::ops::keys::Keys;
 use reqwest::Method;
 use serde_json::json;
 
 use super::provider::Provider;
 use super::{CHAT, MESSAGES, body, client, send};
-
-/// The real binary with keys. Killed when dropped.
-struct Server {
-    child: Child,
-    base: String,
-    _output: BufReader<std::process::ChildStdout>,
-}
-
-impl Server {
-    fn start(database: &str, provider: &Provider) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_contextd"))
-            .args(["serve", "--proxy", "--listen", "127.0.0.1:0"])
-            .env("DATABASE_URL", database)
-            .env("CONTEXTD_PROXY_TIMEOUT_MS", crate::app::NEVER_MS)
-            .env("CONTEXTD_PROXY_OPENAI_BASE_URL", provider.base_url())
-            .env("CONTEXTD_PROXY_ANTHROPIC_BASE_URL", provider.base_url())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let base = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
-        Server { child, base, _output: output }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::app::{Keyed, NEVER_MS};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_are_told_by_their_keys() {
@@ -50,7 +14,13 @@ async fn tenants_are_told_by_their_keys() {
     let url = crate::pg::url().await;
     let keys = Keys::new(sqlx::PgPool::connect(&url).await.unwrap());
     let (one, other) = (keys.create("one", "k").await.unwrap(), keys.create("other", "k").await.unwrap());
-    let server = Server::start(&url, &provider);
+    let base_url = provider.base_url();
+    let envs = [
+        ("CONTEXTD_PROXY_TIMEOUT_MS", NEVER_MS),
+        ("CONTEXTD_PROXY_OPENAI_BASE_URL", base_url.as_str()),
+        ("CONTEXTD_PROXY_ANTHROPIC_BASE_URL", base_url.as_str()),
+    ];
+    let server = Keyed::start(&url, &["--proxy"], &envs);
     let client = client();
     let hello = body(CHAT, &[json!({"role": "user", "content": "hello"})]).to_string();
     let post = async |path: &str, key: Option<&str>| {

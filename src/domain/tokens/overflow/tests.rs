@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 const OVERFLOWS: &[&str] = &[
@@ -59,6 +61,18 @@ fn other_errors_are_not_overflows() {
     for text in OTHERS {
         assert!(!is_context_overflow(text), "{text}");
     }
+}
+
+#[test]
+fn the_words_of_an_error_are_found() {
+    let overflows = |code: u16, body: &str| is_context_overflow(&error_text(code, body.as_bytes()));
+    let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "prompt is too long: 204999 tokens > 200000 maximum"}});
+    let openai = json!({"error": {"code": "context_length_exceeded", "message": "Your input is too long."}});
+    assert!(overflows(400, &anthropic.to_string()) && overflows(400, &openai.to_string()));
+    assert!(overflows(413, "") && overflows(413, "request_too_large"));
+    assert!(!overflows(400, &json!({"error": {"message": "unknown parameter: x"}}).to_string()));
+    assert!(!overflows(422, ""));
 }
 
 #[test]
