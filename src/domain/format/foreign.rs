@@ -206,12 +206,15 @@ fn is_record(item: &Object) -> bool {
 fn record_of(item: &Object) -> Option<(Format, &'static str)> {
     match item.get("type").and_then(Value::as_str)? {
         "user" | "assistant" if item.get("message").is_some_and(Value::is_object) => {
-            Some((ClaudeCode, "claude_code, whose `message` is anthropic"))
+            Some((ClaudeCode, "a line of a Claude Code file (claude_code), whose `message` is anthropic"))
         }
         "response_item" | "event_msg" | "turn_context" | "session_meta"
             if item.get("payload").is_some_and(Value::is_object) =>
         {
-            Some((Codex, "codex, whose `payload` is openai_responses where its type is response_item"))
+            Some((
+                Codex,
+                "a line of a Codex file (codex), whose `payload` is openai_responses where its type is response_item",
+            ))
         }
         _ => None,
     }

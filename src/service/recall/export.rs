@@ -94,7 +94,7 @@ struct Lines {
     tenant: Tenant,
     format: Format,
     rest: Vec<Segment>,
-    /// Line that the file begins with, unless the first entry is one.
+    /// Line that a file begins with whose first entry is of another format.
     header: Option<String>,
 }
 
@@ -107,10 +107,8 @@ impl PieceWriter for Lines {
         let Some(last) = chunk.last() else { return Ok(header.map(|line| line + "\n")) };
         self.rest = behind(&self.rest, last);
         let format = self.format;
-        let leads = |stored: &StoredEntry| {
-            stored.entry.source_format == format && stored.entry.head.kind == EntryType::SessionInfo
-        };
-        let header = header.filter(|_| !chunk.first().is_some_and(leads)).map(|line| line + "\n");
+        let is_own = chunk.first().is_some_and(|stored| stored.entry.source_format == format);
+        let header = header.filter(|_| !is_own).map(|line| line + "\n");
         let write = move || {
             let lines = chunk.iter().flat_map(|stored| lines_of(stored, format));
             header.into_iter().chain(lines).collect()

@@ -61,7 +61,8 @@ impl Linker {
             let target = run.and_then(|run| self.ends.get(run).cloned()).or(named);
             // Behind the last line there may be some without ids.
             let follows = target.is_some() && target == self.last;
-            link.parent = (!follows).then_some(target);
+            let says = target.is_some() || line.get("parentUuid").is_some();
+            link.parent = (says && !follows).then_some(target);
             self.join(line, &id, run);
         }
         self.compaction(line, &mut link);

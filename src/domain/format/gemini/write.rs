@@ -50,7 +50,8 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
 
 /// Adds a content. The API refuses calls behind a content of the model: all of the answer becomes one.
 fn push<'a>(mut content: OutgoingContent<'a>, sent: &mut Vec<OutgoingContent<'a>>, notes: &mut Notes<'_>) {
-    if content.is_model && content.may_hold("unction") && fields::has_call(&content.value()) {
+    let follows = content.is_model && sent.last().is_some_and(|last| last.is_model);
+    if follows && content.may_hold("unction") && fields::has_call(&content.value()) {
         let from = sent.iter().rposition(|before| !before.is_model).map_or(0, |place| place + 1);
         let mut answer = sent.split_off(from).into_iter();
         if let Some(mut first) = answer.next() {
