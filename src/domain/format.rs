@@ -30,6 +30,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
+use crate::domain::model::message::Message;
 
 pub use foreign::{accept, is_foreign};
 
@@ -56,6 +57,15 @@ pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
         Format::Pi => pi::read(value),
         Format::ClaudeCode => claude_code::read(value),
         Format::Codex => codex::read(value),
+    }
+}
+
+/// The items of one message, whatever stands around it: nothing is put before it.
+pub fn write_alone(format: Format, message: Message, notes: &mut Vec<Note>) -> Vec<String> {
+    match format {
+        Format::Anthropic => anthropic::spoken(None, &message, notes).iter().map(Value::to_string).collect(),
+        Format::Gemini => gemini::spoken(&message, notes).iter().map(Value::to_string).collect(),
+        _ => write(format, &[Piece::Message { entry: None, message }], notes),
     }
 }
 

@@ -132,6 +132,13 @@ async fn sessions_of_other_formats_become_files_that_can_be_read_again() {
         }
         assert_eq!((calls, results), (32, 32), "{format}");
     }
+    // Exports put nothing of ours between the lines, and results bear the names of their tools.
+    for format in ["anthropic", "gemini"] {
+        let file = lines(&app.get(&format!("{session}/export?format={format}")).await.text);
+        assert_eq!(file.len(), 32 * 4, "{format}");
+    }
+    let file = lines(&app.get(&format!("{session}/export?format=gemini")).await.text);
+    assert_eq!(file[2]["parts"][0]["functionResponse"]["name"], "read");
     // A file that goes on in another format hangs together.
     let session = app.session(json!({"settings": by_hand()})).await;
     app.append(&session, "claude_code", json!(claude_file())).await;

@@ -32,7 +32,7 @@ use crate::domain::model::message::Opaque;
 
 pub use fields::{has_call, has_result};
 pub use read::read;
-pub use write::write;
+pub use write::{spoken, write};
 
 /// Stands for the signature of a call that another model made.
 pub const NO_SIGNATURE: &str = "skip_thought_signature_validator";

@@ -33,7 +33,7 @@ impl ClaudeCodeFile {
         // A compaction of the service's own is no line.
         let is_ours = exported.record.is_some() && entry.source_format == Format::Native;
         let mut last = parent;
-        let items = if is_ours { Vec::new() } else { as_items(entry, Format::ClaudeCode) };
+        let items = if is_ours { Vec::new() } else { as_items(entry, Format::ClaudeCode, &HashMap::new()) };
         for (n, item) in items.into_iter().enumerate() {
             if is_own {
                 last = entry.source_id.clone().or(last);

@@ -1,5 +1,7 @@
 //! Entries as lines of a Codex rollout file.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,7 +20,7 @@ pub fn header(session_id: Uuid, created_at: DateTime<Utc>) -> String {
 
 /// An entry's lines: as they came, or made at its time.
 pub fn lines(entry: &Entry) -> Vec<String> {
-    let items = as_items(entry, Format::Codex);
+    let items = as_items(entry, Format::Codex, &HashMap::new());
     if entry.source_format == Format::Codex {
         return items;
     }

@@ -1,5 +1,7 @@
 //! Sessions as files: pi's and Claude Code's with every branch, or the items of one path.
 
+use std::collections::HashMap;
+
 use anyhow::Context as _;
 use futures::TryStreamExt;
 use uuid::Uuid;
@@ -57,7 +59,7 @@ impl Queries {
         let (row, head) = self.heads.read_row(&mut *connection, tenant, session_id).await?;
         let rest = path_of(&mut connection, tenant, &head, leaf_id).await?;
         let header = (format == Format::Codex).then(|| codex_lines::header(session_id, row.created_at));
-        Ok(pieces(Lines { long_reads: self.long_reads.clone(), tenant, format, rest, header }))
+        Ok(pieces(Lines { long_reads: self.long_reads.clone(), tenant, format, rest, header, tools: HashMap::new() }))
     }
 
     async fn export_tree(
@@ -96,6 +98,8 @@ struct Lines {
     rest: Vec<Segment>,
     /// Line that a file begins with whose first entry is of another format.
     header: Option<String>,
+    /// Names of the tools so far, by call.
+    tools: HashMap<String, String>,
 }
 
 impl PieceWriter for Lines {
@@ -109,15 +113,23 @@ impl PieceWriter for Lines {
         let format = self.format;
         let is_own = chunk.first().is_some_and(|stored| stored.entry.source_format == format);
         let header = header.filter(|_| !is_own).map(|line| line + "\n");
+        let mut tools = std::mem::take(&mut self.tools);
         let write = move || {
-            let lines = chunk.iter().flat_map(|stored| lines_of(stored, format));
-            header.into_iter().chain(lines).collect()
+            let mut text = header.unwrap_or_default();
+            for stored in &chunk {
+                let calls = stored.entry.head.shape.calls.iter();
+                tools.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
+                text.extend(lines_of(stored, format, &tools));
+            }
+            (text, tools)
         };
-        Ok(Some(background::spawn(write).await.context("writing lines")?))
+        let (text, tools) = background::spawn(write).await.context("writing lines")?;
+        self.tools = tools;
+        Ok(Some(text))
     }
 }
 
-fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
+fn lines_of(stored: &StoredEntry, format: Format, tools: &HashMap<String, String>) -> Vec<String> {
     // A compaction of the service's own is no item of any format.
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Vec::new();
@@ -127,7 +139,7 @@ fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
         // Its service's formats alone have sealed items.
         Some(summary) => as_message(Message::text(Role::User, summary), format),
         None if format == Format::Codex => codex_lines::lines(&stored.entry),
-        None => as_items(&stored.entry, format),
+        None => as_items(&stored.entry, format, tools),
     };
     items.into_iter().map(|line| line + "\n").collect()
 }

@@ -48,6 +48,11 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     sent.into_iter().map(OutgoingContent::into_text).collect()
 }
 
+/// The content of one message, whatever stands around it.
+pub fn spoken(message: &Message, notes: &mut Vec<Note>) -> Option<Value> {
+    write_message(message, &mut CallNames::default(), &mut Notes::new(notes)).map(|content| content.value())
+}
+
 /// Adds a content. The API refuses calls behind a content of the model: all of the answer becomes one.
 fn push<'a>(mut content: OutgoingContent<'a>, sent: &mut Vec<OutgoingContent<'a>>, notes: &mut Notes<'_>) {
     let follows = content.is_model && sent.last().is_some_and(|last| last.is_model);
