@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::value::RawValue;
 
 use super::problem::{Problem, Result};
+use crate::domain::model::format::Format;
 use crate::service::core::error::FieldError;
 
 /// Most items of a call that stores nothing, or that posts a whole transcript.
@@ -50,9 +51,10 @@ impl Faults {
 
     /// Checks what goes with a context: `system` is a text or a list of blocks, `tools` a list of definitions.
     pub fn documents(&mut self, system: Option<&RawValue>, tools: Option<&RawValue>) {
-        self.json("/system", system, &['"', '['], "a string or a list of blocks");
+        self.json("/system", system, &['"', '[', '{'], "a string, a list of blocks or an object with `parts`");
         self.json("/tools", tools, &['['], "a list of tool definitions");
         self.objects("/system", system);
+        self.instruction("/system", system);
         self.objects("/tools", tools);
     }
 
@@ -61,6 +63,32 @@ impl Faults {
         let list = value.and_then(|value| serde_json::from_str::<Vec<&RawValue>>(value.get()).ok());
         for (at, _) in list.iter().flatten().enumerate().filter(|(_, member)| !member.get().starts_with('{')) {
             self.add(format!("{pointer}/{at}"), "must be an object");
+        }
+    }
+
+    /// What a context is asked for in, or a transcript is told in.
+    pub fn context_format(&mut self, pointer: &str, format: Option<Format>) {
+        if let Some(format) = format.filter(|format| format.is_file_only()) {
+            let (name, others) = (format.into_str(), Format::names(Format::OF_CONTEXTS));
+            self.add(pointer, format!("{name} is for files that are appended or exported; must be {others}"));
+        }
+    }
+
+    /// An object is Gemini's `systemInstruction`.
+    fn instruction(&mut self, pointer: &str, value: Option<&RawValue>) {
+        #[derive(serde::Deserialize)]
+        struct Instruction<'a> {
+            #[serde(borrow)]
+            parts: &'a RawValue,
+        }
+        let Some(value) = value.filter(|value| value.get().trim_start().starts_with('{')) else { return };
+        let pointer = format!("{pointer}/parts");
+        match serde_json::from_str::<Instruction<'_>>(value.get())
+            .ok()
+            .filter(|found| found.parts.get().starts_with('['))
+        {
+            Some(found) => self.objects(&pointer, Some(found.parts)),
+            None => self.add(pointer, "must be a list of parts"),
         }
     }
 

@@ -21,7 +21,6 @@ use crate::service::rebuild::{Context, Rebuild};
 
 /// Any more is no bound.
 const MAX_TOKENS: u64 = u32::MAX as u64;
-pub const FORMATS: &str = "native, openai_chat, openai_responses, anthropic or pi";
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(rebuild_context)).routes(routes!(get_context))
@@ -56,12 +55,13 @@ impl FromQuery for Rebuild {
         let leaf_id = params.value("leaf_id", "an id");
         let max_tokens = params.in_range("max_tokens", 1..=MAX_TOKENS);
         let Some(word) = params.text("format") else {
-            params.fault("format", format!("is needed: {FORMATS}"));
+            params.fault("format", format!("is needed: {}", Format::names(Format::OF_CONTEXTS)));
             return None;
         };
         let format = word.parse::<Format>().ok();
+        let format = format.filter(|format| !format.is_file_only());
         if format.is_none() {
-            params.fault("format", format!("must be {FORMATS}"));
+            params.fault("format", format!("must be {}", Format::names(Format::OF_CONTEXTS)));
         }
         Some(Rebuild { format: format?, leaf_id, max_tokens })
     }
@@ -78,6 +78,7 @@ async fn rebuild_context(
 ) -> Result<Response> {
     let mut faults = Faults::default();
     faults.range("/max_tokens", body.max_tokens, 1..=MAX_TOKENS);
+    faults.context_format("/format", Some(body.format));
     faults.finish()?;
     let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
     let context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;

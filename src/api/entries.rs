@@ -108,6 +108,7 @@ fn checked(body: AppendEntries) -> Result<Append> {
     if body.parent_id.is_some() && body.expected_leaf_id == Some(None) {
         faults.add("/parent_id", "an empty session has no entry to append under");
     }
+    faults.context_format("/return_context", body.return_context);
     faults.finish()?;
     Ok(Append {
         format: body.format,

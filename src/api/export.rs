@@ -11,7 +11,6 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::bounds;
-use super::context::FORMATS;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
@@ -31,7 +30,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes the parameters; `FromQuery` reads them")]
 struct ExportSession {
-    /// `pi` gives a session file with every branch, any other format the items of one path.
+    /// `pi` and `claude_code` give a session file with every branch, any other format the items of one path.
     format: Format,
     /// Another leaf than the session's.
     leaf_id: Option<Uuid>,
@@ -41,12 +40,12 @@ impl FromQuery for Export {
     fn read(params: &mut Params) -> Option<Self> {
         let leaf_id = params.value("leaf_id", "an id");
         let Some(word) = params.text("format") else {
-            params.fault("format", format!("is needed: {FORMATS}"));
+            params.fault("format", format!("is needed: {}", Format::names(Format::ALL)));
             return None;
         };
         let format = word.parse::<Format>().ok();
         if format.is_none() {
-            params.fault("format", format!("must be {FORMATS}"));
+            params.fault("format", format!("must be {}", Format::names(Format::ALL)));
         }
         Some(Export { format: format?, leaf_id })
     }

@@ -54,6 +54,9 @@ async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): B
     if body.items.len() > limit {
         return Err(Problem::too_many_items(body.items.len(), limit));
     }
+    let mut faults = Faults::default();
+    faults.context_format("/format", Some(body.format));
+    faults.finish()?;
     let bytes = size(&body.items);
     let body = Arc::new(body);
     // One that opens is an item like any other.

@@ -84,6 +84,7 @@ fn checked(body: CompactItems) -> Result<StatelessRequest> {
     let mut faults = Faults::default();
     faults.text("/focus_topic", body.focus_topic.as_deref(), MAX_TITLE_CHARS);
     faults.documents(body.system.as_deref(), body.tools.as_deref());
+    faults.context_format("/format", Some(body.format));
     faults.finish()?;
     Ok(StatelessRequest {
         format: body.format,

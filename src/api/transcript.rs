@@ -84,6 +84,8 @@ fn checked(body: WholeTranscript) -> Result<PutTranscript> {
     }
     let (system, tools) = (body.system.as_ref(), body.tools.as_ref());
     faults.documents(system.and_then(Option::as_deref), tools.and_then(Option::as_deref));
+    faults.context_format("/format", Some(body.format));
+    faults.context_format("/return_context", body.return_context);
     faults.finish()?;
     Ok(PutTranscript {
         format: body.format,

@@ -20,9 +20,8 @@ use crate::service::sessions::NewSession;
 pub struct Import {
     /// `-` reads standard input.
     file: PathBuf,
-    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
-    #[arg(long)]
-    format: String,
+    #[arg(long, value_parser = format, help = Format::names(Format::ALL))]
+    format: Format,
     #[arg(long, default_value = "default")]
     tenant: String,
 }
@@ -33,22 +32,22 @@ pub struct ExportArgs {
     /// The path of this entry in place of the session's leaf.
     #[arg(long, value_name = "ENTRY")]
     leaf: Option<Uuid>,
-    /// native, `openai_chat`, `openai_responses`, anthropic or pi.
-    #[arg(long)]
-    format: String,
+    #[arg(long, value_parser = format, help = Format::names(Format::ALL))]
+    format: Format,
     #[arg(long, default_value = "default")]
     tenant: String,
 }
 
 /// Makes a session of a file: JSON Lines, or one JSON array. Prints the session's id.
 pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
-    let format = format(&import.format)?;
+    let format = import.format;
     let text = read(&import.file)?;
-    let items = items(&text, format)?;
+    let items = items(text.strip_prefix('\u{feff}').unwrap_or(&text), format)?;
+    anyhow::ensure!(!items.is_empty(), "the file holds no item");
     let tenant = Tenant(services.keys.tenant_named(&import.tenant).await?);
     let session = services.sessions.create_session(tenant, NewSession::default()).await?;
     // A file's own tree must be seen whole; other items may come in parts.
-    let batch = if format == Format::Pi { items.len().max(1) } else { services.sessions.options().max_items };
+    let batch = if format.has_tree() { items.len().max(1) } else { services.sessions.options().max_items };
     for items in items.chunks(batch) {
         let append = Append {
             format,
@@ -68,7 +67,7 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
 
 /// Writes a session to standard output, one item a line.
 pub async fn export(services: &Services, export: ExportArgs) -> anyhow::Result<()> {
-    let format = format(&export.format)?;
+    let format = export.format;
     let tenant = Tenant(services.keys.tenant_named(&export.tenant).await?);
     let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
     let mut pieces = services.queries.export(tenant, export.session, wanted).await?;
@@ -78,8 +77,8 @@ pub async fn export(services: &Services, export: ExportArgs) -> anyhow::Result<(
     Ok(())
 }
 
-fn format(name: &str) -> anyhow::Result<Format> {
-    name.parse::<Format>().ok().with_context(|| format!("{name:?} is no format"))
+fn format(name: &str) -> Result<Format, String> {
+    name.parse::<Format>().ok().ok_or_else(|| format!("must be {}", Format::names(Format::ALL)))
 }
 
 fn read(file: &std::path::Path) -> anyhow::Result<String> {
@@ -92,7 +91,7 @@ fn read(file: &std::path::Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The items of a text. As pi does, lines of its files that are no JSON (a write that was cut off) are passed over.
+/// The items of a text. As pi does, lines of files that are no JSON (a write that was cut off) are passed over.
 fn items(text: &str, format: Format) -> anyhow::Result<Vec<Box<RawValue>>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).context("the file is no JSON array");
@@ -101,7 +100,7 @@ fn items(text: &str, format: Format) -> anyhow::Result<Vec<Box<RawValue>>> {
     for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match RawValue::from_string(line.trim().to_owned()) {
             Ok(item) => items.push(item),
-            Err(error) if format == Format::Pi => tracing::warn!(line = n + 1, %error, "a line is no JSON; left out"),
+            Err(error) if format.is_file() => tracing::warn!(line = n + 1, %error, "a line is no JSON; left out"),
             Err(error) => return Err(error).with_context(|| format!("line {}", n + 1)),
         }
     }

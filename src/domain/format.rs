@@ -4,25 +4,33 @@
 //! Each format has one file under `format/` that does both.
 
 pub mod anthropic;
+pub mod claude_code;
+pub mod codex;
 #[cfg(test)]
 pub(in crate::domain) mod corpus;
 pub mod field;
 mod foreign;
+pub mod gemini;
 mod keys;
+pub mod link;
 pub mod native;
 pub mod note_code;
 pub mod openai_chat;
 pub mod openai_responses;
 pub(in crate::domain) mod outgoing;
 pub mod pi;
+mod tool_names;
 pub mod write;
 
 use serde_json::Value;
 
+use self::link::{Link, LinkError};
 use self::write::{Note, Piece};
+use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
+use crate::domain::model::message::Message;
 
 pub use foreign::{accept, is_foreign};
 
@@ -45,7 +53,41 @@ pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
         Format::OpenaiChat => openai_chat::read(value),
         Format::OpenaiResponses => openai_responses::read(value),
         Format::Anthropic => anthropic::read(value),
+        Format::Gemini => gemini::read(value),
         Format::Pi => pi::read(value),
+        Format::ClaudeCode => claude_code::read(value),
+        Format::Codex => codex::read(value),
+    }
+}
+
+/// The items of one message, whatever stands around it: nothing is put before it.
+pub fn write_alone(format: Format, message: Message, notes: &mut Vec<Note>) -> Vec<String> {
+    match format {
+        Format::Anthropic => anthropic::spoken(None, &message, notes).iter().map(Value::to_string).collect(),
+        Format::Gemini => gemini::spoken(&message, notes).iter().map(Value::to_string).collect(),
+        _ => write(format, &[Piece::Message { entry: None, message }], notes),
+    }
+}
+
+/// Links the lines of a file, in their order.
+///
+/// # Errors
+/// Two lines of one id.
+pub fn link(format: Format, lines: &[Value]) -> Result<Vec<Link>, LinkError> {
+    match format {
+        Format::Pi => pi::link(lines),
+        Format::ClaudeCode => claude_code::link(lines),
+        _ => Ok(vec![Link::default(); lines.len()]),
+    }
+}
+
+/// The record of a compaction that a file tells of; `None` for any other line.
+pub fn compaction_record(format: Format, line: &Value) -> Option<CompactionRecord> {
+    match format {
+        Format::Pi => pi::compaction_record(line),
+        Format::ClaudeCode => claude_code::compaction_record(line),
+        Format::Codex => codex::compaction_record(line),
+        _ => None,
     }
 }
 
@@ -57,6 +99,9 @@ pub fn write(format: Format, pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec
         Format::OpenaiChat => openai_chat::write(pieces, notes),
         Format::OpenaiResponses => openai_responses::write(pieces, notes),
         Format::Anthropic => anthropic::write(pieces, notes),
+        Format::Gemini => gemini::write(pieces, notes),
         Format::Pi => pi::write(pieces, notes),
+        Format::ClaudeCode => claude_code::write(pieces, notes),
+        Format::Codex => codex::write(pieces, notes),
     }
 }

@@ -6,6 +6,7 @@
 mod anthropic;
 mod diff;
 mod doc;
+mod gemini;
 mod mend;
 mod openai_chat;
 mod openai_responses;
@@ -98,7 +99,8 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
             Format::OpenaiResponses => openai_responses::mend(&mut value, &mut ids, report),
             Format::OpenaiChat => openai_chat::mend(&mut value, report),
             Format::Anthropic => anthropic::mend(&mut value, kept.is_empty(), report),
-            Format::Native | Format::Pi => true,
+            Format::Gemini => gemini::mend(&mut value, report),
+            Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => true,
         };
         if !stays {
             continue;

@@ -7,6 +7,8 @@
 mod align;
 mod calls;
 mod chapters;
+pub mod claude_code_file;
+pub mod codex_lines;
 mod fragments;
 mod lines;
 mod media;

@@ -292,7 +292,10 @@ fn write(
         record.and_then(|record| record.summary.clone()).unwrap_or_default()
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
-    let system = if format == Format::Anthropic { lead_system(&mut pieces, &loaded.heads, system)? } else { system };
+    let system = match format {
+        Format::Anthropic | Format::Gemini => lead_system(&mut pieces, &loaded.heads, system, format)?,
+        _ => system,
+    };
     let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
     thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
     let messages = format::write(format, &pieces, &mut notes);
@@ -342,22 +345,42 @@ fn lead_system(
     pieces: &mut Vec<Piece<'_>>,
     heads: &[EntryMeta],
     given: Option<Box<RawValue>>,
+    format: Format,
 ) -> Result<Option<Box<RawValue>>> {
     let texts: Vec<String> = pieces.iter().map_while(|piece| system_text(piece, heads)).collect();
     if texts.is_empty() {
         return Ok(given);
     }
     pieces.drain(..texts.len());
-    let mut blocks = match given.as_ref().and_then(|given| domain_json::parse_lenient(given.get()).ok()) {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(blocks)) => blocks,
-        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
-        Some(other) => vec![json!({"type": "text", "text": other.to_string()})],
+    let block = |text: &str| match format {
+        Format::Gemini => json!({"text": text}),
+        _ => json!({"type": "text", "text": text}),
     };
-    let said = texts.into_iter().filter(|text| !text.trim().is_empty());
-    blocks.extend(said.map(|text| json!({"type": "text", "text": text})));
-    let text = serde_json::to_string(&blocks).context("system blocks")?;
+    let given = given.and_then(|given| domain_json::parse_lenient(given.get()).ok()).unwrap_or_default();
+    let mut blocks = match given {
+        Value::Null => Vec::new(),
+        Value::Array(blocks) if format == Format::Anthropic => blocks,
+        Value::Object(mut content) if format == Format::Gemini => match content.shift_remove("parts") {
+            Some(Value::Array(parts)) => parts,
+            _ => Vec::new(),
+        },
+        Value::String(text) => vec![block(&text)],
+        other => system_texts(&other).map(block).collect(),
+    };
+    let said = texts.iter().filter(|text| !text.trim().is_empty());
+    blocks.extend(said.map(|text| block(text)));
+    let system = match format {
+        Format::Gemini => json!({"parts": blocks}),
+        _ => Value::Array(blocks),
+    };
+    let text = serde_json::to_string(&system).context("system blocks")?;
     Ok(Some(RawValue::from_string(text).context("system blocks")?))
+}
+
+/// The texts of a system prompt's blocks, or of its parts.
+fn system_texts(system: &Value) -> impl Iterator<Item = &str> {
+    let blocks = system.as_array().or_else(|| system.get("parts")?.as_array());
+    blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str())
 }
 
 /// Returns the text of a system message; `None` for any other piece.

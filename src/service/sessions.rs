@@ -370,14 +370,18 @@ pub(crate) fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     match &value {
         Value::Null => 0,
         Value::String(text) => tokens::count_text(estimator, text),
-        Value::Array(blocks) => blocks
-            .iter()
-            .map(|block| {
-                block.get("text").and_then(Value::as_str).map_or(0, |text| tokens::count_text(estimator, text))
-            })
-            .fold(0, u32::saturating_add),
+        Value::Array(blocks) => count_texts(estimator, blocks),
+        // Gemini's has its blocks inside.
+        Value::Object(content) if content.get("parts").is_some_and(Value::is_array) => {
+            count_texts(estimator, content["parts"].as_array().map_or(&[], Vec::as_slice))
+        }
         other => tokens::count_text(estimator, &other.to_string()),
     }
+}
+
+fn count_texts(estimator: Estimator, blocks: &[Value]) -> u32 {
+    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.map(|text| tokens::count_text(estimator, text)).fold(0, u32::saturating_add)
 }
 
 pub(crate) fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {

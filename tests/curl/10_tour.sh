@@ -29,7 +29,7 @@ call 200 GET "$session/snapshot"
 after=$(field tokens)
 [ "$after" -lt "$before" ] || { echo "$before tokens before, $after after" >&2; exit 1; }
 
-for format in openai_chat openai_responses anthropic native pi; do
+for format in openai_chat openai_responses anthropic gemini native pi; do
     call 200 POST "$session/rebuild" '{"format":"'$format'"}'
     has 'Request 1: look at src/file_1.rs' 'Done with 12.' '<context-summary>'
     lacks 'Request 3: look at src/file_3.rs","'

@@ -12,7 +12,7 @@ use crate::drill_support::*;
 pub use seeds::Dice;
 use seeds::{mutated, seeds};
 
-const NAMES: [&str; 5] = ["native", "openai_chat", "openai_responses", "anthropic", "pi"];
+const NAMES: [&str; 6] = ["native", "openai_chat", "openai_responses", "anthropic", "gemini", "pi"];
 
 /// Posts one item to a new session; the status, the pointers and the first detail.
 async fn refusal(app: &App, format: &str, item: &Value) -> (u16, String, String) {

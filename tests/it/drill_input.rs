@@ -38,6 +38,14 @@ fn odd_items() -> Vec<(&'static str, Vec<String>)> {
             ],
         ),
         (
+            "gemini",
+            vec![
+                r#"{"role":"user","parts":[{"text":"a\u0000b \udc00"}]}"#.to_owned(),
+                format!(r#"{{"role":"model","parts":[{{"functionCall":{{{id},"name":"run","args":{{{ODD}}}}},"thoughtSignature":"c2ln"}}]}}"#),
+                r#"{"role":"user","parts":[{"functionResponse":{"id":"call_1","name":"run","response":{"output":"\ud83d half \u0000"}}}]}"#.to_owned(),
+            ],
+        ),
+        (
             "native",
             vec![
                 r#"{"role":"user","content":[{"type":"text","text":"a\u0000b \udc00"}]}"#.to_owned(),

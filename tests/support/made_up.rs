@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 /// The service's names of the formats that work is told in.
-pub const FORMATS: [&str; 4] = ["openai_chat", "openai_responses", "anthropic", "pi"];
+pub const FORMATS: [&str; 5] = ["openai_chat", "openai_responses", "anthropic", "gemini", "pi"];
 
 /// A turn: what the user wants, what the agent does, what it says at the end.
 struct Turn {
@@ -37,6 +37,7 @@ pub fn items(format: &str, size: usize) -> Vec<Value> {
         "openai_chat" => openai_chat,
         "openai_responses" => openai_responses,
         "anthropic" => anthropic,
+        "gemini" => gemini,
         "pi" => pi,
         other => panic!("format {other}"),
     };
@@ -139,6 +140,34 @@ fn anthropic(turns: &[Turn]) -> Vec<Value> {
             items.push(json!({"role": "user", "content": results}));
         }
         items.push(json!({"role": "assistant", "content": [{"type": "text", "text": turn.says}]}));
+    }
+    items
+}
+
+fn gemini(turns: &[Turn]) -> Vec<Value> {
+    let mut items = Vec::new();
+    for turn in turns {
+        items.push(json!({"role": "user", "parts": [{"text": turn.asks}]}));
+        let call = |(place, call): (usize, &Call)| {
+            let mut part = json!({"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}});
+            if place == 0 {
+                part["thoughtSignature"] = json!("c2lnbmVk");
+            }
+            part
+        };
+        let mut parts = vec![json!({"text": turn.thinks, "thought": true})];
+        parts.extend(turn.calls.iter().enumerate().map(call));
+        items.push(json!({"role": "model", "parts": parts}));
+        let result = |call: &Call| {
+            let key = if call.is_error { "error" } else { "output" };
+            let response = json!({key: call.result.as_ref()?});
+            Some(json!({"functionResponse": {"id": call.id, "name": call.name, "response": response}}))
+        };
+        let results: Vec<Value> = turn.calls.iter().filter_map(result).collect();
+        if !results.is_empty() {
+            items.push(json!({"role": "user", "parts": results}));
+        }
+        items.push(json!({"role": "model", "parts": [{"text": turn.says, "thoughtSignature": "c2lnbmVk"}]}));
     }
     items
 }

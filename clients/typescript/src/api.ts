@@ -552,7 +552,7 @@ export interface ForkSession {
 }
 
 /** A wire format, named as in the API. */
-export type Format = "native" | "openai_chat" | "openai_responses" | "anthropic" | "pi";
+export type Format = "native" | "openai_chat" | "openai_responses" | "anthropic" | "gemini" | "pi" | "claude_code" | "codex";
 
 export type GuardReset = "growth" | "new_messages";
 
@@ -706,6 +706,7 @@ export interface NetReport {
  * - `thinking_missing`: The running tool-use turn has thinking that can't be given back: send it with thinking off.
  * - `thinking_after_compaction`: Signed thinking stands behind a summary or behind shortened tool traffic; the provider may refuse it.
  * - `thinking_stripped`: Thinking is left out, as set.
+ * - `signature_placeholder`: A call goes with the word that Gemini takes in place of a signature: another model made it, or its own is lost.
  * - `reasoning_unpaired`: Reasoning is left out: what it led to is not there.
  * - `reasoning_by_reference`: Reasoning goes by its id alone: the provider must have stored the response.
  * - `media_dropped`: An image or a document can't be given to the provider here.
@@ -731,7 +732,7 @@ export interface NetReport {
  * - `parent_changed`: A pi entry hangs under the entry that is shown before it.
  * - `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it.
  */
-export type NoteCode = "orphan_result_dropped" | "duplicate_result_dropped" | "synthetic_result" | "result_moved" | "messages_merged" | "call_id_renamed" | "tool_name_renamed" | "arguments_wrapped" | "error_flag_dropped" | "result_media_moved" | "server_tool_as_text" | "server_tool_unpaired" | "thinking_dropped" | "thinking_of_other_model" | "thinking_missing" | "thinking_after_compaction" | "thinking_stripped" | "reasoning_unpaired" | "reasoning_by_reference" | "media_dropped" | "image_dropped" | "document_dropped" | "document_as_link" | "document_as_text" | "raw_dropped" | "raw_block_dropped" | "provider_compaction_dropped" | "provider_compaction_as_text" | "empty_text_dropped" | "empty_message_dropped" | "response_fields_removed" | "trailing_space_trimmed" | "system_as_user" | "user_message_inserted" | "item_repaired" | "item_unreadable" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "parent_changed" | "tasks_numbered";
+export type NoteCode = "orphan_result_dropped" | "duplicate_result_dropped" | "synthetic_result" | "result_moved" | "messages_merged" | "call_id_renamed" | "tool_name_renamed" | "arguments_wrapped" | "error_flag_dropped" | "result_media_moved" | "server_tool_as_text" | "server_tool_unpaired" | "thinking_dropped" | "thinking_of_other_model" | "thinking_missing" | "thinking_after_compaction" | "thinking_stripped" | "signature_placeholder" | "reasoning_unpaired" | "reasoning_by_reference" | "media_dropped" | "image_dropped" | "document_dropped" | "document_as_link" | "document_as_text" | "raw_dropped" | "raw_block_dropped" | "provider_compaction_dropped" | "provider_compaction_as_text" | "empty_text_dropped" | "empty_message_dropped" | "response_fields_removed" | "trailing_space_trimmed" | "system_as_user" | "user_message_inserted" | "item_repaired" | "item_unreadable" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "parent_changed" | "tasks_numbered";
 
 /** What becomes of the work that a hook was asked about where it gives no good answer. */
 export type OnError = "continue" | "cancel";
@@ -1227,6 +1228,7 @@ export interface Violation {
  * - `response_fields`: Fields that only answers have.
  * - `provider_compaction_as_text`: Another provider's compaction in a native message that has to be written anew.
  * - `unsigned_thinking`: Thinking without its signature.
+ * - `unsigned_call`: A call of the running turn without its thought signature, where others are signed.
  * - `thinking_not_first`: A turn that calls tools and does not begin with its thinking.
  * - `ends_with_thinking`: An answer that ends with thinking.
  * - `trailing_space_trimmed`: An answer at the end of the items that ends in white space.
@@ -1247,7 +1249,7 @@ export interface Violation {
  * - `invalid_item`: An item that can't be read.
  * - `not_sendable`: Something else that the provider would refuse.
  */
-export type ViolationCode = "orphan_result" | "duplicate_result" | "call_without_result" | "result_out_of_place" | "results_not_first" | "split_batch" | "duplicate_call_id" | "server_tool_unpaired" | "reasoning_without_item" | "empty_content" | "empty_text" | "empty_tool_calls" | "invalid_media" | "image_dropped" | "invalid_block" | "unknown_block" | "block_not_allowed" | "response_fields" | "provider_compaction_as_text" | "unsigned_thinking" | "thinking_not_first" | "ends_with_thinking" | "trailing_space_trimmed" | "invalid_call_id" | "invalid_tool_name" | "invalid_arguments" | "invalid_output" | "invalid_call" | "call_not_allowed" | "unknown_role" | "first_message_not_user" | "system_in_messages" | "duplicate_item_id" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "unknown_parent" | "invalid_item" | "not_sendable";
+export type ViolationCode = "orphan_result" | "duplicate_result" | "call_without_result" | "result_out_of_place" | "results_not_first" | "split_batch" | "duplicate_call_id" | "server_tool_unpaired" | "reasoning_without_item" | "empty_content" | "empty_text" | "empty_tool_calls" | "invalid_media" | "image_dropped" | "invalid_block" | "unknown_block" | "block_not_allowed" | "response_fields" | "provider_compaction_as_text" | "unsigned_thinking" | "unsigned_call" | "thinking_not_first" | "ends_with_thinking" | "trailing_space_trimmed" | "invalid_call_id" | "invalid_tool_name" | "invalid_arguments" | "invalid_output" | "invalid_call" | "call_not_allowed" | "unknown_role" | "first_message_not_user" | "system_in_messages" | "duplicate_item_id" | "item_id_changed" | "item_id_removed" | "duplicate_item_dropped" | "unknown_parent" | "invalid_item" | "not_sendable";
 
 /** Something about an accepted item that the client should know. */
 export interface Warning {
@@ -1263,7 +1265,7 @@ export interface Warning {
  *
  * - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
  * - `usage_ignored`: `usage` came without an answer that it could belong to.
- * - `unknown_parent`: A pi entry whose parent is not there, or itself, is taken as a root, as pi reads it.
+ * - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
  * - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out.
  */
 export type WarningCode = "orphan_tool_result" | "usage_ignored" | "unknown_parent" | "not_shown";
@@ -1292,7 +1294,7 @@ export interface WriteChapters {
 }
 
 /** One item of a transcript, in the format that `format` names. What is not described here is kept as it came. */
-export type Item = ChatMessage | ResponsesItem | AnthropicMessage | PiEntry | NativeMessage;
+export type Item = ChatMessage | ResponsesItem | AnthropicMessage | GeminiContent | PiEntry | ClaudeCodeLine | CodexLine | NativeMessage;
 
 /** `openai_chat`: a message of Chat Completions. */
 export interface ChatMessage {
@@ -1392,6 +1394,33 @@ export interface AnthropicBlock {
   [key: string]: unknown;
 }
 
+/** `gemini`: one of Google's `contents`. The `systemInstruction` travels as `system`. */
+export interface GeminiContent {
+  role?: "user" | "model" | "function";
+  parts?: GeminiPart[];
+  [key: string]: unknown;
+}
+
+/** A part of a content: one kind of data, under REST's name of it or Python's. */
+export interface GeminiPart {
+  text?: string | null;
+  thought?: boolean | null;
+  thoughtSignature?: string | null;
+  functionCall?: {
+    [key: string]: unknown;
+  } | null;
+  functionResponse?: {
+    [key: string]: unknown;
+  } | null;
+  inlineData?: {
+    [key: string]: unknown;
+  } | null;
+  fileData?: {
+    [key: string]: unknown;
+  } | null;
+  [key: string]: unknown;
+}
+
 /** `pi`: an entry of a pi session file, with its own tree. */
 export interface PiEntry {
   type: "session" | "message" | "compaction" | "branch_summary" | "custom" | "custom_message" | "label" | "session_info" | "model_change" | "thinking_level_change";
@@ -1404,6 +1433,27 @@ export interface PiEntry {
   message?: {
     [key: string]: unknown;
   };
+  [key: string]: unknown;
+}
+
+/** `claude_code`: a line of a Claude Code session file, with its own tree. For import and export. */
+export interface ClaudeCodeLine {
+  /** `user`, `assistant`, `system`, `summary`, `attachment` and others. */
+  type: string;
+  uuid?: string;
+  parentUuid?: string | null;
+  message?: {
+    [key: string]: unknown;
+  };
+  [key: string]: unknown;
+}
+
+/** `codex`: a line of a Codex rollout file. For import and export. */
+export interface CodexLine {
+  timestamp?: string;
+  /** `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted` and others. */
+  type: string;
+  payload?: unknown;
   [key: string]: unknown;
 }
 
@@ -1453,10 +1503,15 @@ export interface PlannedEntry {
   [key: string]: unknown;
 }
 
-/** The system prompt: a text, or a list of blocks; kept as given. */
+/** The system prompt: a text, a list of blocks, or Gemini's `systemInstruction`; kept as given. */
 export type SystemPrompt = string | {
   [key: string]: unknown;
-}[] | null;
+}[] | {
+  parts: {
+    [key: string]: unknown;
+  }[];
+  [key: string]: unknown;
+} | null;
 
 /** A tool definition in the provider's own format; kept as given. */
 export interface ToolDefinition {

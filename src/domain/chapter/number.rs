@@ -63,7 +63,11 @@ pub fn unnumber(format: Format, item: &str) -> Option<(usize, String)> {
 
 fn content(format: Format, item: &mut Value) -> Option<&mut Value> {
     let in_message = format == Format::Pi && item.get("message").is_some_and(Value::is_object);
-    if in_message { item.get_mut("message")?.get_mut("content") } else { item.get_mut("content") }
+    match format {
+        Format::Gemini => item.get_mut("parts"),
+        _ if in_message => item.get_mut("message")?.get_mut("content"),
+        _ => item.get_mut("content"),
+    }
 }
 
 /// In the first part that is text, or in a part of its own where there is none.
@@ -75,8 +79,15 @@ fn number_parts(parts: &mut Vec<Value>, prefix: &str, format: Format) {
     match first {
         Some(text) => text.insert_str(0, prefix),
         None => {
-            let kind = if format == Format::OpenaiResponses { "input_text" } else { "text" };
-            parts.insert(0, json!({"type": kind, "text": prefix.trim_end()}));
+            let text = prefix.trim_end();
+            parts.insert(
+                0,
+                match format {
+                    Format::Gemini => json!({"text": text}),
+                    Format::OpenaiResponses => json!({"type": "input_text", "text": text}),
+                    _ => json!({"type": "text", "text": text}),
+                },
+            );
         }
     }
 }

@@ -7,6 +7,7 @@
 //!   it where thinking is on; those of earlier turns may lack it. A signature belongs to the model that made it.
 //! - OpenAI Responses: an item with an id is refused without the reasoning before it; without the id it is taken.
 //!   Reasoning without `encrypted_content` is known by its id alone, if the provider stored the response.
+//! - Gemini's thoughts may be left out; the signatures of calls stay on them (see [`crate::domain::format::gemini`]).
 //! - Chat Completions has no thinking; of the imitators that do, some want it back in a running tool-use turn.
 //!
 //! So `auto` takes nothing out from turn to turn: a context stays the prefix of the next one, as prompt caches want.

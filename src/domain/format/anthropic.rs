@@ -11,7 +11,7 @@ mod write_block;
 pub(in crate::domain) mod tests;
 
 pub use read::read;
-pub use write::write;
+pub use write::{spoken, write};
 
 /// Said by the user where a context would start with somebody else.
 pub const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";

@@ -27,7 +27,7 @@ pub fn sessions(source: Source, format: Format) -> Vec<CorpusSession> {
         Format::OpenaiResponses => "openai-responses",
         Format::Anthropic => "anthropic-messages",
         Format::Pi => "pi-jsonl",
-        Format::Native => panic!("nothing is recorded in it"),
+        _ => panic!("nothing is recorded in it"),
     };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(source.path("corpus")).unwrap() {

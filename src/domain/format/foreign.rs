@@ -4,7 +4,7 @@
 //! be lost. What is known to be another format's alone is told here, in one place, by its form and not by a word only:
 //! new kinds of blocks are nobody's, and stay opaque.
 
-use Format::{Anthropic, Native, OpenaiChat, OpenaiResponses, Pi};
+use Format::{Anthropic, ClaudeCode, Codex, Gemini, Native, OpenaiChat, OpenaiResponses, Pi};
 use serde_json::Value;
 
 use crate::domain::format::keys::Object;
@@ -58,6 +58,9 @@ fn check(format: Format, value: &Value) -> Result<(), ItemError> {
     let Some(item) = value.as_object() else { return Ok(()) };
     match format {
         Pi => check_entry(item),
+        Gemini => check_parts(item),
+        ClaudeCode => check_line(item, "message", |message| check_message(Anthropic, message, "")),
+        Codex => check_line(item, "payload", check_item),
         OpenaiResponses => check_item(item),
         OpenaiChat => {
             if let Some(role) = item.get("role").and_then(Value::as_str)
@@ -71,8 +74,29 @@ fn check(format: Format, value: &Value) -> Result<(), ItemError> {
     }
 }
 
+/// What a line wraps, by the rules of its own format.
+fn check_line(line: &Object, key: &str, check: impl FnOnce(&Object) -> Result<(), ItemError>) -> Result<(), ItemError> {
+    let is_item = key != "payload" || line.get("type").is_some_and(|kind| kind == "response_item");
+    match line.get(key).and_then(Value::as_object).filter(|_| is_item) {
+        Some(inner) => check(inner).map_err(|error| ItemError::new(format!("/{key}{}", error.pointer), error.detail)),
+        None => Ok(()),
+    }
+}
+
+/// Parts have no type: they are told by the field that holds their data.
+fn check_parts(content: &Object) -> Result<(), ItemError> {
+    let parts = content.get("parts").and_then(Value::as_array).into_iter().flatten();
+    match parts.enumerate().find(|(_, part)| part.get("type").is_some_and(Value::is_string)) {
+        Some((place, _)) => fail(format!("/parts/{place}/type"), "is no field of this format"),
+        None => Ok(()),
+    }
+}
+
 /// A message's fields and the blocks of its content.
 fn check_message(format: Format, message: &Object, at: &str) -> Result<(), ItemError> {
+    if message.get("parts").is_some_and(Value::is_array) && !message.contains_key("content") {
+        return fail(format!("{at}/parts"), "is no field of this format");
+    }
     let assistant = message.get("role").is_some_and(|role| role == "assistant");
     for key in ["tool_calls", "function_call"] {
         let given =
@@ -179,15 +203,18 @@ fn is_record(item: &Object) -> bool {
     record_of(item).is_some()
 }
 
-fn record_of(item: &Object) -> Option<&'static str> {
+fn record_of(item: &Object) -> Option<(Format, &'static str)> {
     match item.get("type").and_then(Value::as_str)? {
         "user" | "assistant" if item.get("message").is_some_and(Value::is_object) => {
-            Some("a line of a Claude Code file, whose `message` is anthropic")
+            Some((ClaudeCode, "a line of a Claude Code file (claude_code), whose `message` is anthropic"))
         }
         "response_item" | "event_msg" | "turn_context" | "session_meta"
             if item.get("payload").is_some_and(Value::is_object) =>
         {
-            Some("a line of a Codex file, whose `payload` is openai_responses where its type is response_item")
+            Some((
+                Codex,
+                "a line of a Codex file (codex), whose `payload` is openai_responses where its type is response_item",
+            ))
         }
         _ => None,
     }
@@ -208,8 +235,8 @@ fn is_response_item(item: &Object) -> bool {
 
 /// Names the format or file that an item looks like, for the words of an error.
 fn looks_like(item: &Object, format: Format) -> Option<&'static str> {
-    if let Some(record) = record_of(item) {
-        return Some(record);
+    if let Some((of, record)) = record_of(item) {
+        return Some(record).filter(|_| of != format);
     }
     let role_of = |item: &Object| item.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
     let message = item.get("message").and_then(Value::as_object);
@@ -218,7 +245,9 @@ fn looks_like(item: &Object, format: Format) -> Option<&'static str> {
     let has = |key: &str| message.unwrap_or(item).get(key).is_some_and(|value| !value.is_null());
     let content = message.unwrap_or(item).get("content").and_then(Value::as_array);
     let mut blocks = content.into_iter().flatten().map(homes).filter(|homes| !homes.is_empty());
-    let found = if is_entry(item) && format != Pi {
+    let found = if item.get("parts").is_some_and(Value::is_array) && format != Gemini {
+        Some(Gemini)
+    } else if is_entry(item) && format != Pi {
         Some(Pi)
     } else if has("tool_calls") || has("function_call") || has("tool_call_id") {
         Some(OpenaiChat)

@@ -27,13 +27,9 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         check_speaker(role, block, &format!("/content/{place}"))?;
     }
     let content: Vec<Block> = listed.iter().filter(|block| !is_empty_text(block)).cloned().collect();
-    let unnamed = content.iter().any(|block| match block {
-        Block::ToolCall(call) => call.id.is_empty() && call.kind != CallKind::Server,
-        Block::ToolResult(result) => result.tool_call_id.is_empty() && result.kind != CallKind::Server,
-        _ => false,
-    });
-    let needs_repair = content.is_empty() || content.len() < listed.len() || unnamed;
+    let short = content.is_empty() || content.len() < listed.len();
     let message = Message { role, content, stop: stop(fields)?, opaque: None };
+    let needs_repair = short || message.lacks_ids();
     let source_id = field::string(fields, "id", "")?.map(str::to_owned);
     Ok(Item { source_id, ..Item::of_message(message, needs_repair) })
 }

@@ -53,6 +53,8 @@ pub enum NoteCode {
     ThinkingAfterCompaction,
     /// Thinking is left out, as set.
     ThinkingStripped,
+    /// A call goes with the word that Gemini takes in place of a signature: another model made it, or its own is lost.
+    SignaturePlaceholder,
     /// Reasoning is left out: what it led to is not there.
     ReasoningUnpaired,
     /// Reasoning goes by its id alone: the provider must have stored the response.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::note_code::NoteCode;
 use super::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
-use crate::domain::model::message::{Media, Opaque, ToolCall, ToolResult};
+use crate::domain::model::message::{Block, Media, Message, Opaque, ToolCall, ToolResult};
 
 /// The notes of one writer, and the entry that it is at.
 pub struct Notes<'n> {
@@ -89,6 +89,18 @@ pub fn compaction_text(summary: &str) -> String {
 /// Returns true if a text is the summary of a compaction of a format other than `target`.
 pub fn is_foreign_compaction(opaque: Option<&Opaque>, target: Format) -> bool {
     opaque.is_some_and(|opaque| opaque.format != target && opaque.is_compaction())
+}
+
+/// The blocks of a system message that the user has to pass on: its words stand in a tag.
+pub fn told_to_user<'m>(message: &'m Message, notes: &mut Notes<'_>) -> Cow<'m, [Block]> {
+    let text = message.plain_text();
+    if text.trim().is_empty() {
+        return Cow::Borrowed(&message.content);
+    }
+    notes.add(NoteCode::SystemAsUser, "a system message inside the conversation is passed on by the user");
+    let tagged = Block::text(format!("<system_message>\n{text}\n</system_message>"));
+    let others = message.content.iter().filter(|block| !matches!(block, Block::Text { .. }));
+    Cow::Owned(std::iter::once(tagged).chain(others.cloned()).collect())
 }
 
 /// The note for a block that only its own provider can read: a code, `usual` but for compactions, and why.

@@ -12,7 +12,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Message, Role};
 
-pub use link::{PiLink, link};
+pub use link::link;
 pub use message::for_provider;
 pub use run::{is_excluded_run, run_units};
 pub use write::write;
@@ -37,7 +37,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     match kind {
         "message" => {
             message::read(value.get("message"), &mut item)?;
-            item.needs_repair = item.message.as_ref().is_some_and(has_unnamed);
+            item.needs_repair = item.message.as_ref().is_some_and(Message::lacks_ids);
         }
         "compaction" => item.kind = EntryType::Compaction,
         "branch_summary" => {
@@ -64,7 +64,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
 
 /// Reads a `compaction` entry; `None` for any other. `first_kept_entry_id` is pi's own id: the entry of that
 /// source id before the compaction on its path, or nothing where there is none (its own id means that too).
-/// A version 1 entry has no such id: see [`PiLink::first_kept`].
+/// A version 1 entry has no such id: see [`Link::first_kept`](super::link::Link::first_kept).
 pub fn compaction_record(value: &Value) -> Option<CompactionRecord> {
     if value.get("type")?.as_str()? != "compaction" {
         return None;
@@ -101,12 +101,6 @@ pub fn file_lists(value: &Value) -> FileLists {
 /// Returns true if a hook made this `compaction` or `branch_summary`.
 pub fn from_hook(value: &Value) -> bool {
     value.get("fromHook").and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// Returns true if a call or a result has no id: no provider takes it so.
-fn has_unnamed(message: &Message) -> bool {
-    message.tool_calls().any(|call| call.id.is_empty())
-        || message.tool_results().any(|result| result.tool_call_id.is_empty())
 }
 
 #[cfg(test)]

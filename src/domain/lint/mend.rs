@@ -31,10 +31,10 @@ fn code(error: &ItemError) -> ViolationCode {
     let holds = |field: &str| fields.contains(&field);
     match fields.as_slice() {
         ["role"] | ["message", "role"] => ViolationCode::UnknownRole,
-        ["content"] | ["message", "content"] => ViolationCode::EmptyContent,
+        ["content"] | ["parts"] | ["message", "content"] => ViolationCode::EmptyContent,
         [.., "source"] => ViolationCode::InvalidMedia,
         _ if holds("image_url") => ViolationCode::InvalidMedia,
-        ["content", ..] => ViolationCode::InvalidBlock,
+        ["content" | "parts", ..] => ViolationCode::InvalidBlock,
         [.., "input"] => ViolationCode::InvalidArguments,
         _ if holds("arguments") => ViolationCode::InvalidArguments,
         [.., "call_id" | "tool_call_id" | "toolCallId"] => ViolationCode::InvalidCallId,
@@ -49,6 +49,7 @@ fn give_a_role(format: Format, value: &mut Value) {
         Format::Pi => return,
         Format::OpenaiResponses if value.get("type").is_some_and(|kind| kind != "message") => return,
         Format::Anthropic => ["user", "assistant"].as_slice(),
+        Format::Gemini => &["user", "model"],
         _ => &["system", "developer", "user", "assistant", "tool", "function"],
     };
     let role = value.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -62,11 +63,12 @@ fn give_a_role(format: Format, value: &mut Value) {
 /// Calls stand in messages of the assistant and results in those of the user: what was given to the other side is put
 /// right.
 fn on_the_other_side(format: Format, value: &mut Value) -> bool {
-    if !matches!(format, Format::Anthropic | Format::Native) {
+    if !matches!(format, Format::Anthropic | Format::Gemini | Format::Native) {
         return false;
     }
     let given = value.get("role").cloned().unwrap_or_default();
-    for role in [Value::from("user"), Value::from("assistant"), given] {
+    let assistant = if format == Format::Gemini { "model" } else { "assistant" };
+    for role in [Value::from("user"), Value::from(assistant), given] {
         let Some(fields) = value.as_object_mut() else { return false };
         fields.insert("role".to_owned(), role);
         if check(format, value).is_ok() {
@@ -79,7 +81,8 @@ fn on_the_other_side(format: Format, value: &mut Value) -> bool {
 /// Keeps the parts that can be read, and says the others in words.
 fn part_by_part(format: Format, value: &mut Value) -> bool {
     let Some(mut fields) = value.as_object().filter(|_| format != Format::Pi).cloned() else { return false };
-    let content = fields.remove("content");
+    let key = content_key(format);
+    let content = fields.remove(key);
     let calls = fields.remove("tool_calls");
     let parts = match content {
         None | Some(Value::Null) => Vec::new(),
@@ -88,7 +91,7 @@ fn part_by_part(format: Format, value: &mut Value) -> bool {
     };
     let mut spoken: Vec<Value> = Vec::with_capacity(parts.len());
     for part in parts {
-        let reads = reads_alone(format, &fields, "content", &part);
+        let reads = reads_alone(format, &fields, key, &part);
         spoken.push(if reads { part } else { text_part(format, &fields, &words(&part)) });
     }
     let calls = match calls {
@@ -99,7 +102,7 @@ fn part_by_part(format: Format, value: &mut Value) -> bool {
     let (made, unmade): (Vec<Value>, Vec<Value>) =
         calls.into_iter().partition(|call| reads_alone(format, &fields, "tool_calls", call));
     spoken.extend(unmade.iter().map(|call| text_part(format, &fields, &words(call))));
-    fields.insert("content".to_owned(), spoken.into());
+    fields.insert(key.to_owned(), spoken.into());
     if !made.is_empty() {
         fields.insert("tool_calls".to_owned(), made.into());
     }
@@ -113,14 +116,19 @@ fn part_by_part(format: Format, value: &mut Value) -> bool {
 
 fn reads_alone(format: Format, around: &Map<String, Value>, key: &str, one: &Value) -> bool {
     let mut fields = around.clone();
-    fields.entry("content").or_insert_with(|| json!([]));
+    fields.entry(content_key(format)).or_insert_with(|| json!([]));
     fields.insert(key.to_owned(), json!([one]));
     check(format, &Value::Object(fields)).is_ok()
+}
+
+fn content_key(format: Format) -> &'static str {
+    if format == Format::Gemini { "parts" } else { "content" }
 }
 
 fn text_part(format: Format, fields: &Map<String, Value>, text: &str) -> Value {
     let assistant = fields.get("role").is_some_and(|role| role == "assistant");
     let kind = match format {
+        Format::Gemini => return json!({"text": text}),
         Format::OpenaiResponses if assistant => "output_text",
         Format::OpenaiResponses => "input_text",
         _ => "text",
@@ -142,6 +150,7 @@ fn as_words(format: Format, value: &Value) -> Value {
         Format::OpenaiResponses => {
             json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": content}]})
         }
+        Format::Gemini => json!({"role": "user", "parts": [{"text": content}]}),
         Format::Pi => {
             let field = |key: &str| value.get(key).cloned().unwrap_or_default();
             json!({"type": "message", "id": field("id"), "parentId": field("parentId"),

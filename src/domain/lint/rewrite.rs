@@ -80,6 +80,7 @@ pub(super) fn code(note: &Note) -> Option<ViolationCode> {
         NoteCode::CallIdRenamed => ViolationCode::DuplicateCallId,
         NoteCode::ThinkingDropped if note.fault == Some(ItemFault::EndsWithThinking) => ViolationCode::EndsWithThinking,
         NoteCode::ThinkingDropped => ViolationCode::UnsignedThinking,
+        NoteCode::SignaturePlaceholder => ViolationCode::UnsignedCall,
         NoteCode::ItemRepaired | NoteCode::ErrorFlagDropped | NoteCode::ParentChanged => return None,
         NoteCode::OrphanResultDropped => ViolationCode::OrphanResult,
         NoteCode::DuplicateResultDropped => ViolationCode::DuplicateResult,

@@ -60,6 +60,8 @@ pub enum ViolationCode {
     ProviderCompactionAsText,
     /// Thinking without its signature.
     UnsignedThinking,
+    /// A call of the running turn without its thought signature, where others are signed.
+    UnsignedCall,
     /// A turn that calls tools and does not begin with its thinking.
     ThinkingNotFirst,
     /// An answer that ends with thinking.

@@ -228,6 +228,12 @@ impl Message {
         })
     }
 
+    /// Returns true if a call or a result of the agent's has no id: most providers take none so.
+    pub fn lacks_ids(&self) -> bool {
+        self.tool_calls().any(|call| call.id.is_empty() && call.kind != CallKind::Server)
+            || self.tool_results().any(|result| result.tool_call_id.is_empty() && result.kind != CallKind::Server)
+    }
+
     /// The text blocks, joined by newlines; no thinking, no tool traffic.
     pub fn plain_text(&self) -> String {
         joined_text(&self.content)

@@ -24,7 +24,7 @@ pub struct UsageError {
 
 impl ReportedUsage {
     /// Reads a provider's own usage object: OpenAI's names (`prompt_tokens` …, or the Responses API's `input_tokens`
-    /// with details), Anthropic's (cache tokens beside `input_tokens`), or pi's.
+    /// with details), Anthropic's (cache tokens beside `input_tokens`), Gemini's `usageMetadata`, or pi's.
     ///
     /// # Errors
     /// Not an object, a known field that is no whole number from 0, or no known field at all.
@@ -39,9 +39,9 @@ impl ReportedUsage {
         let first = |names: &[&str]| -> Result<Option<u64>, UsageError> {
             names.iter().try_fold(None, |found: Option<u64>, name| Ok(found.or(field(name)?)))
         };
-        let input = first(&["input_tokens", "prompt_tokens", "input"])?;
-        let output = first(&["output_tokens", "completion_tokens", "output"])?;
-        let total = first(&["total_tokens", "totalTokens"])?;
+        let input = first(&["input_tokens", "prompt_tokens", "promptTokenCount", "input"])?;
+        let output = first(&["output_tokens", "completion_tokens", "candidatesTokenCount", "output"])?;
+        let total = first(&["total_tokens", "totalTokenCount", "totalTokens"])?;
         let cache_read = first(&["cache_read_input_tokens", "cacheRead"])?.unwrap_or(0);
         let cache_write = first(&["cache_creation_input_tokens", "cacheWrite"])?.unwrap_or(0);
         if input.is_none() && output.is_none() && total.is_none() {
@@ -96,6 +96,12 @@ mod tests {
         assert_eq!(
             size(
                 json!({"input_tokens": 3, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 40, "output_tokens": 57})
+            ),
+            1_000
+        );
+        assert_eq!(
+            size(
+                json!({"promptTokenCount": 900, "candidatesTokenCount": 60, "thoughtsTokenCount": 40, "totalTokenCount": 1_000})
             ),
             1_000
         );

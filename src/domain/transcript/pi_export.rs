@@ -19,10 +19,11 @@ use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::Role;
 use file::PiFile;
-use members::{is_header, set, time};
+use members::{is_header, set};
 
 pub use entries::{as_items, as_message};
 pub use file::Origin;
+pub use members::time;
 
 /// Custom type of the entry for a leaf that is not the end of its branch: pi begins where the file ends.
 const LEAF: &str = "contextd.leaf";

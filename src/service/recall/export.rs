@@ -1,4 +1,6 @@
-//! Sessions as files: pi's with every branch, or the items of one path.
+//! Sessions as files: pi's and Claude Code's with every branch, or the items of one path.
+
+use std::collections::HashMap;
 
 use anyhow::Context as _;
 use futures::TryStreamExt;
@@ -8,6 +10,8 @@ use crate::background;
 use crate::domain::handle;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::transcript::claude_code_file::ClaudeCodeFile;
+use crate::domain::transcript::codex_lines;
 use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items, as_message};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::long_reads::LongReads;
@@ -31,14 +35,15 @@ pub struct Export {
 }
 
 impl Queries {
-    /// A session as JSON Lines, in pieces. `pi`: a session file of version 3 with all branches, the leaf last. Any other
-    /// format: the items of the leaf's path, those of that format as they came. What is appended meanwhile is not in it.
+    /// A session as JSON Lines, in pieces. `pi`: a session file of version 3 with all branches, the leaf last;
+    /// `claude_code`: one with all branches, in the order in which they came. Any other format: the items of the leaf's
+    /// path, those of that format as they came. What is appended meanwhile is not in it.
     ///
     /// # Errors
     /// `NotFound`; the database's.
     pub async fn export(&self, tenant: Tenant, session_id: Uuid, export: Export) -> Result<Pieces> {
         match export.format {
-            Format::Pi => self.export_tree(tenant, session_id, export.leaf_id).await,
+            format if format.has_tree() => self.export_tree(tenant, session_id, format, export.leaf_id).await,
             format => self.export_path(tenant, session_id, format, export.leaf_id).await,
         }
     }
@@ -51,12 +56,19 @@ impl Queries {
         leaf_id: Option<Uuid>,
     ) -> Result<Pieces> {
         let mut connection = self.pool.acquire().await?;
-        let head = self.heads.read(&mut *connection, tenant, session_id).await?;
+        let (row, head) = self.heads.read_row(&mut *connection, tenant, session_id).await?;
         let rest = path_of(&mut connection, tenant, &head, leaf_id).await?;
-        Ok(pieces(Lines { long_reads: self.long_reads.clone(), tenant, format, rest }))
+        let header = (format == Format::Codex).then(|| codex_lines::header(session_id, row.created_at));
+        Ok(pieces(Lines { long_reads: self.long_reads.clone(), tenant, format, rest, header, tools: HashMap::new() }))
     }
 
-    async fn export_tree(&self, tenant: Tenant, session_id: Uuid, leaf_id: Option<Uuid>) -> Result<Pieces> {
+    async fn export_tree(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        format: Format,
+        leaf_id: Option<Uuid>,
+    ) -> Result<Pieces> {
         let mut connection = self.pool.acquire().await?;
         let (row, head) = self.heads.read_row(&mut *connection, tenant, session_id).await?;
         if let Some(id) = leaf_id {
@@ -64,13 +76,17 @@ impl Queries {
         }
         let shared = path::shared_history(&mut connection, tenant.0, session_id).await?;
         drop(connection);
-        let origin = Origin { session_id, created_at: row.created_at, updated_at: row.updated_at };
-        let exporter = Exporter::new(leaf_id.or(head.row.leaf_id), origin);
         // Entries are never changed, and those that come after these are left out: all readings see one state.
         let last = head.row.next_seq - 1;
         let scope = ExportScope { long_reads: self.long_reads.clone(), tenant, session_id, last };
-        let exporter = scope.know(&shared, exporter).await?;
-        Ok(pieces(PiExport { scope, shared, after: -1, exporter: Some(exporter), has_begun: false }))
+        if format == Format::ClaudeCode {
+            let file = TreeFile::ClaudeCode(ClaudeCodeFile::new(session_id));
+            return Ok(pieces(TreeExport { scope, shared, after: -1, file: Some(file), has_begun: true }));
+        }
+        let origin = Origin { session_id, created_at: row.created_at, updated_at: row.updated_at };
+        let exporter = Exporter::new(leaf_id.or(head.row.leaf_id), origin);
+        let file = TreeFile::Pi(Box::new(scope.know(&shared, exporter).await?));
+        Ok(pieces(TreeExport { scope, shared, after: -1, file: Some(file), has_begun: false }))
     }
 }
 
@@ -80,6 +96,10 @@ struct Lines {
     tenant: Tenant,
     format: Format,
     rest: Vec<Segment>,
+    /// Line that a file begins with whose first entry is of another format.
+    header: Option<String>,
+    /// Names of the tools so far, by call.
+    tools: HashMap<String, String>,
 }
 
 impl PieceWriter for Lines {
@@ -87,15 +107,29 @@ impl PieceWriter for Lines {
         let mut reader = self.long_reads.reader(self.tenant, length(&self.rest)).await?;
         let chunk = entries::chunk(reader.on()?, self.tenant.0, &self.rest, PIECE_BYTES).await?;
         reader.done();
-        let Some(last) = chunk.last() else { return Ok(None) };
+        let header = self.header.take();
+        let Some(last) = chunk.last() else { return Ok(header.map(|line| line + "\n")) };
         self.rest = behind(&self.rest, last);
         let format = self.format;
-        let write = move || chunk.iter().flat_map(|stored| lines_of(stored, format)).collect();
-        Ok(Some(background::spawn(write).await.context("writing lines")?))
+        let is_own = chunk.first().is_some_and(|stored| stored.entry.source_format == format);
+        let header = header.filter(|_| !is_own).map(|line| line + "\n");
+        let mut tools = std::mem::take(&mut self.tools);
+        let write = move || {
+            let mut text = header.unwrap_or_default();
+            for stored in &chunk {
+                let calls = stored.entry.head.shape.calls.iter();
+                tools.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
+                text.extend(lines_of(stored, format, &tools));
+            }
+            (text, tools)
+        };
+        let (text, tools) = background::spawn(write).await.context("writing lines")?;
+        self.tools = tools;
+        Ok(Some(text))
     }
 }
 
-fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
+fn lines_of(stored: &StoredEntry, format: Format, tools: &HashMap<String, String>) -> Vec<String> {
     // A compaction of the service's own is no item of any format.
     if stored.record.is_some() && stored.entry.source_format == Format::Native {
         return Vec::new();
@@ -104,7 +138,8 @@ fn lines_of(stored: &StoredEntry, format: Format) -> Vec<String> {
     let items = match told.and_then(handle::told) {
         // Its service's formats alone have sealed items.
         Some(message) => as_message(message, format),
-        None => as_items(&stored.entry, format),
+        None if format == Format::Codex => codex_lines::lines(&stored.entry),
+        None => as_items(&stored.entry, format, tools),
     };
     items.into_iter().map(|line| line + "\n").collect()
 }
@@ -188,25 +223,63 @@ impl KnownEntries {
     }
 }
 
-/// A pi file.
-struct PiExport {
+/// The files that hold every branch.
+enum TreeFile {
+    Pi(Box<Exporter>),
+    ClaudeCode(ClaudeCodeFile),
+}
+
+impl TreeFile {
+    fn header(&mut self) -> String {
+        match self {
+            TreeFile::Pi(exporter) => exporter.header(),
+            TreeFile::ClaudeCode(_) => String::new(),
+        }
+    }
+
+    fn push(&mut self, stored: &StoredEntry) {
+        let (record, label) = (stored.record.as_deref(), stored.label.as_deref());
+        let exported = Exported { entry: &stored.entry, record, label };
+        match self {
+            TreeFile::Pi(exporter) => exporter.push(&exported),
+            TreeFile::ClaudeCode(file) => file.push(&exported),
+        }
+    }
+
+    fn take_lines(&mut self) -> String {
+        match self {
+            TreeFile::Pi(exporter) => exporter.take_lines(),
+            TreeFile::ClaudeCode(file) => file.take_lines(),
+        }
+    }
+
+    fn finish(self) -> String {
+        match self {
+            TreeFile::Pi(exporter) => exporter.finish(),
+            TreeFile::ClaudeCode(mut file) => file.take_lines(),
+        }
+    }
+}
+
+/// A file with every branch.
+struct TreeExport {
     scope: ExportScope,
     /// Segments of the history shared with others that are not written yet.
     shared: Vec<Segment>,
     /// The last entry of its own that was written.
     after: i64,
     /// `None`: the last line was written.
-    exporter: Option<Exporter>,
+    file: Option<TreeFile>,
     has_begun: bool,
 }
 
-impl PieceWriter for PiExport {
+impl PieceWriter for TreeExport {
     async fn next(&mut self) -> Result<Option<String>> {
-        let Some(mut exporter) = self.exporter.take() else { return Ok(None) };
+        let Some(mut file) = self.file.take() else { return Ok(None) };
         if !self.has_begun {
             self.has_begun = true;
-            let header = exporter.header();
-            self.exporter = Some(exporter);
+            let header = file.header();
+            self.file = Some(file);
             return Ok(Some(header));
         }
         let chunk = self.scope.chunk(&self.shared, self.after).await?;
@@ -215,7 +288,7 @@ impl PieceWriter for PiExport {
                 // Its session is being erased.
                 return Err(ServiceError::NotFound("session"));
             }
-            return Ok(Some(exporter.finish()));
+            return Ok(Some(file.finish()));
         };
         if self.shared.is_empty() {
             self.after = last.entry.head.seq;
@@ -223,18 +296,13 @@ impl PieceWriter for PiExport {
             self.shared = behind(&self.shared, last);
         }
         let write = move || {
-            chunk.iter().for_each(|stored| push(&mut exporter, stored));
-            (exporter.take_lines(), exporter)
+            chunk.iter().for_each(|stored| file.push(stored));
+            (file.take_lines(), file)
         };
-        let (lines, exporter) = background::spawn(write).await.context("writing lines")?;
-        self.exporter = Some(exporter);
+        let (lines, file) = background::spawn(write).await.context("writing lines")?;
+        self.file = Some(file);
         Ok(Some(lines))
     }
-}
-
-fn push(exporter: &mut Exporter, stored: &StoredEntry) {
-    let (record, label) = (stored.record.as_deref(), stored.label.as_deref());
-    exporter.push(&Exported { entry: &stored.entry, record, label });
 }
 
 fn known(stored: &StoredEntry) -> ExportedEntry<'_> {

@@ -26,12 +26,34 @@ pub fn seeds() -> Vec<(&'static str, Value)> {
         ("openai_chat", chat()),
         ("anthropic", anthropic()),
         ("openai_responses", responses()),
+        ("gemini", gemini()),
         ("pi", pi()),
         ("native", native()),
     ] {
         all.extend(items.as_array().unwrap().iter().map(|item| (format, item.clone())));
     }
     all
+}
+
+fn gemini() -> Value {
+    json!([
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"parts": [{"text": "nobody's"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+        {"role": "user", "parts": [{"fileData": {"mimeType": "application/pdf", "fileUri": "https://a.example/a.pdf"}}]},
+        {"role": "user", "parts": [{"fileData": {"mimeType": "video/mp4", "fileUri": "gs://bucket/a"}, "videoMetadata": {"fps": 1}}]},
+        {"role": "model", "parts": [{"text": "hello"}]},
+        {"role": "model", "parts": [{"text": "hm", "thought": true}, {"text": "so", "thoughtSignature": "c2ln"}]},
+        {"role": "model", "parts": [{"text": "", "thoughtSignature": "c2ln"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "g1", "name": "read", "args": {"path": "a"}}, "thoughtSignature": "c2ln"}]},
+        {"role": "model", "parts": [{"text": "both"}, {"functionCall": {"name": "read"}}, {"functionCall": {"name": "read", "args": {}}}]},
+        {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "no"}}]},
+        {"role": "model", "parts": [{"hologram": {"beam": 1}}]},
+        {"role": "model"},
+        {"role": "user", "parts": [{"functionResponse": {"id": "g1", "name": "read", "response": {"output": "found"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"a": [1], "error": "no"}}}, {"text": "and?"}]},
+        {"role": "function", "parts": [{"function_response": {"name": "read", "response": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"result": "x"}, "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}}]},
+    ])
 }
 
 fn chat() -> Value {

@@ -68,7 +68,7 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 fn burst() -> impl Strategy<Value = Burst> {
-    let format = proptest::sample::select(Format::ALL.to_vec());
+    let format = proptest::sample::select(Format::OF_CONTEXTS.to_vec());
     let work = (proptest::bool::weighted(0.7), proptest::bool::weighted(0.7));
     let items = prop_oneof![6 => 1_usize..8, 2 => 8_usize..60, 1 => 60_usize..400];
     (vec(turn(), 1..9), items, work, format, proptest::bool::weighted(0.08))

@@ -43,6 +43,7 @@ pub fn traffic(format: Format, item: &Value) -> Traffic {
             "reasoning" => {}
             _ => found.says_more = true,
         },
+        Format::Gemini => contents(item, &mut found),
         Format::Pi => match item["type"].as_str().unwrap() {
             "message" if item["message"]["role"] == "toolResult" => {
                 found.results.push(word(&item["message"]["toolCallId"]));
@@ -51,8 +52,31 @@ pub fn traffic(format: Format, item: &Value) -> Traffic {
             "custom_message" | "branch_summary" => found.says_more = true,
             _ => found.is_metadata = true,
         },
+        Format::ClaudeCode | Format::Codex => panic!("no format of contexts"),
     }
     found
+}
+
+/// Without ids, calls and results are told apart by name and order.
+fn contents(content: &Value, found: &mut Traffic) {
+    let mut unnamed: Vec<String> = Vec::new();
+    let mut id_of = |data: &Value| match data["id"].as_str() {
+        Some(id) => id.to_owned(),
+        None => {
+            let name = word(&data["name"]);
+            unnamed.push(name.clone());
+            format!("legacy {name} #{}", unnamed.iter().filter(|earlier| **earlier == name).count())
+        }
+    };
+    for part in list(&content["parts"]) {
+        if let Some(call) = part.get("functionCall") {
+            found.calls.push((id_of(call), word(&call["name"])));
+        } else if let Some(result) = part.get("functionResponse") {
+            found.results.push(id_of(result));
+        } else {
+            found.says_more = true;
+        }
+    }
 }
 
 fn blocks(message: &Value, [call, result, id]: [&str; 3], found: &mut Traffic) {
@@ -95,6 +119,10 @@ pub fn violation(format: Format, messages: &[Value]) -> Result<(), String> {
         let fail = |what: &str| Err(format!("{format:?} message {place}: {what}: {message}"));
         form(format, message).or_else(|what| fail(&what))?;
         // One answer of the model is several items there.
+        let follows_model = place > 0 && messages[place - 1]["role"] == "model";
+        if message["role"] == "model" && !found.calls.is_empty() && follows_model {
+            return fail("calls behind a content of the model");
+        }
         let speaks_on = message.get("role").is_none_or(|role| role == "assistant");
         let parallel = format == Format::OpenaiResponses && found.results.is_empty() && speaks_on;
         if !open.is_empty() && found.results.is_empty() && !parallel {
@@ -105,7 +133,8 @@ pub fn violation(format: Format, messages: &[Value]) -> Result<(), String> {
                 return fail("a result without an open call");
             }
         }
-        let breaks_up = format == Format::Anthropic || found.says_more || !found.calls.is_empty();
+        let breaks_up =
+            matches!(format, Format::Anthropic | Format::Gemini) || found.says_more || !found.calls.is_empty();
         if breaks_up && !open.is_empty() && !parallel {
             return fail("the batch of results is not whole");
         }
@@ -121,8 +150,9 @@ pub fn violation(format: Format, messages: &[Value]) -> Result<(), String> {
     if !open.is_empty() {
         return Err(format!("{format:?}: ends with open calls {open:?}"));
     }
-    if format == Format::Anthropic && messages.first().is_some_and(|first| first["role"] != "user") {
-        return Err("anthropic: does not begin with the user".to_owned());
+    let wants_user = matches!(format, Format::Anthropic | Format::Gemini);
+    if wants_user && messages.first().is_some_and(|first| first["role"] != "user") {
+        return Err(format!("{format:?}: does not begin with the user"));
     }
     Ok(())
 }
@@ -162,7 +192,15 @@ fn form(format: Format, message: &Value) -> Result<(), String> {
             refuse(!content.is_sorted_by_key(|block| !is_result(block)), "results are not first")?;
             content.iter().try_for_each(anthropic_block)
         }
-        Format::Pi => refuse(message["id"].as_str().is_none_or(str::is_empty), "no id"),
+        Format::Gemini => {
+            refuse(!matches!(message["role"].as_str(), Some("user" | "model")), "role")?;
+            refuse(empty(&message["parts"]), "no parts")?;
+            let parts = list(&message["parts"]);
+            refuse(parts.iter().any(|part| part["text"] == "" && part["thoughtSignature"].is_null()), "empty text")?;
+            let call = parts.iter().find(|part| part.get("functionCall").is_some());
+            refuse(call.is_some_and(|call| call["thoughtSignature"].is_null()), "an unsigned call")
+        }
+        _ => refuse(message["id"].as_str().is_none_or(str::is_empty), "no id"),
     }
 }
 

@@ -191,7 +191,7 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 fn appending(home: Format) -> impl Strategy<Value = Appending> {
-    let format = prop_oneof![6 => Just(home), 1 => proptest::sample::select(Format::ALL.to_vec())];
+    let format = prop_oneof![6 => Just(home), 1 => proptest::sample::select(Format::OF_CONTEXTS.to_vec())];
     let under = option::weighted(0.1, any::<u16>());
     let usage = option::weighted(0.1, 1u32..9_000);
     (format, vec(turn(), 1..4), rarely(5), under, usage).prop_map(|(format, turns, pretty, under, usage)| Appending {
@@ -251,7 +251,7 @@ fn operation(home: Format) -> impl Strategy<Value = Operation> {
 }
 
 pub fn case(length: usize) -> impl Strategy<Value = Case> {
-    proptest::sample::select(Format::ALL.to_vec()).prop_flat_map(move |home| {
+    proptest::sample::select(Format::OF_CONTEXTS.to_vec()).prop_flat_map(move |home| {
         let first = vec(appending(home).prop_map(Operation::Append), 1..3);
         let more = vec(operation(home), length / 2..length);
         (option::weighted(0.3, text()), vec(change(), 0..4), first, more).prop_map(

@@ -54,7 +54,8 @@ impl Renderer<'_> {
     }
 
     fn turn(&mut self, turn: &Turn) {
-        if turn.system {
+        // Gemini has no system messages among the others.
+        if turn.system && self.format != Format::Gemini {
             self.push(json!({"role": "system", "content": "Answer in short sentences."}));
         }
         if let Some(text) = &turn.user {
@@ -71,6 +72,11 @@ impl Renderer<'_> {
     }
 
     fn user(&mut self, text: &str, image: bool) {
+        if self.format == Format::Gemini {
+            let mut parts = vec![json!({"text": text})];
+            parts.extend(image.then(|| json!({"inlineData": {"mimeType": "image/png", "data": PIXEL}})));
+            return self.push(json!({"role": "user", "parts": parts}));
+        }
         let said =
             json!({"type": if self.format == Format::OpenaiResponses { "input_text" } else { "text" }, "text": text});
         let seen = match self.format {
@@ -86,7 +92,7 @@ impl Renderer<'_> {
             Format::Anthropic => {
                 json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}})
             }
-            Format::Pi => json!({"type": "image", "data": PIXEL, "mimeType": "image/png"}),
+            _ => json!({"type": "image", "data": PIXEL, "mimeType": "image/png"}),
         };
         let content = if image { json!([said, seen]) } else { text.into() };
         self.push(json!({"role": "user", "content": content}));
@@ -182,6 +188,7 @@ impl Renderer<'_> {
                         "arguments": arguments(call).to_string()}));
                 }
             }
+            Format::Gemini => self.model(text, thinking, server, calls),
             _ => {
                 let mut content = Vec::new();
                 if thinking {
@@ -209,6 +216,28 @@ impl Renderer<'_> {
                 }
             }
         }
+    }
+
+    fn model(&mut self, text: Option<&str>, thinking: bool, server: bool, calls: &[Known<'_>]) {
+        let mut parts = Vec::new();
+        parts.extend(thinking.then(|| json!({"text": "hm", "thought": true})));
+        parts.extend(text.map(|text| json!({"text": text})));
+        if server {
+            parts.push(json!({"executableCode": {"language": "PYTHON", "code": "1 + 1"}}));
+            parts.push(json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}));
+        }
+        parts.extend(calls.iter().enumerate().map(|(place, call)| {
+            let args = json!({"path": call.argument, "n": 1.50});
+            let mut part = json!({"functionCall": {"name": call.name, "args": args}});
+            if !call.id.is_empty() {
+                part["functionCall"]["id"] = call.id.as_str().into();
+            }
+            if place == 0 {
+                part["thoughtSignature"] = "c2lnbmVk".into();
+            }
+            part
+        }));
+        self.push(json!({"role": "model", "parts": parts}));
     }
 
     /// A search that the provider ran itself, with its result.
@@ -253,7 +282,20 @@ impl Renderer<'_> {
                         "content": [{"type": "text", "text": said.text}], "isError": said.is_error}));
                 }
             }
-            Format::Native | Format::Anthropic => {
+            Format::Gemini => {
+                let part = |said: &Said<'_>| {
+                    let key = if said.is_error { "error" } else { "output" };
+                    let mut part = json!({"functionResponse": {"name": said.name, "response": {key: said.text}}});
+                    if !said.id.is_empty() {
+                        part["functionResponse"]["id"] = said.id.into();
+                    }
+                    part
+                };
+                let mut parts: Vec<Value> = said.iter().map(part).collect();
+                parts.extend(mixed.then(|| json!({"text": "go on, please"})));
+                self.push(json!({"role": "user", "parts": parts}));
+            }
+            _ => {
                 let native = self.format == Format::Native;
                 let id = if native { "tool_call_id" } else { "tool_use_id" };
                 let block = |said: &Said<'_>| {

@@ -248,7 +248,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 
 - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
 - `usage_ignored`: `usage` came without an answer that it could belong to.
-- `unknown_parent`: A pi entry whose parent is not there, or itself, is taken as a root, as pi reads it.
+- `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
 - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out."""
 
 
@@ -270,7 +270,7 @@ class Appended(TypedDict):
     warnings: list[Warning]
 
 
-NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
+NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "signature_placeholder", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
 """Codes of `conversion_notes`: what a context says otherwise than the stored items do.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -291,6 +291,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `thinking_missing`: The running tool-use turn has thinking that can't be given back: send it with thinking off.
 - `thinking_after_compaction`: Signed thinking stands behind a summary or behind shortened tool traffic; the provider may refuse it.
 - `thinking_stripped`: Thinking is left out, as set.
+- `signature_placeholder`: A call goes with the word that Gemini takes in place of a signature: another model made it, or its own is lost.
 - `reasoning_unpaired`: Reasoning is left out: what it led to is not there.
 - `reasoning_by_reference`: Reasoning goes by its id alone: the provider must have stored the response.
 - `media_dropped`: An image or a document can't be given to the provider here.
@@ -365,7 +366,7 @@ class Excess(TypedDict):
     window: int
 
 
-Format: TypeAlias = Literal["native", "openai_chat", "openai_responses", "anthropic", "pi"]
+Format: TypeAlias = Literal["native", "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "claude_code", "codex"]
 """A wire format, named as in the API."""
 
 
@@ -858,8 +859,8 @@ class SettingsPatch(TypedDict):
     """Entries of this session that stay verbatim. Default: `[]`."""
 
 
-SystemPrompt: TypeAlias = str | list[dict[str, Any]] | None
-"""The system prompt: a text, or a list of blocks; kept as given."""
+SystemPrompt: TypeAlias = str | list[dict[str, Any]] | dict[str, Any] | None
+"""The system prompt: a text, a list of blocks, or Gemini's `systemInstruction`; kept as given."""
 
 
 ToolDefinition: TypeAlias = Any
@@ -1154,7 +1155,7 @@ class Change(TypedDict):
     value: NotRequired[dict[str, Any] | None]
 
 
-ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
+ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "unsigned_call", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
 """Codes of `violations`: what is wrong with an item.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1178,6 +1179,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `response_fields`: Fields that only answers have.
 - `provider_compaction_as_text`: Another provider's compaction in a native message that has to be written anew.
 - `unsigned_thinking`: Thinking without its signature.
+- `unsigned_call`: A call of the running turn without its thought signature, where others are signed.
 - `thinking_not_first`: A turn that calls tools and does not begin with its thinking.
 - `ends_with_thinking`: An answer that ends with thinking.
 - `trailing_space_trimmed`: An answer at the end of the items that ends in white space.

@@ -31,7 +31,7 @@ use crate::domain::tokens::{count_item, count_text};
 struct Node {
     raw: Value,
     item: Item,
-    link: pi::PiLink,
+    link: crate::domain::format::link::Link,
     head: EntryMeta,
 }
 
@@ -42,7 +42,7 @@ fn load(items: &[Value], texts: &[&str]) -> Vec<Node> {
     nodes.map(|(index, ((raw, text), link))| node(index, raw, text, link)).collect()
 }
 
-fn node(index: usize, raw: &Value, text: &str, link: pi::PiLink) -> Node {
+fn node(index: usize, raw: &Value, text: &str, link: crate::domain::format::link::Link) -> Node {
     let item = pi::read(raw).unwrap();
     let count = |message| count_item(Estimator::Pi, Format::Pi, text, message);
     let counted = item.message.as_ref().map(count).unwrap_or_default();

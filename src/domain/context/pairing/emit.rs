@@ -164,7 +164,7 @@ where
                 }
             }
         }
-        let one_message = self.target == Format::Anthropic;
+        let one_message = self.joins_results();
         if one_message && whole.len() + usize::from(!open.is_empty()) > 1 {
             whole.clear();
             open = calls.clone().collect();
@@ -198,12 +198,17 @@ where
         }
     }
 
+    /// All results of a message's calls must be in one message.
+    fn joins_results(&self) -> bool {
+        matches!(self.target, Format::Anthropic | Format::Gemini)
+    }
+
     fn note_rearranged(&mut self, at: usize, block: &Range<usize>, joined: bool) {
         let step = &self.steps[at];
         let same_format = (self.sources)(step.index).format == self.target;
         if !block.contains(&at) || (same_format && step.shape.mixed) {
             self.note(NoteCode::ResultMoved, at, "the result is put right behind its call");
-        } else if same_format && joined && self.target == Format::Anthropic {
+        } else if same_format && joined && self.joins_results() {
             self.note(NoteCode::MessagesMerged, at, "results of one batch go in one message");
         }
     }
@@ -223,7 +228,7 @@ where
     fn push_result(&mut self, entry: Option<usize>, result: ToolResult) {
         if let Some(Piece::Message { entry: last, message }) = self.pieces.last_mut()
             && message.role == Role::Tool
-            && (*last == entry || self.target == Format::Anthropic)
+            && (*last == entry || matches!(self.target, Format::Anthropic | Format::Gemini))
         {
             message.content.push(Block::ToolResult(result));
             *last = last.or(entry);
@@ -245,7 +250,7 @@ where
             self.note(
                 NoteCode::ItemRepaired,
                 at,
-                "paired by position as it came, by id now like the messages around it",
+                "paired by position as it came, and written anew with the messages around it",
             );
         }
         if self.sent[at] {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::domain::format::gemini;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
 use crate::domain::format::write::{Note, Piece};
@@ -117,6 +118,7 @@ fn running_turn(steps: impl Iterator<Item = TurnStep>, count: usize) -> usize {
 fn step(message: &Value, target: Format) -> TurnStep {
     match target {
         Format::OpenaiResponses => item_step(message),
+        Format::Gemini => content_step(message),
         Format::Pi => match message.get("message") {
             Some(inner) => role_step(inner),
             None => TurnStep::Aside,
@@ -141,6 +143,14 @@ fn role_step(message: &Value) -> TurnStep {
     }
 }
 
+fn content_step(content: &Value) -> TurnStep {
+    match content["role"].as_str() {
+        Some("model") => TurnStep::Answer { calls: gemini::has_call(content) },
+        _ if gemini::has_result(content) => TurnStep::Result,
+        _ => TurnStep::Start,
+    }
+}
+
 fn item_step(item: &Value) -> TurnStep {
     match (item["type"].as_str(), item["role"].as_str()) {
         (_, Some("user")) => TurnStep::Start,
@@ -155,14 +165,23 @@ fn item_step(item: &Value) -> TurnStep {
 
 /// `None` where the message was nothing but thinking.
 fn strip_message(message: String, target: Format) -> Option<String> {
-    let marks: &[&str] = if target == Format::OpenaiChat { &THINKING_FIELDS } else { &["thinking"] };
+    let marks: &[&str] = match target {
+        Format::OpenaiChat => &THINKING_FIELDS,
+        Format::Gemini => &["thought"],
+        _ => &["thinking"],
+    };
     if !marks.iter().any(|mark| message.contains(mark)) {
         return Some(message);
     }
     let Ok(mut value) = json::parse_lenient(&message) else { return Some(message) };
     let inner = if target == Format::Pi { value.get_mut("message") } else { Some(&mut value) };
-    let Some(inner) = inner.filter(|inner| inner["role"] == "assistant") else { return Some(message) };
-    let (removed, left) = if target == Format::OpenaiChat { strip_fields(inner) } else { strip_blocks(inner) };
+    let speaker = if target == Format::Gemini { "model" } else { "assistant" };
+    let Some(inner) = inner.filter(|inner| inner["role"] == speaker) else { return Some(message) };
+    let (removed, left) = match target {
+        Format::OpenaiChat => strip_fields(inner),
+        Format::Gemini => gemini::strip_thoughts(inner),
+        _ => strip_blocks(inner),
+    };
     match (removed, left) {
         (false, _) => Some(message),
         // Entries of pi name the one before them: a gap would break the chain.

@@ -10,11 +10,11 @@ use super::write_block::{self, BlockContext};
 use super::{OPENING, server};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
-use crate::domain::format::outgoing::{Notes, own};
+use crate::domain::format::outgoing::{self, Notes, own};
 use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
-use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::message::{Message, Role};
 
 /// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
@@ -38,6 +38,18 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         sent.insert(0, OutgoingMessage::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
     }
     sent.into_iter().map(OutgoingMessage::into_text).collect()
+}
+
+/// The messages of one message, whatever stands around it.
+pub fn spoken(entry: Option<usize>, message: &Message, notes: &mut Vec<Note>) -> Vec<Value> {
+    let pieces = [Piece::Message { entry, message: message.clone() }];
+    let sendable = server::sendable(&pieces);
+    let mut notes = Notes::new(notes);
+    notes.entry = entry;
+    let mut sent = Vec::new();
+    write_message(message, &sendable, &mut sent, &mut notes);
+    let texts = sent.into_iter().map(OutgoingMessage::into_text);
+    texts.filter_map(|text| domain_json::parse_lenient(&text).ok()).collect()
 }
 
 /// The API refuses a turn of the assistant whose last block is thinking, as an interrupted answer leaves it.
@@ -206,7 +218,12 @@ fn write_message<'p>(
     let place = BlockContext { assistant: role == "assistant", sendable };
     let mut empty = 0;
     let mut content: Vec<Value> = Vec::with_capacity(message.content.len());
-    for block in told_to_user(message, role, notes).iter() {
+    let is_system = matches!(message.role, Role::System | Role::Developer);
+    let told = match is_system && role != "system" {
+        true => outgoing::told_to_user(message, notes),
+        false => Cow::Borrowed(&message.content[..]),
+    };
+    for block in told.iter() {
         content.extend(write_block::write(block, place, &mut empty, notes));
     }
     if content.is_empty() {
@@ -249,20 +266,4 @@ fn note_removed_fields(around: Option<&Object>, notes: &mut Notes<'_>) {
     if !removed.is_empty() {
         notes.add(NoteCode::ResponseFieldsRemoved, removed.join(", "));
     }
-}
-
-/// The blocks to write; the words of a system message that the user has to pass on stand in a tag.
-fn told_to_user<'m>(message: &'m Message, role: &str, notes: &mut Notes<'_>) -> Cow<'m, [Block]> {
-    let is_system = matches!(message.role, Role::System | Role::Developer);
-    if !is_system || role == "system" {
-        return Cow::Borrowed(&message.content);
-    }
-    let text = message.plain_text();
-    if text.trim().is_empty() {
-        return Cow::Borrowed(&message.content);
-    }
-    notes.add(NoteCode::SystemAsUser, "a system message inside the conversation is passed on by the user");
-    let tagged = Block::text(format!("<system_message>\n{text}\n</system_message>"));
-    let others = message.content.iter().filter(|block| !matches!(block, Block::Text { .. }));
-    Cow::Owned(std::iter::once(tagged).chain(others.cloned()).collect())
 }

@@ -4,29 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::domain::model::item::ItemError;
-
-/// The place of one item in pi's tree.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PiLink {
-    /// The item's own id, or a made-up one (8 hex digits, the same for the same file) in version 1.
-    pub source_id: Option<String>,
-    /// `None`: follows what is before it. `Some(None)`: a root.
-    pub parent: Option<Option<String>>,
-    /// The first kept entry of a version 1 compaction, which gives it by its line.
-    pub first_kept: Option<String>,
-    /// The `parentId` that it came with, where that names no entry that it can hang under: itself, or one that the
-    /// file does not hold. pi takes such an entry for a root.
-    pub lost_parent: Option<String>,
-}
-
-/// An item that spoils its batch, by its index.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("item {index}: {error}")]
-pub struct LinkError {
-    pub index: usize,
-    pub error: ItemError,
-}
+use crate::domain::format::link::{Link, LinkError, twice};
 
 /// Links a batch. With a header that names no version (or 1) the entries are one chain; else they say their
 /// places themselves. A batch without a header continues a file of the newest version; with one it is a whole file,
@@ -34,7 +12,7 @@ pub struct LinkError {
 ///
 /// # Errors
 /// Two items of one id.
-pub fn link(items: &[Value]) -> Result<Vec<PiLink>, LinkError> {
+pub fn link(items: &[Value]) -> Result<Vec<Link>, LinkError> {
     let header = items.iter().find(|item| is_header(item));
     let mut seen = HashSet::new();
     let links = match header {
@@ -53,7 +31,7 @@ pub fn link(items: &[Value]) -> Result<Vec<PiLink>, LinkError> {
     }
     for (index, place) in links.iter().enumerate() {
         if let Some(id) = place.source_id.as_deref().filter(|id| !seen.insert(*id)) {
-            return Err(LinkError { index, error: ItemError::new("/id", format!("the id {id:?} occurs twice")) });
+            return Err(twice(index, "id", id));
         }
     }
     Ok(links)
@@ -71,22 +49,22 @@ fn own_id(item: &Value) -> Option<String> {
     item.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
-fn own_place(item: &Value) -> PiLink {
+fn own_place(item: &Value) -> Link {
     let source_id = own_id(item);
     let named = item.get("parentId").filter(|_| !is_header(item));
-    let mut place = PiLink { parent: named.map(|parent| parent.as_str().map(str::to_owned)), ..PiLink::default() };
+    let mut place = Link { parent: named.map(|parent| parent.as_str().map(str::to_owned)), ..Link::default() };
     // An entry that names itself as parent is a root, as pi reads it.
     if source_id.is_some() && place.parent.as_ref() == Some(&source_id) {
         place.lost_parent.clone_from(&source_id);
         place.parent = Some(None);
     }
-    PiLink { source_id, ..place }
+    Link { source_id, ..place }
 }
 
-fn chain(items: &[Value], header: &Value) -> Vec<PiLink> {
+fn chain(items: &[Value], header: &Value) -> Vec<Link> {
     let seed = own_id(header).unwrap_or_default();
     let mut used: HashSet<String> = HashSet::from([seed.clone()]);
-    let mut links: Vec<PiLink> = Vec::with_capacity(items.len());
+    let mut links: Vec<Link> = Vec::with_capacity(items.len());
     let mut previous: Option<String> = None;
     for (index, item) in items.iter().enumerate() {
         if is_header(item) {
@@ -99,11 +77,11 @@ fn chain(items: &[Value], header: &Value) -> Vec<PiLink> {
             let kept = items.get(line).filter(|kept| !is_header(kept)).and(links.get(line))?;
             kept.source_id.clone()
         });
-        links.push(PiLink {
+        links.push(Link {
             source_id: Some(id.clone()),
             parent: Some(previous.replace(id)),
             first_kept,
-            lost_parent: None,
+            ..Link::default()
         });
     }
     links

@@ -149,7 +149,7 @@ fn later_versions_say_their_places() {
     assert_eq!(parents, [None, Some(None), Some(Some("a".to_owned())), Some(None)]);
     let more = link(&[entry("d", json!("b")), json!({"type": "label"})]).unwrap();
     assert_eq!(more[0].parent, Some(Some("b".to_owned())));
-    assert_eq!(more[1], PiLink::default());
+    assert_eq!(more[1], crate::domain::format::link::Link::default());
     let twice = link(&[entry("a", json!(null)), entry("b", json!(null)), entry("a", json!(null))]).unwrap_err();
     assert_eq!((twice.index, twice.error.pointer.as_str()), (2, "/id"));
 }

@@ -1,6 +1,6 @@
 //! Contexts as pi entries: stored ones as they are, others as `message` entries chained to what precedes them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::run::command_and_output;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing;
+use crate::domain::format::tool_names::ToolNames;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
@@ -26,7 +27,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         used: HashSet::new(),
         stored: HashSet::new(),
         last: Last::default(),
-        tools: Tools::default(),
+        tools: ToolNames::new(super::read),
     };
     for piece in pieces {
         match piece {
@@ -44,7 +45,7 @@ struct PiWriter<'a, 'n> {
     /// The ids of stored entries so far.
     stored: HashSet<String>,
     last: Last<'a>,
-    tools: Tools<'a>,
+    tools: ToolNames<'a>,
 }
 
 /// How a stored item hangs in its tree.
@@ -101,25 +102,6 @@ impl Last<'_> {
     }
 }
 
-/// Names of the tools by call id, for results that don't say whose they are. Stored items are read on demand, once.
-#[derive(Default)]
-struct Tools<'a> {
-    unread: Vec<&'a str>,
-    names: HashMap<String, String>,
-}
-
-impl Tools<'_> {
-    fn name(&mut self, call_id: &str) -> String {
-        for item in std::mem::take(&mut self.unread) {
-            let read = serde_json::from_str::<Value>(item).ok().and_then(|value| super::read(&value).ok());
-            for call in read.iter().filter_map(|item| item.message.as_ref()).flat_map(Message::tool_calls) {
-                self.names.insert(call.id.clone(), call.name.clone());
-            }
-        }
-        self.names.get(call_id).cloned().unwrap_or_else(|| "unknown".to_owned())
-    }
-}
-
 impl<'a> PiWriter<'a, '_> {
     fn verbatim(&mut self, entry: usize, item: &'a str) {
         let link = Link::of(item);
@@ -136,7 +118,7 @@ impl<'a> PiWriter<'a, '_> {
         // An earlier one may hold the last known time.
         self.last.unread = Some(item);
         if item.contains("\"toolCall\"") {
-            self.tools.unread.push(item);
+            self.tools.note_item(item);
         }
         self.out.push(text);
     }
@@ -155,7 +137,7 @@ impl<'a> PiWriter<'a, '_> {
         self.last.id = Some(id);
         self.last.is_unlinked = false;
         self.last.unread = Some(item);
-        self.tools.unread.push(item);
+        self.tools.note_item(item);
         self.out.push(value.to_string());
     }
 
@@ -179,9 +161,7 @@ impl<'a> PiWriter<'a, '_> {
             let written = self.result(entry, result);
             self.push(written);
         }
-        for call in message.tool_calls() {
-            self.tools.names.insert(call.id.clone(), call.name.clone());
-        }
+        self.tools.note_message(message);
         let is_entry = |block: &Block| matches!(block, Block::ToolResult(result) if result.kind != CallKind::Server);
         let rest: Vec<&Block> = message.content.iter().filter(|block| !is_entry(block)).collect();
         if rest.is_empty() {

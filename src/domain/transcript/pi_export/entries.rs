@@ -1,5 +1,7 @@
 //! One entry as lines of a pi file.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -258,8 +260,9 @@ pub fn one_line(item: &str) -> String {
     if item.contains(['\n', '\r']) { item.replace(['\n', '\r'], " ") } else { item.to_owned() }
 }
 
-/// An entry of a path as a line in its own format, or written in another. `None`: it says nothing there.
-pub fn as_items(entry: &Entry, target: Format) -> Vec<String> {
+/// An entry of a path as a line in its own format, or written in another; none where it says nothing there. `tools`:
+/// names by call id, for results that don't say whose they are.
+pub fn as_items(entry: &Entry, target: Format, tools: &HashMap<String, String>) -> Vec<String> {
     if entry.source_format == target {
         return vec![one_line(&entry.item)];
     }
@@ -270,10 +273,17 @@ pub fn as_items(entry: &Entry, target: Format) -> Vec<String> {
     });
     let Some(mut message) = told else { return Vec::new() };
     apply_shape(&mut message, &entry.head.shape);
+    for block in &mut message.content {
+        if let Block::ToolResult(result) = block
+            && result.name.is_none()
+        {
+            result.name = tools.get(&result.tool_call_id).cloned();
+        }
+    }
     as_message(message, target)
 }
 
 /// The lines of a message in a format.
 pub fn as_message(message: Message, target: Format) -> Vec<String> {
-    format::write(target, &[Piece::Message { entry: None, message }], &mut Vec::new())
+    format::write_alone(target, message, &mut Vec::new())
 }

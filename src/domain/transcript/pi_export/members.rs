@@ -22,7 +22,7 @@ pub(super) fn replace(value: &mut Value, name: &str, member: Value) -> bool {
 }
 
 /// A time as pi writes it.
-pub(super) fn time(at: DateTime<Utc>) -> String {
+pub fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::DateTime;
 
@@ -196,11 +196,11 @@ fn other_formats_take_items_as_they_came_or_in_their_own_words() {
     let mut session = Session::default();
     let own = session.add(None, Format::Anthropic, "{\"role\":\"user\",\n\"content\":\"hé\"}");
     let entry = &session.0[own].0;
-    assert_eq!(as_items(entry, Format::Anthropic), ["{\"role\":\"user\", \"content\":\"hé\"}"]);
-    let chat: Value = serde_json::from_str(&as_items(entry, Format::OpenaiChat)[0]).unwrap();
+    assert_eq!(as_items(entry, Format::Anthropic, &HashMap::new()), ["{\"role\":\"user\", \"content\":\"hé\"}"]);
+    let chat: Value = serde_json::from_str(&as_items(entry, Format::OpenaiChat, &HashMap::new())[0]).unwrap();
     assert_eq!(chat, json!({"role": "user", "content": "hé"}));
     let label = session.pi(None, json!({"type": "label", "id": "l", "targetId": "a"}));
-    assert_eq!(as_items(&session.0[label].0, Format::Anthropic), Vec::<String>::new());
+    assert_eq!(as_items(&session.0[label].0, Format::Anthropic, &HashMap::new()), Vec::<String>::new());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::format::{self, pi};
+use crate::domain::format::{self, link, pi};
 use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
@@ -28,8 +28,10 @@ pub struct ReadItem {
     pub raw: String,
     pub source_id: Option<String>,
     pub parent: Parent,
-    /// The parent that a pi entry names and that can't be its parent.
+    /// The parent that an entry of a file names and that can't be its parent.
     pub lost_parent: Option<String>,
+    /// It stands beside the conversation, on a branch of its own: the leaf stays where it was.
+    pub is_aside: bool,
     /// The head of a pi file: the entries that have no parent in the file go under it.
     pub is_header: bool,
     /// The context size that the provider reported with it.
@@ -84,8 +86,8 @@ fn read_all(append: &Append, estimator: Estimator, opened: &OpenedHandles) -> Re
     if !errors.is_empty() {
         return Err(ServiceError::Invalid(errors));
     }
-    if append.format == Format::Pi {
-        link_pi(append, &mut items)?;
+    if append.format.is_file() {
+        link_file(append, &mut items)?;
     }
     report_usage(append, &mut items)?;
     Ok(items)
@@ -102,6 +104,7 @@ fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> Read
         source_id: item.source_id.clone(),
         parent: Parent::Previous,
         lost_parent: None,
+        is_aside: false,
         is_header: false,
         usage,
         label: None,
@@ -120,30 +123,31 @@ fn read_handle(item: Item, record: &CompactionRecord, raw: &str, estimator: Esti
     ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, estimator) }
 }
 
-/// Takes the tree of a pi file over, migrating versions 1 and 2 as pi does.
-fn link_pi(append: &Append, items: &mut [ReadItem]) -> Result<()> {
+/// Takes the tree of a file over.
+fn link_file(append: &Append, items: &mut [ReadItem]) -> Result<()> {
     let values: Vec<Value> = append
         .items
         .iter()
         .map(|raw| json::parse_lenient(raw.get()))
         .collect::<std::result::Result<_, _>>()
         .map_err(|error| ServiceError::invalid("/items", error.to_string()))?;
-    let links = pi::link(&values).map_err(|error| {
+    let links = format::link(append.format, &values).map_err(|error: link::LinkError| {
         ServiceError::invalid(format!("/items/{}{}", error.index, error.error.pointer), error.error.detail)
     })?;
     for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
-        item.source_id = link.source_id;
+        item.source_id = link.source_id.or(item.source_id.take());
+        item.is_aside = link.is_aside;
         item.lost_parent = link.lost_parent;
-        item.is_header = value.get("type").and_then(Value::as_str) == Some("session");
+        item.is_header = append.format == Format::Pi && value.get("type").and_then(Value::as_str) == Some("session");
         item.parent = match link.parent {
             _ if item.is_header => Parent::Root,
             None => Parent::Previous,
             Some(None) => Parent::Root,
             Some(Some(id)) => Parent::Source(id),
         };
-        item.label = pi::label(value);
+        item.label = pi::label(value).filter(|_| append.format == Format::Pi);
         if item.item.kind == EntryType::Compaction {
-            item.record = pi::compaction_record(value);
+            item.record = format::compaction_record(append.format, value);
             if let (Some(record), Some(first_kept)) = (&mut item.record, link.first_kept) {
                 record.first_kept_entry_id = first_kept;
             }

@@ -70,7 +70,7 @@ pub enum WarningCode {
     OrphanToolResult,
     /// `usage` came without an answer that it could belong to.
     UsageIgnored,
-    /// A pi entry whose parent is not there, or itself, is taken as a root, as pi reads it.
+    /// A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
     UnknownParent,
     /// A pi message of an extension's role, which no model is shown, is stored and never sent out.
     NotShown,

@@ -1,6 +1,6 @@
 //! From read items to rows: where each entry goes and what the head is afterwards.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -12,6 +12,7 @@ use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::{OpenCalls, Shape};
 use crate::domain::settings::Settings;
@@ -80,6 +81,8 @@ pub struct Planner<'a> {
     here: HashMap<String, AppendPosition>,
     /// The entry that the first item goes under where it names no other.
     origin: Option<Uuid>,
+    /// Branches of what stands beside the conversation.
+    asides: HashSet<i32>,
     /// An item went under another entry than the one before it: the calls open there are not known here.
     strayed: bool,
     /// Entries before the first item that are shown beside a handle; looked for only where there is one.
@@ -108,6 +111,7 @@ impl<'a> Planner<'a> {
             tips,
             here: HashMap::new(),
             origin: head.row.leaf_id,
+            asides: HashSet::new(),
             strayed: false,
             beside: Vec::new(),
         }
@@ -161,14 +165,18 @@ impl<'a> Planner<'a> {
                 Parent::Source(id) => match self.here.get(id).or_else(|| known.get(id)).copied() {
                     Some(place) => place,
                     None => {
-                        self.planned.warnings.push(lost_parent_warning(n, item, id));
+                        self.planned.warnings.push(self.lost_parent_warning(n, item, id));
                         file_root.unwrap_or(self.root())
                     }
                 },
             };
-            self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| lost_parent_warning(n, item, id)));
+            self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| self.lost_parent_warning(n, item, id)));
             self.note_tip(connection, tenant, parent).await?;
-            cursor = self.push(n, item, parent);
+            let placed = self.push(n, item, parent);
+            if item.is_aside {
+                continue;
+            }
+            cursor = placed;
             if item.is_header {
                 file_root = Some(cursor);
             }
@@ -177,6 +185,27 @@ impl<'a> Planner<'a> {
         // Nothing to append moves nothing, wherever it was to go.
         self.settle(if items.is_empty() { self.leaf() } else { cursor });
         Ok(self.planned)
+    }
+
+    /// The fields of an item that hold its id and its parent.
+    fn id_fields(&self) -> (&'static str, &'static str) {
+        match self.append.format {
+            Format::ClaudeCode => ("uuid", "parentUuid"),
+            _ => ("id", "parentId"),
+        }
+    }
+
+    /// Its readers take such an entry for the root of another tree. What came before it is then no part of the leaf's path.
+    fn lost_parent_warning(&self, n: usize, item: &ReadItem, id: &str) -> Warning {
+        let why = match item.source_id.as_deref() == Some(id) {
+            true => "an entry can't be its own parent".to_owned(),
+            false => format!("no entry before it came with the id {id:?}"),
+        };
+        Warning {
+            code: WarningCode::UnknownParent,
+            pointer: format!("/items/{n}/{}", self.id_fields().1),
+            detail: format!("{why}; it is taken as a root, and its path begins with it"),
+        }
     }
 
     fn note_label(&mut self, item: &ReadItem, known: &HashMap<String, AppendPosition>) {
@@ -219,7 +248,7 @@ impl<'a> Planner<'a> {
         let twice = |(n, item): (usize, &ReadItem)| {
             let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
             let detail = format!("an entry with the id {id:?} is stored already");
-            Some(FieldError { pointer: format!("/items/{n}/id"), detail })
+            Some(FieldError { pointer: format!("/items/{n}/{}", self.id_fields().0), detail })
         };
         let errors: Vec<FieldError> = items.iter().enumerate().filter_map(twice).collect();
         if errors.is_empty() { Ok(known) } else { Err(ServiceError::Invalid(errors)) }
@@ -276,11 +305,15 @@ impl<'a> Planner<'a> {
     /// Adds one entry behind `parent`, on a new branch unless the parent is the tip of its own.
     fn push(&mut self, n: usize, item: &ReadItem, parent: AppendPosition) -> AppendPosition {
         let own = parent.session_id == self.head.session_id;
-        let branch = if own && self.tips.get(&parent.branch) == Some(&parent.depth) {
+        let fits = item.is_aside == self.asides.contains(&parent.branch);
+        let branch = if own && fits && self.tips.get(&parent.branch) == Some(&parent.depth) {
             parent.branch
         } else {
             self.open_branch(parent)
         };
+        if item.is_aside {
+            self.asides.insert(branch);
+        }
         let seq = self.planned.row.next_seq;
         self.planned.row.next_seq += 1;
         self.planned.row.entry_count += 1;
@@ -398,7 +431,8 @@ impl<'a> Planner<'a> {
         if own {
             (row.leaf_branch, row.leaf_depth, row.leaf_id) = (leaf.branch, leaf.depth, leaf.id);
         }
-        self.planned.state.leaf_is_tip |= !self.planned.entries.is_empty();
+        // What stands aside moves no leaf.
+        self.planned.state.leaf_is_tip |= self.planned.entries.iter().rev().any(|entry| Some(entry.head.id) == leaf.id);
         let no_answer = !self.planned.entries.iter().any(|entry| entry.head.role == Some(Role::Assistant));
         if self.append.usage.is_some() && no_answer {
             self.planned.warnings.push(Warning {
@@ -449,19 +483,6 @@ fn not_shown_warning(n: usize) -> Warning {
         code: WarningCode::NotShown,
         pointer: format!("/items/{n}/message/role"),
         detail: "no model is shown a message of this role; it is stored and never sent out".to_owned(),
-    }
-}
-
-/// pi reads such an entry as the root of another tree. What came before it is then no part of the leaf's path.
-fn lost_parent_warning(n: usize, item: &ReadItem, id: &str) -> Warning {
-    let why = match item.source_id.as_deref() == Some(id) {
-        true => "an entry can't be its own parent".to_owned(),
-        false => format!("no entry before it came with the id {id:?}"),
-    };
-    Warning {
-        code: WarningCode::UnknownParent,
-        pointer: format!("/items/{n}/parentId"),
-        detail: format!("{why}; it is taken as a root, and its path begins with it"),
     }
 }
 

@@ -1,0 +1,32 @@
+//! Where the lines of a session's file hang.
+
+use crate::domain::model::item::ItemError;
+
+/// The place of one line in the tree of its file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Link {
+    /// The line's own id, or a made-up one where the file's version has none.
+    pub source_id: Option<String>,
+    /// `None`: follows what is before it. `Some(None)`: a root.
+    pub parent: Option<Option<String>>,
+    /// The first line that a compaction keeps, where the file gives it outside of the compaction.
+    pub first_kept: Option<String>,
+    /// The parent that it came with, where that names no line that it can hang under: itself, or one that the file does
+    /// not hold. It is taken for a root.
+    pub lost_parent: Option<String>,
+    /// It stands beside the conversation: the leaf stays where it was.
+    pub is_aside: bool,
+}
+
+/// A line that spoils its batch, by its index.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("item {index}: {error}")]
+pub struct LinkError {
+    pub index: usize,
+    pub error: ItemError,
+}
+
+/// The refusal of a second line of one id, which stands in the field `name`.
+pub fn twice(index: usize, name: &str, id: &str) -> LinkError {
+    LinkError { index, error: ItemError::new(format!("/{name}"), format!("the id {id:?} occurs twice")) }
+}
