@@ -73,9 +73,12 @@ async fn codex_goes_on_over_its_compactions() {
     let seen = stage.provider.take();
     let posted: Vec<&Seen> = seen.iter().filter(|seen| seen.method == "POST").collect();
     assert_eq!(posted.len(), CALLS + 1, "a compaction is none of the provider's requests");
-    let last = posted.last().unwrap().text();
+    let last = posted.last().unwrap();
     for step in 0..CALLS {
-        assert!(last.contains(&format!("echo step {step};")), "{step}");
+        assert!(last.text().contains(&format!("echo step {step};")), "{step}");
     }
-    assert!(last.contains("Never touch the file prod.env.") && !last.contains("encrypted_content"));
+    assert!(last.text().contains("Never touch the file prod.env."));
+    let body = last.json();
+    let mut items = body["input"].as_array().unwrap().iter();
+    assert!(items.all(|item| item["type"] != "compaction"), "the provider is told in words: {body}");
 }
