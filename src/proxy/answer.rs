@@ -107,8 +107,8 @@ impl Answer {
     fn response(self, mut look: impl FnMut(&Bytes) + Send + 'static) -> Response {
         let bytes = stream::iter(self.seen).chain(self.rest).inspect_ok(move |bytes| look(bytes));
         let body = match self.rewriter {
-            Some(rewriter) => Body::from_stream(rewritten(bytes.boxed(), rewriter)),
-            None => Body::from_stream(bytes),
+            Some(rewriter) => Body::from_stream(flushed(rewritten(bytes.boxed(), rewriter))),
+            None => Body::from_stream(flushed(bytes)),
         };
         let mut response = Response::new(body);
         (*response.status_mut(), *response.headers_mut()) = (self.status, self.headers);
@@ -131,6 +131,16 @@ fn rewritten(
     stream::unfold(Some((bytes, rewriter)), next).try_filter(|piece| ready(!piece.is_empty()))
 }
 
+/// The same, with a pause before an error: the server lets go of what it has not written when one comes.
+fn flushed<E>(pieces: impl Stream<Item = Result<Bytes, E>>) -> impl Stream<Item = Result<Bytes, E>> {
+    pieces.then(|piece| async {
+        if piece.is_err() {
+            tokio::task::yield_now().await;
+        }
+        piece
+    })
+}
+
 /// Reads the usage of an answer, and keeps it once the answer has passed.
 struct Meter {
     reader: Option<UsageReader>,
@@ -151,5 +161,22 @@ impl Drop for Meter {
         if let Some(usage) = self.reader.take().and_then(UsageReader::finish) {
             self.keeper.report(&self.kept.key, self.kept.leaf, usage);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::poll;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_came_before_a_break_goes_out_before_it() {
+        let mut pieces = Box::pin(flushed(stream::iter([Ok(Bytes::from("a")), Err("broken")])));
+        assert_eq!(poll!(pieces.next()), Poll::Ready(Some(Ok(Bytes::from("a")))));
+        assert_eq!(poll!(pieces.next()), Poll::Pending, "a server writes what it has where there is nothing to do");
+        assert_eq!(pieces.next().await, Some(Err("broken")));
+        assert_eq!(pieces.next().await, None);
     }
 }

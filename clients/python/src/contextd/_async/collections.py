@@ -72,8 +72,14 @@ class AsyncCompactions(AsyncResource):
         after: str | None = None,
     ) -> AsyncPager[Compaction, CompactionPage]:
         """Lists a session's compactions, newest first."""
-        query = {"status": status, "trigger": trigger, "strategy": strategy, "since": since}
-        query |= {"limit": limit, "after": after}
+        query = {
+            "status": status,
+            "trigger": trigger,
+            "strategy": strategy,
+            "since": since,
+            "limit": limit,
+            "after": after,
+        }
         return AsyncPager(self._transport, Call("GET", path("/v1/sessions/{}/compactions", session_id), query=query))
 
     def list_all(
@@ -88,8 +94,15 @@ class AsyncCompactions(AsyncResource):
         after: str | None = None,
     ) -> AsyncPager[Compaction, CompactionPage]:
         """Lists the compactions of all sessions, newest first."""
-        query = {"session_id": session_id, "status": status, "trigger": trigger, "strategy": strategy, "since": since}
-        query |= {"limit": limit, "after": after}
+        query = {
+            "session_id": session_id,
+            "status": status,
+            "trigger": trigger,
+            "strategy": strategy,
+            "since": since,
+            "limit": limit,
+            "after": after,
+        }
         return AsyncPager(self._transport, Call("GET", "/v1/compactions", query=query))
 
     async def get(self, compaction_id: str) -> Compaction:

@@ -73,8 +73,14 @@ class Compactions(Resource):
         after: str | None = None,
     ) -> Pager[Compaction, CompactionPage]:
         """Lists a session's compactions, newest first."""
-        query = {"status": status, "trigger": trigger, "strategy": strategy, "since": since}
-        query |= {"limit": limit, "after": after}
+        query = {
+            "status": status,
+            "trigger": trigger,
+            "strategy": strategy,
+            "since": since,
+            "limit": limit,
+            "after": after,
+        }
         return Pager(self._transport, Call("GET", path("/v1/sessions/{}/compactions", session_id), query=query))
 
     def list_all(
@@ -89,8 +95,15 @@ class Compactions(Resource):
         after: str | None = None,
     ) -> Pager[Compaction, CompactionPage]:
         """Lists the compactions of all sessions, newest first."""
-        query = {"session_id": session_id, "status": status, "trigger": trigger, "strategy": strategy, "since": since}
-        query |= {"limit": limit, "after": after}
+        query = {
+            "session_id": session_id,
+            "status": status,
+            "trigger": trigger,
+            "strategy": strategy,
+            "since": since,
+            "limit": limit,
+            "after": after,
+        }
         return Pager(self._transport, Call("GET", "/v1/compactions", query=query))
 
     def get(self, compaction_id: str) -> Compaction:
