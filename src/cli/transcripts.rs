@@ -91,18 +91,40 @@ fn read(file: &std::path::Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The items of a text. As pi does, lines of files that are no JSON (a write that was cut off) are passed over.
+/// The items of a text. Two that an agent wrote into one line of its file are two. As pi does, what is no JSON in a file (a
+/// write that was cut off) is passed over.
 fn items(text: &str, format: Format) -> anyhow::Result<Vec<Box<RawValue>>> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).context("the file is no JSON array");
     }
     let mut items = Vec::new();
     for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match RawValue::from_string(line.trim().to_owned()) {
-            Ok(item) => items.push(item),
-            Err(error) if format.is_file() => tracing::warn!(line = n + 1, %error, "a line is no JSON; left out"),
-            Err(error) => return Err(error).with_context(|| format!("line {}", n + 1)),
+        for item in serde_json::Deserializer::from_str(line).into_iter() {
+            match item {
+                Ok(item) => items.push(item),
+                Err(error) if format.is_file() => tracing::warn!(line = n + 1, %error, "what is no JSON is left out"),
+                Err(error) => return Err(error).with_context(|| format!("line {}", n + 1)),
+            }
         }
     }
     Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_hold_two_items() {
+        let told = |text: &str, format: Format| {
+            items(text, format).map(|items| items.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let two = "{\"a\": 1}{\"b\":2}\n\n{\"c\":3}";
+        for format in [Format::Pi, Format::OpenaiChat] {
+            assert_eq!(told(two, format).unwrap(), ["{\"a\": 1}", "{\"b\":2}", "{\"c\":3}"]);
+        }
+        let cut = "{\"a\":1}{\"b\":\n{\"c\":3}";
+        assert_eq!(told(cut, Format::ClaudeCode).unwrap(), ["{\"a\":1}", "{\"c\":3}"]);
+        assert!(told(cut, Format::OpenaiChat).is_err());
+    }
 }
