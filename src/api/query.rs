@@ -85,13 +85,8 @@ impl Params {
 
     /// Takes one of the words of an enum.
     pub fn word<T: FromStr + VariantArray + Copy + Into<&'static str>>(&mut self, name: &str) -> Option<T> {
-        let words = || T::VARIANTS.iter().map(|word| (*word).into()).collect::<Vec<&str>>();
-        let text = self.text(name)?;
-        let word = text.parse().ok();
-        if word.is_none() {
-            self.fault(name, format!("must be one of {}", words().join(", ")));
-        }
-        word
+        let words: Vec<&str> = T::VARIANTS.iter().map(|word| (*word).into()).collect();
+        self.parsed(name, &format!("one of {}", words.join(", ")), |text| text.parse().ok())
     }
 
     pub fn parsed<T>(&mut self, name: &str, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {

@@ -166,8 +166,11 @@ pub async fn list(
          WHERE s.deleted_at IS NULL AND c.tenant_id = ",
     );
     query.push_bind(tenant);
-    let words = [(" AND c.status = ", filter.status), (" AND c.trigger = ", filter.trigger)];
-    for (condition, word) in words.into_iter().chain([(" AND c.strategy = ", filter.strategy)]) {
+    for (condition, word) in [
+        (" AND c.status = ", filter.status),
+        (" AND c.trigger = ", filter.trigger),
+        (" AND c.strategy = ", filter.strategy),
+    ] {
         if let Some(word) = word {
             query.push(condition).push_bind(word);
         }
