@@ -241,7 +241,7 @@ struct Shares(Vec<Option<usize>>);
 impl Shares {
     fn of(said: &[&TrackedIdentifier], room: usize, bounds: Bounds) -> Shares {
         let mut shares = Shares(vec![None; said.len()]);
-        let left = room.saturating_sub(shares.newest(said, room));
+        let left = room - shares.newest(said, room - for_gaps(said, room));
         let newest = shares.0.iter().flatten().count();
         let mut chosen = chosen(said, left, bounds.messages.saturating_sub(newest));
         let mut shown: Vec<bool> = shares.0.iter().map(Option::is_some).collect();
@@ -279,6 +279,12 @@ fn chosen(said: &[&TrackedIdentifier], room: usize, most: usize) -> Vec<usize> {
     ranked.sort_by_key(|at| Reverse((said[*at].weight, *at)));
     let mut left = room;
     ranked.into_iter().filter(|at| takes(&mut left, least(said[*at]))).take(most).collect()
+}
+
+/// What the newest requests leave of the room, so that it can be said that other messages are left out.
+fn for_gaps(said: &[&TrackedIdentifier], room: usize) -> usize {
+    let newest: Vec<bool> = said.iter().map(|one| one.kind == IdentifierKind::Request).collect();
+    (gaps(&newest) * GAP).min(room / 4)
 }
 
 /// Runs of messages that are not shown.

@@ -79,6 +79,19 @@ fn a_rule_of_a_message_that_goes_is_shown_by_itself() {
 }
 
 #[test]
+fn newest_requests_that_take_the_room_leave_some_to_state_what_is_left_out() {
+    let long = request(&"a word and another word ".repeat(100));
+    let said = [message("Look at it.", LIGHT, 1), long.clone(), message("Now here.", LIGHT, 2), long];
+    for room in [600, 1_000, 2_000] {
+        let (_, messages) = shown(&[], &said, room);
+        let left_out = |at| format!("- (1 left out: entry {})", Uuid::from_u128(at));
+        let stated = |text: &str, at| messages.iter().any(|line| line.contains(text) || *line == left_out(at));
+        assert!(stated("Look at it.", 1) && stated("Now here.", 2), "{room}: {messages:?}");
+        assert_eq!(messages.len(), 4);
+    }
+}
+
+#[test]
 fn a_record_is_bounded() {
     let said: Vec<TrackedIdentifier> =
         (0..500).map(|at| message(&format!("{at} {}", "word ".repeat(100)), LIGHT, at)).collect();
