@@ -15,6 +15,7 @@ pub mod path;
 pub mod queue;
 pub mod read;
 pub mod rebuilds;
+pub mod recalls;
 pub mod sealing_keys;
 pub mod search;
 pub mod sessions;

@@ -13,6 +13,7 @@ mod message;
 pub mod outcome;
 pub mod prefix;
 pub mod prompt;
+pub mod recalled;
 pub mod rounds;
 pub mod sections;
 #[cfg(test)]
@@ -99,7 +100,7 @@ const MOST_WORDS: u64 = 12_000;
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// For a summary that is written to measure: nine tenths of an answer, for it has no words to spare.
+    /// For a summary that is written to measure: as much as a model is asked for, up to the most that code writes.
     pub body: u32,
     /// The most that a model is asked for: a long span may have a longer summary than one written to measure.
     pub answer: u32,
@@ -122,10 +123,11 @@ impl Allowance {
         let appendix = (whole / 8).min(reserve / 8).min(LONGEST_APPENDIX);
         let identifiers = (whole / 5).min(reserve / 4).min(MOST_IDENTIFIERS);
         let taken = FRAME_TOKENS + 2 * appendix + identifiers;
-        let answer = whole.saturating_sub(taken).max(*BODY.start());
+        // The user's words stand behind it.
+        let answer = (whole.saturating_sub(taken) * 19 / 20).max(*BODY.start());
         let words = tokens((whole * 2 / 5).min(reserve * 3 / 4).min(MOST_WORDS));
         Allowance {
-            body: tokens((answer * 9 / 10).clamp(*BODY.start(), *BODY.end())),
+            body: tokens(answer.min(*BODY.end())),
             answer: tokens(answer),
             appendix: tokens(appendix),
             identifiers: tokens(identifiers),
@@ -149,7 +151,7 @@ impl Allowance {
         let words = self.words.min(needed);
         let beyond = words.min(self.yielded).saturating_sub(self.identifiers + self.identifiers / 2);
         let answer = self.answer.saturating_sub(beyond).max(self.answer.min(*BODY.start() as u32));
-        Allowance { body: self.body.min((answer / 10 * 9).max(*BODY.start() as u32)), answer, words, ..self }
+        Allowance { body: self.body.min(answer), answer, words, ..self }
     }
 
     /// Size that a summary message with all that code adds usually has.
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_a_model_is_asked_for_follows_the_span() {
-        for (replaced, most) in [(1_200, 462), (3_000, 864), (60_000, 8_900), (1_000_000, 13_107)] {
+        for (replaced, most) in [(1_200, 438), (3_000, 820), (60_000, 8_455), (1_000_000, 13_107)] {
             let whole = SummaryTask { max_output_tokens: 13_107, ..task(vec![user("hi")]) };
             let allowance = Allowance::new(replaced, 16_384);
             assert_eq!(allowance.asked(vec![whole.clone()])[0].max_output_tokens, most, "{replaced}");

@@ -75,12 +75,13 @@ pub async fn due(executor: impl PgExecutor<'_>, before: DateTime<Utc>, limit: i6
     .await
 }
 
-/// Removes what few rows there are: jobs, the pending branch summary, digests.
+/// Removes what few rows there are: jobs, the pending branch summary, digests, results that were fetched again.
 pub async fn remove_small(connection: &mut PgConnection, tenant: Uuid, id: Uuid) -> Result<()> {
     for statement in [
         "DELETE FROM jobs WHERE tenant_id = $1 AND session_id = $2",
         "DELETE FROM departures WHERE tenant_id = $1 AND session_id = $2",
         "DELETE FROM rebuilds WHERE tenant_id = $1 AND session_id = $2",
+        "DELETE FROM recalls WHERE tenant_id = $1 AND session_id = $2",
     ] {
         sqlx::query(statement).bind(tenant).bind(id).execute(&mut *connection).await?;
     }

@@ -22,7 +22,7 @@ use crate::pg;
 use crate::service_support::Stage;
 
 /// From the root of the foreign keys on.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "tenants",
     "api_keys",
     "sessions",
@@ -39,6 +39,7 @@ const TABLES: [&str; 16] = [
     "hook_deliveries",
     "departures",
     "sealing_keys",
+    "recalls",
 ];
 
 /// A word that the column knows, where any other would be refused.

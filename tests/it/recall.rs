@@ -110,3 +110,40 @@ async fn an_original_is_found_on_another_branch_and_one_that_never_was_is_named_
         "{quoted}"
     );
 }
+
+#[tokio::test]
+async fn what_was_fetched_twice_stands_in_the_next_summaries_for_a_while() {
+    let app = App::shared();
+    let settings = json!({"keep_recent_tokens": 1, "preserve_recent": 1, "min_gain_tokens": 0, "ahead_at": null});
+    let session = app.session(json!({"settings": settings})).await;
+    let result_of = |n: usize| format!("{}the gate of pier {n} is opened by lever {n}\n", LONG.repeat(20));
+    let round = |n: usize| {
+        let said = |role: &str, text: String| json!({"role": role, "content": text});
+        let (id, long) = (format!("call_{n}"), "another word of it ".repeat(300));
+        let read = call(&id, &json!({"path": format!("pier{n}.txt")}).to_string());
+        json!([
+            said("user", format!("look at pier {n}")),
+            read,
+            result(&id, &result_of(n)),
+            said("assistant", format!("I looked at it. {long}")),
+            said("user", "go on".into()),
+            said("assistant", "Yes.".into())
+        ])
+    };
+    let summary = async |n: usize| {
+        app.append(&session, "openai_chat", round(n)).await;
+        let done = compact(app, &session, json!({"strategy": "summarize", "force": true})).await;
+        assert_eq!(done["status"], "succeeded", "{n}: {done}");
+        app.get(&format!("{session}/context?format=openai_chat")).await.expect(200)["messages"].to_string()
+    };
+    assert!(!summary(0).await.contains("Results asked for again"));
+    assert_eq!(recall(app, &session, "call_0").await["elided"], true);
+    assert!(!summary(1).await.contains("Results asked for again"), "once is no habit");
+    assert_eq!(recall(app, &session, "call_0").await["result_text"], result_of(0));
+    for n in 2..=4 {
+        let context = summary(n).await;
+        assert!(context.contains("## Results asked for again") && context.contains("(call call_0)"), "{n}: {context}");
+        assert!(context.contains(LONG.trim()), "{n}");
+    }
+    assert!(!summary(5).await.contains("Results asked for again"), "three compactions later nobody needs it");
+}

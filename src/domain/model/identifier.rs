@@ -17,7 +17,7 @@ pub struct TrackedIdentifier {
     /// Of a short message: the agent's question that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// Of a number, a date or a ticket: the agent's words that it stood in last.
+    /// Of a number, a date, a ticket or a setting: the agent's words that it stood in last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }

@@ -166,7 +166,12 @@ impl IdentifierSpan {
             let (text, weight) = readable(block, kind);
             let uses = &mut self.uses;
             token::each(&text, &mut |identifier| {
-                if weight == PRINTED && token::is_measure(&identifier) {
+                let is_only_spoken = match weight {
+                    PRINTED => token::is_measure(&identifier) || token::is_setting(&identifier),
+                    IN_CALL => token::is_setting(&identifier),
+                    _ => false,
+                };
+                if is_only_spoken {
                     return;
                 }
                 let uses = uses.entry(identifier).or_default();
@@ -180,9 +185,11 @@ impl IdentifierSpan {
         }
     }
 
-    /// Notes the words that numbers, dates and tickets stand in.
+    /// Notes the words that numbers, dates, tickets and settings stand in.
     fn note_words(&mut self, text: &str) {
-        let tells = |piece: &String| piece.contains(|c: char| c.is_ascii_digit()) && !is_intent(piece);
+        let dotted = |piece: &str| piece.split_whitespace().any(|word| word.matches('.').count() > 1);
+        let names = |piece: &str| piece.contains(|c: char| c.is_ascii_digit()) || dotted(piece);
+        let tells = |piece: &String| names(piece) && !is_intent(piece);
         for piece in clauses::spoken(text).filter(tells) {
             clauses::each(&piece, LONGEST_ABOUT, &mut |identifier, clause| {
                 let uses = self.uses.get_mut(identifier).filter(|_| token::needs_words(identifier));
@@ -216,7 +223,9 @@ fn ranked(uses: HashMap<String, Uses>) -> Vec<TrackedIdentifier> {
         let last = uses.last;
         (weighed(text, uses), last)
     };
-    let mut ranked: Vec<(TrackedIdentifier, usize)> = uses.into_iter().map(weigh).collect();
+    // A setting that is told nowhere is a name of code.
+    let is_told = |(text, uses): &(String, Uses)| uses.about.is_some() || !token::is_setting(text);
+    let mut ranked: Vec<(TrackedIdentifier, usize)> = uses.into_iter().filter(is_told).map(weigh).collect();
     ranked.sort_unstable_by_key(|(_, last)| Reverse(*last));
     let mut measured = Measured::default();
     ranked.retain(|(one, _)| measured.is_newest(one));
@@ -305,7 +314,7 @@ pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedId
 /// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
 fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<TrackedIdentifier> {
     let plain = previous.iter().filter(|old| old.kind == IdentifierKind::Identifier);
-    let faded = plain.map(|old| TrackedIdentifier { weight: faded(old.weight), ..old.clone() });
+    let faded = plain.map(|old| TrackedIdentifier { weight: faded(old), ..old.clone() });
     let mut merged: Vec<TrackedIdentifier> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for wanted in new.into_iter().chain(faded) {
@@ -324,8 +333,10 @@ fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<Tr
     merged
 }
 
-fn faded(weight: u32) -> u32 {
-    weight - weight.div_ceil(4).min(weight)
+/// A quarter less; what is told in words of its own was said once and counts on as half of that.
+fn faded(old: &TrackedIdentifier) -> u32 {
+    let least = if old.about.is_some() { old.weight.min(BY_MODEL / 2) } else { 0 };
+    (old.weight - old.weight.div_ceil(4)).max(least)
 }
 
 fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifier> {

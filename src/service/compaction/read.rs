@@ -19,6 +19,7 @@ use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::path::batches;
 use crate::store::path;
+use crate::store::recalls;
 use elide::{elide, elides_only, widen};
 use outline::summary_outline;
 
@@ -41,7 +42,7 @@ impl Service {
             return Ok(None);
         }
         match offload_decision(planned.clone(), reading, originals).await? {
-            Ok(work) => Ok(Some(Box::new(work))),
+            Ok(work) => Ok(Some(Box::new(self.with_recalled(work).await?))),
             Err(reason) => {
                 self.skip_live(live, &planned.settings, reason).await?;
                 Ok(None)
@@ -55,7 +56,16 @@ impl Service {
         planned: &Arc<PlannedCompaction>,
     ) -> Result<std::result::Result<CompactionWork, Reason>> {
         let (reading, originals) = self.read_items(planned, false).await?;
-        offload_decision(planned.clone(), reading, originals).await
+        match offload_decision(planned.clone(), reading, originals).await? {
+            Ok(work) => Ok(Ok(self.with_recalled(work).await?)),
+            Err(reason) => Ok(Err(reason)),
+        }
+    }
+
+    /// With the results that were asked for again lately.
+    async fn with_recalled(&self, mut work: CompactionWork) -> Result<CompactionWork> {
+        work.outline.recalled = recalls::repeated(self.pool(), work.tenant.0, work.session_id).await?;
+        Ok(work)
     }
 
     /// The connection is given back before anything is decided.

@@ -11,6 +11,7 @@ use crate::domain::model::ledger::Ledger;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
 use crate::domain::settings::Settings;
+use crate::domain::summary::recalled::RecalledResult;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlanBasis;
@@ -76,6 +77,9 @@ pub(crate) struct Outline {
     pub identifiers: Vec<TrackedIdentifier>,
     #[serde(default)]
     pub todos: Vec<Todo>,
+    /// Results that were asked for again lately.
+    #[serde(default)]
+    pub recalled: Vec<RecalledResult>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,

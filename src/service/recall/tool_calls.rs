@@ -17,10 +17,12 @@ use uuid::Uuid;
 use crate::background;
 use crate::domain::context::elision::arguments;
 use crate::domain::model::compaction::{ElidedPart, FileLists};
-use crate::domain::model::message::{Message, ToolResult};
+use crate::domain::model::message::{CallKind, Message, ToolCall, ToolResult};
 use crate::domain::model::shape::{CallRef, ShapeKind};
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
+use crate::domain::summary::recalled::RecalledResult;
+use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::queries::Queries;
@@ -29,6 +31,7 @@ use crate::service::path::batches;
 use crate::service::path::entries::message_of;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
+use crate::store::recalls;
 use crate::store::tool_calls::{self, FoundCall};
 use answers::CallPosition;
 use visible::Visible;
@@ -51,6 +54,13 @@ pub struct ToolCallRow {
     /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
     /// shortened. They are whole here.
     pub elided: bool,
+}
+
+impl ToolCallRow {
+    fn call(&self) -> ToolCall {
+        let (id, name, arguments) = (self.tool_call_id.clone(), self.name.clone(), self.arguments.clone());
+        ToolCall { id, name, arguments, arguments_text: None, kind: CallKind::default(), opaque: None }
+    }
 }
 
 /// A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for.
@@ -93,7 +103,8 @@ impl Queries {
         Ok(Page { items, next_cursor: next.map(|(depth, call)| format!("{depth}.{call}")) })
     }
 
-    /// The newest call of that id on the leaf's path, with its whole result.
+    /// The newest call of that id on the leaf's path, with its whole result. That a result was fetched which the context
+    /// no longer shows is noted: what is fetched twice stands in the next summaries.
     pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
         let mut connection = self.pool.acquire().await?;
         let head = self.heads.read(&mut *connection, tenant, session_id).await?;
@@ -116,6 +127,12 @@ impl Queries {
             row.arguments = whole;
         }
         let (result, original_entry_id) = found.map_or((None, None), |found| (found.result, found.entry_id));
+        if let Some(result) = result.as_ref().filter(|_| row.elided) {
+            let recalled = RecalledResult::of(&row.call(), &result.plain_text());
+            let noted = recalls::note(&mut connection, tenant.0, session_id, &recalled, clock::now()).await;
+            // The answer is there all the same.
+            noted.unwrap_or_else(|error| tracing::warn!(%error, "a recall is not noted"));
+        }
         Ok(ToolCallDetail {
             tool_call_id: row.tool_call_id,
             name: row.name,

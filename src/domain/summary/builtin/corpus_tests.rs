@@ -167,8 +167,15 @@ fn compact_all(messages: Vec<Message>) -> String {
         let task = SummaryTask { previous: previous.take(), ..task(span) };
         let body = summarise(&allowance.bounded(&SummaryTask { max_output_tokens: RESERVE * 4 / 5, ..task }, 1));
         let files = ops.lists();
-        text = SummaryMessage { body: &body, ledger: &ledger, files: &files, identifiers: &carried, todos: &[] }
-            .text(&settings(), allowance);
+        text = SummaryMessage {
+            body: &body,
+            ledger: &ledger,
+            files: &files,
+            identifiers: &carried,
+            todos: &[],
+            recalled: &[],
+        }
+        .text(&settings(), allowance);
         previous = Some(body);
     }
     text

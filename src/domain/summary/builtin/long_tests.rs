@@ -57,8 +57,15 @@ fn summed_up(messages: &[Message]) -> (String, Duration) {
         carried = identifiers::carry(&carried, named, allowance.identifiers);
         let body = summarise(&allowance.bounded(&SummaryTask { previous: previous.take(), ..task(span.to_vec()) }, 1));
         let files = FileLists::default();
-        text = SummaryMessage { body: &body, ledger: &ledger, files: &files, identifiers: &carried, todos: &[] }
-            .text(&settings(), allowance);
+        text = SummaryMessage {
+            body: &body,
+            ledger: &ledger,
+            files: &files,
+            identifiers: &carried,
+            todos: &[],
+            recalled: &[],
+        }
+        .text(&settings(), allowance);
         previous = Some(body);
     }
     (text, begun.elapsed())

@@ -10,7 +10,7 @@ use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::summary::text::{quarters, takes};
 
 const HEADING: &str = "## Identifiers";
-const TOLD: &str = "## Numbers, dates and tickets, in the agent's words";
+const TOLD: &str = "## Numbers, dates, tickets, settings, in the agent's words";
 /// Weightiest identifiers that are ranked by what they take.
 const MOST_RANKED: usize = 2_000;
 /// So many times the weight of what is told in words.

@@ -55,6 +55,45 @@ fn fragments_of_prose_and_terminals_are_none() {
 }
 
 #[test]
+fn places_in_a_dump_are_none() {
+    assert_eq!(extract("000000a0: 4865 6c6c\n000000b0: 6f0a\n48f554e4 stays"), ["48f554e4"]);
+}
+
+#[test]
+fn a_setting_is_given_back_in_the_words_that_it_was_told_in() {
+    let name = "terminal.integrated.minimumContrastRatio";
+    let mut span = IdentifierSpan::default();
+    span.add(&assistant(&format!(
+        "Check the contrast:\n- Open VS Code's settings\n- Search for `{name}`\n- Set it to `1`"
+    )));
+    span.add(&assistant("It reads `app.store.sessionCount`.\n```js\nconst app.store.maxCount = 3\n```"));
+    span.add(&call("c1", "write", json!({"text": format!("{name} app.router.basePath")})));
+    span.add(&result("c1", "app.menu.itemCount"));
+    let wanted = span.wanted();
+    let names: Vec<&str> = wanted.iter().map(|one| one.text.as_str()).filter(|one| one.contains('.')).collect();
+    assert_eq!(names, ["app.store.sessionCount", name], "{wanted:?}");
+    let about = wanted.iter().find(|one| one.text == name).and_then(|one| one.about.as_deref());
+    assert_eq!(
+        about,
+        Some(format!("Check the contrast: Open VS Code's settings; Search for `{name}`; Set it to `1`").as_str())
+    );
+}
+
+#[test]
+fn what_is_told_in_words_is_not_forgotten_for_its_age() {
+    let mut span = IdentifierSpan::default();
+    span.add(&assistant("Right now there are 331MB in 29 pack files."));
+    let mut carried = carry(&[], span, 400);
+    for round in 0..20 {
+        let mut span = IdentifierSpan::default();
+        span.add(&result("c1", &format!("/srv/a/file{round}.rs /srv/b/other{round}.rs ")));
+        carried = carry(&carried, span, 400);
+    }
+    let weight = |text: &str| carried.iter().find(|one| one.text == text).map(|one| one.weight);
+    assert_eq!((weight("331MB"), weight("/srv/a/file0.rs")), (Some(BY_MODEL / 2), Some(0)));
+}
+
+#[test]
 fn hears_the_users_rules() {
     let text = "Please fix the bug. Never touch the public API. You must run the tests! Do we need docs?";
     assert_eq!(rules(text), ["Never touch the public API.", "You must run the tests!"]);

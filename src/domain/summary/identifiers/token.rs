@@ -9,6 +9,7 @@ use crate::domain::summary::text::without_colours;
 const MAX_URL: usize = 500;
 const MAX_TOKEN: usize = 200;
 const LONGEST_TICKET: usize = 12;
+const LONGEST_SETTING: usize = 80;
 
 const SHAPES: &[&str] = &[
     // UUIDs; hashes are told by `is_hash`, which wants a digit and a letter.
@@ -47,7 +48,7 @@ pub fn is_measure(token: &str) -> bool {
     MEASURE.as_ref().is_some_and(|measure| measure.is_match(token)) || worded()
 }
 
-/// Returns true for a number, a date or a ticket, which say nothing without the words that they stood in.
+/// Returns true for a number, a date, a ticket or a setting, which say nothing without the words that they stood in.
 pub fn needs_words(token: &str) -> bool {
     let is_colour = || token.starts_with('#') && token.len() == 7;
     let is_ticket = || {
@@ -56,7 +57,24 @@ pub fn needs_words(token: &str) -> bool {
             && !token.contains(['/', '.', ':', '_', '@'])
             && token.contains(['#', '-'])
     };
-    is_measure(token) || is_ticket()
+    is_measure(token) || is_ticket() || is_setting(token)
+}
+
+/// Returns true for the name of a setting, `terminal.integrated.minimumContrastRatio`: code has many such names, and they
+/// say nothing without words either.
+pub fn is_setting(token: &str) -> bool {
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let humps =
+        |part: &str| part.as_bytes().windows(2).any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+    token.len() <= LONGEST_SETTING
+        && token.matches('.').count() >= 2
+        && token.split('.').all(is_part)
+        && token.starts_with(|c: char| c.is_ascii_lowercase())
+        && !["this.", "self."].iter().any(|own| token.starts_with(own))
+        && token.split('.').any(|part| part.contains('_') || humps(part))
 }
 
 const ERRNO: [&str; 24] = [
@@ -205,6 +223,7 @@ fn classify(token: &str, previous: &str) -> Option<String> {
     let known = ERRNO.contains(&token)
         || is_hash(token)
         || is_measure(token)
+        || is_setting(token)
         || SHAPE.as_ref().is_some_and(|shape| shape.is_match(token)) && !is_formula(token);
     known.then(|| token.to_owned())
 }
@@ -281,8 +300,10 @@ fn strip_position(token: &str) -> &str {
     side.unwrap_or(path).trim_end_matches('/')
 }
 
+/// Hexadecimal digits, but for the places of a dump's lines, `000000a0`.
 fn is_hash(token: &str) -> bool {
     (7..=128).contains(&token.len())
+        && !token.starts_with("0000")
         && token.bytes().all(|byte| byte.is_ascii_hexdigit())
         && token.bytes().any(|byte| byte.is_ascii_digit())
         && token.bytes().any(|byte| byte.is_ascii_alphabetic())

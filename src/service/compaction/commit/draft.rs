@@ -58,8 +58,9 @@ pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryD
     };
     let allowance = work.allowance();
     let body = with_focus(body, work, allowance.focus());
-    let Outline { ledger, files, identifiers, todos, .. } = outline;
-    let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
+    let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
+    let summary =
+        SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
     let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
     let (_, mut report) = identifiers::check(&body, &expected);
     // What stands in the file lists and the ledger was put back by code as well.

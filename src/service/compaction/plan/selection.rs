@@ -222,8 +222,14 @@ impl<'p> PlanFitting<'p> {
         let body = notice::append(&self.planning.carried(), &notice::notice(hidden, plan.history.len() as u64));
         let files = records.files.lists();
         let todos = records.todos.into_carried();
-        let parts =
-            SummaryMessage { body: &body, ledger: &ledger, files: &files, identifiers: &identifiers, todos: &todos };
+        let parts = SummaryMessage {
+            body: &body,
+            ledger: &ledger,
+            files: &files,
+            identifiers: &identifiers,
+            todos: &todos,
+            recalled: &[],
+        };
         let text = parts.text(settings, allowance);
         u64::from(count_message(settings.estimator, &Message::text(Role::User, text)).total)
     }
