@@ -44,7 +44,8 @@ pub fn each(piece: &str, longest: usize, found: &mut dyn FnMut(&str, Clause<'_>)
 
 /// The sentences and the rows of tables of what somebody said, but for questions and what opens a list.
 pub fn spoken(text: &str) -> impl Iterator<Item = String> + '_ {
-    let said = blocks(text).into_iter().map(|one| plain(&one)).chain(rows(text));
+    // A line that opens a list may be in bold.
+    let said = blocks(text).into_iter().map(|one| plain(&one).replace(":; ", ": ")).chain(rows(text));
     said.filter(|one| !one.ends_with(['?', '？', ':', '：']))
 }
 
@@ -118,6 +119,8 @@ fn around(clauses: &[&str], place: usize, longest: usize) -> Option<String> {
     }
     let text = clauses.get(from..to).unwrap_or_default().concat();
     let text = text.trim().trim_end_matches([',', ';', '，', '；', '—', '–', ' ']);
+    // What was to follow stands in the next clause.
+    let text = text.strip_suffix(':').and_then(|open| Some(open.rsplit_once("; ")?.0)).unwrap_or(text);
     let joined = ["and ", "but ", "so "].iter().find_map(|word| text.strip_prefix(word));
     Some(joined.filter(|_| from > 0).unwrap_or(text).to_owned())
 }
@@ -206,6 +209,8 @@ mod tests {
         assert_eq!(told(sum, "833MB", 120).as_deref(), Some("Right now: 502MB loose + 331MB packed = ~833MB in all."));
         assert_eq!(told("let size = limit; // 331MB", "331MB", 120), None);
         assert_eq!(told("Is it 331MB?", "331MB", 120), None);
+        let list = "1. **Check the size:**\n- Run `du` in the folder\n- It says 331MB\n- Search: `app.cache.maxSize`";
+        assert_eq!(told(list, "331MB", 60).as_deref(), Some("Check the size: Run `du` in the folder; It says 331MB"));
         let joined =
             "The first remedy goes in #172 (it wires up the actions of a turn), and ENT-250 is the lasting one.";
         assert_eq!(told(joined, "ENT-250", 80).as_deref(), Some("ENT-250 is the lasting one."));

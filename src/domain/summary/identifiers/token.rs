@@ -60,11 +60,11 @@ pub fn needs_words(token: &str) -> bool {
     is_measure(token) || is_ticket() || is_setting(token)
 }
 
-/// Returns true for the name of a setting, `terminal.integrated.minimumContrastRatio`: code has many such names, and they
-/// say nothing without words either.
+/// Returns true for the name of a setting, `terminal.integrated.minimumContrastRatio`. Code has such names too; they say
+/// nothing without words either.
 pub fn is_setting(token: &str) -> bool {
     let is_part = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic())
+        part.starts_with(|c: char| c.is_ascii_lowercase())
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
     let humps =
@@ -72,7 +72,6 @@ pub fn is_setting(token: &str) -> bool {
     token.len() <= LONGEST_SETTING
         && token.matches('.').count() >= 2
         && token.split('.').all(is_part)
-        && token.starts_with(|c: char| c.is_ascii_lowercase())
         && !["this.", "self."].iter().any(|own| token.starts_with(own))
         && token.split('.').any(|part| part.contains('_') || humps(part))
 }
