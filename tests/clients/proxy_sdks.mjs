@@ -4,7 +4,8 @@
 //
 // CONTEXTD_CLIENTS_NODE names a folder whose node_modules has them. Arguments: the provider's root, the service's, and what
 // to do. `compare` asks the same questions directly and through the proxy, and fails where an SDK reads another answer;
-// `converse` has a long conversation by each API.
+// `converse` has a conversation by each API, of the turns in the file that is named behind it: what the user says, what the
+// tool gives if the model calls it, and whether it is streamed.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +16,6 @@ const require = createRequire(join(folder, "package.json"));
 const { OpenAI } = require("openai");
 const { Anthropic } = require("@anthropic-ai/sdk");
 
-const TURNS = 24;
 const parameters = { type: "object", properties: { path: { type: "string" } } };
 const version = (name) => JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"))).version;
 const versions = `openai ${version("openai")}, @anthropic-ai/sdk ${version("@anthropic-ai/sdk")}`;
@@ -58,39 +58,59 @@ async function compare(provider, service) {
   console.log(`${versions}: ${direct.length} questions, all answers equal`);
 }
 
+/** What each API says next, the call in it if there is one, and how the call's result is told. */
 const APIS = {
-  async chat({ chat }, messages, stream) {
-    const answer = chat.chat.completions.create({ model: "gpt-5", messages, stream });
-    if (!stream) return (await answer).choices[0].message.content;
-    return (await all(answer)).map(({ choices }) => choices[0].delta.content ?? "").join("");
+  chat: {
+    async ask({ chat }, messages, stream) {
+      const asked = { model: "gpt-5", messages };
+      const answer = stream
+        ? await chat.chat.completions.stream({ ...asked, stream_options: { include_usage: true } }).finalChatCompletion()
+        : await chat.chat.completions.create(asked);
+      const { content, tool_calls } = answer.choices[0].message;
+      if (!tool_calls?.length) return { items: [{ role: "assistant", content }] };
+      const [{ id, function: { name, arguments: text } }] = tool_calls;
+      const call = { id, type: "function", function: { name, arguments: text } };
+      return { items: [{ role: "assistant", content, tool_calls: [call] }], call: id };
+    },
+    result: (call, text) => ({ role: "tool", tool_call_id: call, content: text }),
   },
-  async responses({ chat }, input, stream) {
-    const answer = chat.responses.create({ model: "gpt-5", input, store: false, stream });
-    if (!stream) return (await answer).output_text;
-    return (await all(answer)).map(({ type, delta }) => (type === "response.output_text.delta" ? delta : "")).join("");
+  responses: {
+    async ask({ chat }, input, stream) {
+      const asked = { model: "gpt-5", input, store: false };
+      const { output } = stream ? await chat.responses.stream(asked).finalResponse() : await chat.responses.create(asked);
+      const items = output.map(({ parsed_arguments, ...item }) => item);
+      return { items, call: items[0].call_id };
+    },
+    result: (call, text) => ({ type: "function_call_output", call_id: call, output: text }),
   },
-  async messages({ claude }, messages, stream) {
-    const answer = claude.messages.create({ model: "claude-sonnet-4-5", max_tokens: 99, messages, stream });
-    if (!stream) return (await answer).content[0].text;
-    return (await all(answer)).map(({ type, delta }) => (type === "content_block_delta" ? delta.text : "")).join("");
+  messages: {
+    async ask({ claude }, messages, stream) {
+      const asked = { model: "claude-sonnet-4-5", max_tokens: 99, messages };
+      const { content } = stream ? await claude.messages.stream(asked).finalMessage() : await claude.messages.create(asked);
+      return { items: [{ role: "assistant", content }], call: content[0].type === "tool_use" ? content[0].id : undefined };
+    },
+    result: (call, text) => ({ role: "user", content: [{ type: "tool_result", tool_use_id: call, content: text }] }),
   },
 };
 
-async function converse(_, service) {
-  for (const [name, ask] of Object.entries(APIS)) {
+async function converse(_, service, plan) {
+  for (const [name, { ask, result }] of Object.entries(APIS)) {
     const both = clients(`${service}/openai/v1`, `${service}/anthropic`, name);
-    const messages = [];
-    for (let turn = 0; turn < TURNS; turn++) {
-      const fact = turn === 1 ? " The release is called KESTREL-7 and must ship before 2031-04-05." : "";
-      const text = `Question ${turn}: what does src/module${turn}.ts export?${fact}${" It was long ago.".repeat(60)}`;
-      messages.push({ role: "user", content: text });
-      const answer = await ask(both, messages, turn % 2 === 1);
-      assert.ok(answer, `${name}, turn ${turn}`);
-      messages.push({ role: "assistant", content: answer });
+    const said = [];
+    for (const turn of JSON.parse(readFileSync(plan, "utf8"))) {
+      said.push({ role: "user", content: turn.text });
+      let { items, call } = await ask(both, said, turn.stream);
+      said.push(...items);
+      assert.equal(call === undefined, turn.result === null, `${name}: ${turn.text}`);
+      if (call === undefined) continue;
+      said.push(result(call, turn.result));
+      ({ items, call } = await ask(both, said, turn.stream));
+      assert.equal(call, undefined);
+      said.push(...items);
     }
-    console.log(`${versions}: ${TURNS} turns of ${name}`);
   }
+  console.log(`${versions}: conversations by ${Object.keys(APIS).join(", ")}`);
 }
 
-const [provider, service, task] = process.argv.slice(2);
-await { compare, converse }[task](provider, service);
+const [provider, service, task, ...more] = process.argv.slice(2);
+await { compare, converse }[task](provider, service, ...more);

@@ -4,16 +4,18 @@
     CONTEXTD_CLIENTS_PYTHON=/tmp/clients/bin/python cargo test --test it proxy::sdks -- --ignored --nocapture
 
 Arguments: the provider's root, the service's, and what to do. `compare` asks the same questions directly and through the
-proxy, and ends with 1 where an SDK reads another answer; `converse` has a long conversation by each API.
+proxy, and ends with 1 where an SDK reads another answer; `converse` has a conversation by each API, of the turns in the
+file that is named behind it: what the user says, what the tool gives if the model calls it, and whether it is streamed.
 """
 
+import json
 import sys
+from pathlib import Path
 
 import anthropic
 import openai
 
 TOOL = {"type": "object", "properties": {"path": {"type": "string"}}}
-TURNS = 24
 
 
 def clients(openai_url, anthropic_url, session):
@@ -49,38 +51,77 @@ def compare(provider, service):
 
 
 def by_chat(chat, _, messages, stream):
-    answer = chat.chat.completions.create(model="gpt-5", messages=messages, stream=stream)
+    asked = {"model": "gpt-5", "messages": messages}
     if stream:
-        return "".join(chunk.choices[0].delta.content or "" for chunk in answer)
-    return answer.choices[0].message.content
+        with chat.chat.completions.stream(**asked, stream_options={"include_usage": True}) as answer:
+            said = answer.get_final_completion().choices[0].message
+    else:
+        said = chat.chat.completions.create(**asked).choices[0].message
+    item = {"role": "assistant", "content": said.content}
+    if not said.tool_calls:
+        return [item], None
+    [call] = said.tool_calls
+    function = {"name": call.function.name, "arguments": call.function.arguments}
+    return [{**item, "tool_calls": [{"id": call.id, "type": "function", "function": function}]}], call.id
 
 
-def by_responses(chat, _, messages, stream):
-    answer = chat.responses.create(model="gpt-5", input=messages, store=False, stream=stream)
+def by_responses(chat, _, items, stream):
+    asked = {"model": "gpt-5", "input": items, "store": False}
     if stream:
-        return "".join(event.delta for event in answer if event.type == "response.output_text.delta")
-    return answer.output_text
+        with chat.responses.stream(**asked) as answer:
+            [said] = answer.get_final_response().output
+    else:
+        [said] = chat.responses.create(**asked).output
+    item = said.model_dump(exclude_none=True, exclude={"parsed_arguments": True, "content": {"__all__": {"parsed"}}})
+    return [item], getattr(said, "call_id", None)
 
 
 def by_messages(_, claude, messages, stream):
-    answer = claude.messages.create(model="claude-sonnet-4-5", max_tokens=99, messages=messages, stream=stream)
+    asked = {"model": "claude-sonnet-4-5", "max_tokens": 99, "messages": messages}
     if stream:
-        return "".join(event.delta.text for event in answer if event.type == "content_block_delta")
-    return answer.content[0].text
+        with claude.messages.stream(**asked) as answer:
+            [said] = answer.get_final_message().content
+    else:
+        [said] = claude.messages.create(**asked).content
+    block = {"type": "text", "text": said.text} if said.type == "text" else said.model_dump(include={"type", "id", "name", "input"})
+    return [{"role": "assistant", "content": [block]}], said.id if said.type == "tool_use" else None
 
 
-def converse(_, service):
-    for ask in (by_chat, by_responses, by_messages):
-        both = clients(f"{service}/openai/v1", f"{service}/anthropic", ask.__name__)
-        messages = []
-        for turn in range(TURNS):
-            fact = " The release is called KESTREL-7 and must ship before 2031-04-05." if turn == 1 else ""
-            text = f"Question {turn}: what does src/module{turn}.ts export?{fact}" + " It was long ago." * 60
-            messages.append({"role": "user", "content": text})
-            answer = ask(*both, messages, stream=turn % 2 == 1)
-            assert answer, (ask.__name__, turn)
-            messages.append({"role": "assistant", "content": answer})
-        print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: {TURNS} turns {ask.__name__}")
+def chat_result(call, text):
+    return {"role": "tool", "tool_call_id": call, "content": text}
 
 
-{"compare": compare, "converse": converse}[sys.argv[3]](*sys.argv[1:3])
+def responses_result(call, text):
+    return {"type": "function_call_output", "call_id": call, "output": text}
+
+
+def messages_result(call, text):
+    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": text}]}
+
+
+APIS = {
+    "chat": (by_chat, chat_result),
+    "responses": (by_responses, responses_result),
+    "messages": (by_messages, messages_result),
+}
+
+
+def converse(_, service, plan):
+    for name, (ask, result) in APIS.items():
+        both = clients(f"{service}/openai/v1", f"{service}/anthropic", name)
+        items = []
+        for turn in json.loads(Path(plan).read_text()):
+            items.append({"role": "user", "content": turn["text"]})
+            answer, call = ask(*both, items, turn["stream"])
+            items += answer
+            assert (call is None) == (turn["result"] is None), (name, turn, answer)
+            if call is not None:
+                items.append(result(call, turn["result"]))
+                answer, call = ask(*both, items, turn["stream"])
+                assert call is None, answer
+                items += answer
+    print(f"openai {openai.__version__}, anthropic {anthropic.__version__}: conversations by {', '.join(APIS)}")
+
+
+provider, service, task, *more = sys.argv[1:]
+{"compare": compare, "converse": converse}[task](provider, service, *more)

@@ -3,11 +3,12 @@
 //! Ignored in the plain run: they need a Python with the packages, named by `CONTEXTD_CLIENTS_PYTHON`, and a folder whose
 //! `node_modules` has them, named by `CONTEXTD_CLIENTS_NODE`.
 
+mod recall;
+
 use serde_json::{Value, json};
 
+use super::Stage;
 use super::provider::{Reply, Seen};
-use super::{CHAT, MESSAGES, RESPONSES, Stage};
-use crate::drill_support::all;
 
 pub(super) fn events(all: &[Value]) -> Reply {
     let named = |event: &Value| match event["type"].as_str() {
@@ -108,19 +109,19 @@ fn answer(seen: &Seen) -> Reply {
 }
 
 /// Runs a script with this program; it is told the provider's root, the service's, and what to do.
-async fn run(stage: &Stage, program: &str, script: &str, task: &str) {
-    stage.provider.play(answer);
+async fn run(stage: &Stage, program: &str, script: &str, task: &[&str]) {
     let script = format!("{}/tests/clients/{script}", env!("CARGO_MANIFEST_DIR"));
     let provider = stage.provider.base_url().replace("/v1", "");
     let mut command = tokio::process::Command::new(program);
-    let output = command.arg(script).arg(provider).arg(stage.app.url("")).arg(task).output().await.unwrap();
+    let output = command.arg(script).arg(provider).arg(stage.app.url("")).args(task).output().await.unwrap();
     println!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 async fn see_no_difference(program: &str, script: &str) {
     let stage = Stage::plain().await;
-    run(&stage, program, script, "compare").await;
+    stage.provider.play(answer);
+    run(&stage, program, script, &["compare"]).await;
     let seen = stage.provider.take();
     let (direct, through) = seen.split_at(seen.len() / 2);
     assert_eq!(direct.len(), 8);
@@ -138,28 +139,6 @@ async fn see_no_difference(program: &str, script: &str) {
     }
 }
 
-/// A conversation by each API, every other turn streamed, that says at first what has to be known at the end.
-async fn converse_at_length(program: &str, script: &str) {
-    let stage = Stage::set("context_window = 4000\nreserve_tokens = 400\nkeep_recent_tokens = 500\n", &[]).await;
-    run(&stage, program, script, "converse").await;
-    let seen = stage.provider.take();
-    let sessions = all(&stage.app, "/v1/sessions").await;
-    assert_eq!(sessions.len(), 3, "{sessions:?}");
-    for session in &sessions {
-        let id = session["id"].as_str().unwrap();
-        let compactions = all(&stage.app, &format!("/v1/sessions/{id}/compactions")).await;
-        let succeeded = compactions.iter().filter(|one| one["status"] == "succeeded").count();
-        assert!(succeeded >= 2, "{}: {compactions:?}", session["external_id"]);
-    }
-    for path in [CHAT, RESPONSES, MESSAGES].map(|path| path.split_once("/v1").unwrap().1) {
-        let sent: Vec<&Seen> = seen.iter().filter(|seen| seen.uri.ends_with(path)).collect();
-        assert_eq!(sent.len(), 24, "{path}");
-        assert!(sent.iter().all(|seen| seen.body.len() < 16_000), "{path}: what is sent fits");
-        let last = sent.last().unwrap().text();
-        assert!(last.contains("KESTREL-7") && last.contains("Question 23:"), "{path}: {last}");
-    }
-}
-
 fn python() -> String {
     std::env::var("CONTEXTD_CLIENTS_PYTHON").expect("CONTEXTD_CLIENTS_PYTHON")
 }
@@ -172,8 +151,8 @@ async fn published_sdks_see_no_difference() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs CONTEXTD_CLIENTS_PYTHON: a Python with the published SDKs"]
-async fn published_sdks_converse_through_compactions() {
-    converse_at_length(&python(), "proxy_sdks.py").await;
+async fn published_sdks_recall_every_fact_after_compactions() {
+    recall::converse(&python(), "proxy_sdks.py").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,8 +163,8 @@ async fn published_typescript_sdks_see_no_difference() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs CONTEXTD_CLIENTS_NODE: a folder whose node_modules has the published SDKs"]
-async fn published_typescript_sdks_converse_through_compactions() {
-    converse_at_length("node", "proxy_sdks.mjs").await;
+async fn published_typescript_sdks_recall_every_fact_after_compactions() {
+    recall::converse("node", "proxy_sdks.mjs").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
