@@ -124,12 +124,12 @@ impl Keeper {
         self.known.report(key, leaf, usage);
     }
 
-    async fn store(&self, key: &Key, known: Known, conversation: &Conversation) -> Outcome<Kept> {
+    async fn store(&self, key: &Key, mut known: Known, conversation: &Conversation) -> Outcome<Kept> {
         let (began, tenant) = (Instant::now(), key.0);
         let put = self.put(tenant, &known, conversation).await.map_err(|error| conversation.at_its_items(error))?;
         let is_red = put.snapshot.state == FillState::Red;
         if is_red {
-            self.await_compaction(tenant, &put, (self.timeout / 2).saturating_sub(began.elapsed())).await?;
+            self.await_compaction(tenant, &mut known, &put, (self.timeout / 2).saturating_sub(began.elapsed())).await?;
         }
         let end = match put.entries.last() {
             Some(entry) => Some(entry.id),
@@ -176,13 +176,23 @@ impl Keeper {
         Ok((session.leaf_id == leaf).then_some(usage))
     }
 
-    /// Waits for the compaction that the conversation has started.
-    async fn await_compaction(&self, tenant: Tenant, put: &Put, wait: Duration) -> Result<()> {
-        let started = put.compaction.filter(|one| matches!(one.status, Status::Queued | Status::Running));
-        if let Some(started) = started {
-            self.services.sessions.wait_for(tenant, started.id, wait).await?;
+    /// Waits for the compaction that the conversation has started, or once for one that is under way.
+    async fn await_compaction(&self, tenant: Tenant, known: &mut Known, put: &Put, wait: Duration) -> Result<()> {
+        let under_way = match &put.compaction {
+            Some(started) => is_live(started.status).then_some(started.id),
+            None => self.under_way(tenant, known.session).await?.filter(|id| known.awaited != Some(*id)),
+        };
+        if let Some(id) = under_way {
+            known.awaited = Some(id);
+            self.services.sessions.wait_for(tenant, id, wait).await?;
         }
         Ok(())
+    }
+
+    async fn under_way(&self, tenant: Tenant, session: Uuid) -> Result<Option<Uuid>> {
+        let page = PageRequest { limit: LOOK_BACK, after: None };
+        let newest = self.services.sessions.compactions(tenant, session, page).await?.items;
+        Ok(newest.into_iter().find(|one| is_live(one.status)).map(|one| one.id))
     }
 
     /// The session's context; `None`: nothing of it is compacted.
@@ -221,7 +231,7 @@ impl Keeper {
         let opening = Some(known.opening_with(conversation));
         let compaction = kept.compaction.or(known.compaction);
         let model = conversation.model.clone().or(known.model);
-        let known = Known { session: known.session, model, opening, compaction, turn: Some(turn) };
+        let known = Known { model, opening, compaction, turn: Some(turn), ..known };
         self.known.set(kept.key.clone(), known);
     }
 
@@ -250,6 +260,10 @@ impl Keeper {
         let (leaf, tokens, state) = (context.leaf_id, context.tokens, context.state);
         Ok(Some(Kept { compacted: Some(compacted), leaf, tokens, state, compaction, ..kept }))
     }
+}
+
+fn is_live(status: Status) -> bool {
+    matches!(status, Status::Queued | Status::Running)
 }
 
 /// Does work on a task of its own, so that neither a panic nor its length is the request's.

@@ -24,6 +24,8 @@ pub struct Known {
     pub opening: Option<Opening>,
     /// The compaction that an answer has named last.
     pub compaction: Option<Uuid>,
+    /// The compaction that a request has waited for last: no other one waits for it.
+    pub awaited: Option<Uuid>,
     pub turn: Option<Turn>,
 }
 

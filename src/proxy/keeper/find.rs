@@ -68,6 +68,6 @@ impl Keeper {
         let message = |entry: &EntryView| format::read(entry.source_format, entry.item.get()).ok()?.message;
         let messages = entries.iter().filter(|entry| entry.kind == "message").filter_map(message);
         let opening = (!entries.is_empty()).then(|| Opening::of_messages(messages, has_tools));
-        Ok(Known { session, model, opening, compaction: None, turn: None })
+        Ok(Known { session, model, opening, compaction: None, awaited: None, turn: None })
     }
 }

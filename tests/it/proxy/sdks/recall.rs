@@ -215,7 +215,7 @@ pub async fn converse(program: &str, script: &str) {
         let uri = path.split_once("/v1").unwrap().1;
         let sent: Vec<&Seen> = seen.iter().filter(|seen| seen.uri.ends_with(uri)).collect();
         assert_eq!(sent.len(), TURNS + TURNS / 2, "{path}");
-        println!("SIZES {:?}", sent.iter().map(|seen| (tokens(&seen.json()), seen.body.len() / 4)).collect::<Vec<_>>());
+        assert!(sent.iter().all(|seen| tokens(&seen.json()) <= WINDOW), "{path}: what is sent fits");
         lost.extend(lost_of(&stage, name, &texts(&sent.last().unwrap().json())).await);
     }
     assert!(lost.is_empty(), "{lost:?}");
