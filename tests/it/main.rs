@@ -48,6 +48,7 @@ mod drill_valid;
 mod embedded_postgres;
 mod erasure;
 mod events;
+mod examples;
 mod failover;
 mod fits;
 mod gemini;
