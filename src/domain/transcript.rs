@@ -9,6 +9,7 @@ mod calls;
 mod chapters;
 pub mod claude_code_file;
 pub mod codex_lines;
+mod enclosed;
 mod fragments;
 mod lines;
 mod media;
@@ -21,6 +22,7 @@ use crate::domain::model::message::Message;
 pub use align::align;
 pub use calls::is_id;
 pub use chapters::{ShownBesides, Standing};
+pub use enclosed::{EnclosedSummary, element_key, enclosed_summaries};
 pub use lines::{TextKey, text_key};
 pub use own::{StoredCalls, StoredResult, attachments, is_opening, is_synthetic, whole_again};
 

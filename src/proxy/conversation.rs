@@ -16,7 +16,8 @@ use crate::domain::format;
 use crate::domain::handle::handle_of;
 use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
-use crate::domain::model::message::Role;
+use crate::domain::model::message::{Block, Role};
+use crate::domain::transcript::enclosed_summaries;
 use crate::proxy::asked::Asked;
 use crate::proxy::asked::edits::holds_compaction;
 use crate::proxy::bypass::BypassReason;
@@ -33,6 +34,11 @@ pub use opening::{Opening, is_filled_list};
 
 /// Levels around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;
+
+/// A client may have merged the summary with what stands beside it.
+fn may_hold_summary(block: &Block) -> bool {
+    matches!(block, Block::Text { text, .. } if !enclosed_summaries(text).is_empty())
+}
 
 /// One request's conversation, and where it stands in the body.
 #[derive(Debug, Clone)]
@@ -188,7 +194,8 @@ impl Conversation {
         let mut marked = self.items.iter().filter(|raw| raw.get().contains("context-summary>"));
         marked.any(|raw| {
             let message = format::accept(self.route.format(), raw.get()).ok().and_then(|item| item.message);
-            message.is_some_and(|message| is_framed(&message.plain_text()))
+            message
+                .is_some_and(|message| is_framed(&message.plain_text()) || message.content.iter().any(may_hold_summary))
         })
     }
 

@@ -2,6 +2,7 @@
 
 pub mod agent;
 mod chapters;
+mod merged;
 mod quoted;
 mod returned;
 

@@ -7,6 +7,7 @@ mod basis;
 mod news;
 mod numbers;
 mod request;
+mod summary_place;
 
 use std::sync::Arc;
 

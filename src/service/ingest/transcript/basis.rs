@@ -16,7 +16,9 @@ use crate::domain::model::format::Format;
 use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
-use crate::domain::transcript::{ExpectedEntry, Said, ShownBesides, Standing, TextKey, is_synthetic, text_key};
+use crate::domain::transcript::{
+    EnclosedSummary, ExpectedEntry, Said, ShownBesides, Standing, TextKey, element_key, is_synthetic, text_key,
+};
 use crate::domain::{format, handle};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
@@ -25,6 +27,7 @@ use crate::service::core::offload::{offload, size};
 use crate::service::core::paths::PathCache;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
+use crate::service::ingest::transcript::summary_place::{SummaryPart, SummaryPlace, enclosed};
 use crate::service::path::entries::{chapter_of, message_of};
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::entries::{self, StoredEntry};
@@ -37,6 +40,8 @@ pub struct Posted {
     pub said: Vec<Option<Said>>,
     /// Where each text that may be a summary stands first: a context has one summary, and whatever quotes it comes later.
     texts: HashMap<TextKey, usize>,
+    /// Where a summary may stand first with other words around it: item, block and place.
+    enclosed: HashMap<TextKey, (usize, usize, EnclosedSummary)>,
     /// A text in it looks like a summary of ours.
     pub may_hold_summary: bool,
     /// Places of sealed handles, which say what they seal.
@@ -50,8 +55,8 @@ pub struct StoredBasis {
     pub before: Vec<usize>,
     /// Places in `loaded`, from the summary or the root on.
     pub after: Vec<usize>,
-    /// The posted item that is the summary.
-    pub summary: Option<usize>,
+    /// The posted summary.
+    pub summary: Option<SummaryPlace>,
     /// Other choices of `after`: the contexts of compactions that left messages out and put no summary in their place.
     pub others: Vec<Vec<usize>>,
     /// Chapters that a context may show, and whether they are of this path.
@@ -102,13 +107,30 @@ impl Posted {
         if put.format == Format::Pi {
             leave_other_branches(put, &mut said);
         }
-        let mut posted = Posted { said, texts: HashMap::new(), may_hold_summary: false, handles };
+        let mut posted =
+            Posted { said, texts: HashMap::new(), enclosed: HashMap::new(), may_hold_summary: false, handles };
         for (place, said) in posted.said.iter().enumerate() {
             let Some(text) = text(said) else { continue };
             posted.texts.entry(text_key(&text)).or_insert(place);
             posted.may_hold_summary |= is_framed(&text);
+            for (block, found) in said.iter().flat_map(enclosed) {
+                posted.enclosed.entry(found.key).or_insert((place, block, found));
+                posted.may_hold_summary = true;
+            }
         }
         Ok(posted)
+    }
+
+    /// Returns where this summary is posted.
+    fn place_of(&self, summary: &str) -> Option<SummaryPlace> {
+        if let Some(item) = self.texts.get(&text_key(summary)) {
+            return Some(SummaryPlace { item: *item, part: None });
+        }
+        let (item, block, found) = *self.enclosed.get(&element_key(summary)?)?;
+        let Some(Said::Message(message)) = self.said.get(item)? else { return None };
+        let Some(Block::Text { text, .. }) = message.content.get(block) else { return None };
+        let start = found.start(text, summary)?;
+        Some(SummaryPlace { item, part: Some(SummaryPart { block, start, end: found.end }) })
     }
 
     /// Returns true if the item at this place is a sealed handle.
@@ -262,9 +284,9 @@ async fn on_path(
         return Ok(StoredBasis::with(record.clone(), place, loaded));
     }
     // A handle may be stored anew, here too.
-    if let Some((_, place)) = held(records.into_iter(), posted).filter(|(_, place)| !posted.is_handle(*place)) {
+    if let Some((_, place)) = held(records.into_iter(), posted).filter(|(_, place)| !posted.is_handle(place.item)) {
         let detail = "is a summary of what this session's history does not hold; post the raw transcript";
-        return Err(ServiceError::invalid(format!("/items/{place}"), detail));
+        return Err(ServiceError::invalid(format!("/items/{}", place.item), detail));
     }
     // Any other text that looks like one was said by somebody.
     let branch_summaries = branch_summaries(&ours, &loaded)?;
@@ -371,10 +393,10 @@ fn place_of(stored: &StoredEntry) -> Segment {
 fn held<'r>(
     mut records: impl Iterator<Item = &'r CompactionRecord>,
     posted: &Posted,
-) -> Option<(&'r CompactionRecord, usize)> {
+) -> Option<(&'r CompactionRecord, SummaryPlace)> {
     records.find_map(|record| {
         let summary = record.summary.as_deref().filter(|summary| !summary.trim().is_empty())?;
-        Some((record, *posted.texts.get(&text_key(summary))?))
+        Some((record, posted.place_of(summary)?))
     })
 }
 
@@ -397,7 +419,7 @@ fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
 }
 
 impl StoredBasis {
-    fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<usize>) -> StoredBasis {
+    fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<SummaryPlace>) -> StoredBasis {
         let mut sizes: HashMap<Uuid, BTreeSet<u32>> = HashMap::new();
         let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
         for elision in records.flat_map(|record| &record.elisions) {
@@ -423,7 +445,7 @@ impl StoredBasis {
         Some(StoredBasis::new(loaded, before, after, Some(place)))
     }
 
-    fn with(record: CompactionRecord, place: usize, loaded: PathSlice) -> StoredBasis {
+    fn with(record: CompactionRecord, place: SummaryPlace, loaded: PathSlice) -> StoredBasis {
         let by_source =
             |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
         let places = 0..loaded.heads.len();

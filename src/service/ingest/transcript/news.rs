@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::domain::format::write::Piece;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
-use crate::domain::model::message::{Message, Role, ToolCall};
+use crate::domain::model::message::{Block, Message, Role, ToolCall};
 use crate::domain::transcript::{Alignment, ExpectedEntry, Said, ShownBesides, StoredCalls, StoredResult, text_key};
 use crate::domain::{format, transcript};
 use crate::service::core::error::{Result, ServiceError};
@@ -53,12 +53,16 @@ pub fn find(basis: &StoredBasis, posted: &Posted, put: &PutTranscript, system: O
     let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
     pass_over_system(&mut said, system);
-    let from = basis.summary.map_or(0, |summary| summary + 1);
-    if let Some(slot) = basis.summary.and_then(|summary| said.get_mut(summary)) {
-        *slot = None;
-    }
-    if let (Some(summary), Err(error)) = (basis.summary, check_before(basis, &said[..from])) {
-        return Ok(DiffOutcome::DepartsBefore(summary, error));
+    let mut from = 0;
+    if let Some(summary) = basis.summary {
+        let (head, rest) = summary.around(posted.said[summary.item].as_ref());
+        let mut before: Vec<Option<Said>> = said[..summary.item].to_vec();
+        before.push(head);
+        if let Err(error) = check_before(basis, &before) {
+            return Ok(DiffOutcome::DepartsBefore(summary.item, error));
+        }
+        from = summary.item + usize::from(rest.is_none());
+        said[summary.item] = rest;
     }
     let fitting = fitting(basis, &said[from..])?;
     added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(DiffOutcome::News)
@@ -107,7 +111,8 @@ fn added(fitting: &BestAlignment<'_>, both: &Comparison<'_>) -> Result<NewItems>
         if basis.is_branch_summary(posted, place, departs_at.is_some()) {
             continue;
         }
-        let is_cut = posted.said[place].as_ref().is_some_and(|whole| is_shorter(said, whole));
+        let holds_summary = basis.summary.is_some_and(|summary| summary.item == place);
+        let is_cut = holds_summary || posted.said[place].as_ref().is_some_and(|whole| is_shorter(said, whole));
         let (said, raw) =
             if is_cut { (said.clone(), raw.clone()) } else { numbers.taken_off(put.format, said, raw)? };
         let stored_blocks = if place == from + alignment.matched { alignment.stored_blocks } else { 0 };
@@ -298,8 +303,7 @@ fn mended(
         return Some(transcript::whole_again(&rest, originals).unwrap_or(rest));
     }
     let content: Vec<_> = message.content.iter().skip(stored_blocks).cloned().collect();
-    let holds_results =
-        content.iter().any(|block| matches!(block, crate::domain::model::message::Block::ToolResult(_)));
+    let holds_results = content.iter().any(|block| matches!(block, Block::ToolResult(_)));
     let role = if message.role == Role::Tool && !holds_results { Role::User } else { message.role };
     let rest = Message { role, content, ..message.clone() };
     Some(transcript::whole_again(&rest, originals).unwrap_or(rest))
