@@ -83,7 +83,11 @@ def by_messages(_, claude, messages, stream):
             [said] = answer.get_final_message().content
     else:
         [said] = claude.messages.create(**asked).content
-    block = {"type": "text", "text": said.text} if said.type == "text" else said.model_dump(include={"type", "id", "name", "input"})
+    block = (
+        {"type": "text", "text": said.text}
+        if said.type == "text"
+        else said.model_dump(include={"type", "id", "name", "input"})
+    )
     return [{"role": "assistant", "content": [block]}], said.id if said.type == "tool_use" else None
 
 
