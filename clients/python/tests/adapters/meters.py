@@ -7,6 +7,8 @@ import re
 from contextd.types import SettingsPatch
 
 TURNS = 30
+# How the service marks a summary, in whatever words it stands.
+SUMMARY = "<context-summary>"
 SETTINGS: SettingsPatch = {"context_window": 3000, "reserve_tokens": 500, "keep_recent_tokens": 300}
 
 

@@ -30,7 +30,7 @@ from pydantic import PrivateAttr
 
 from contextd import Contextd
 from contextd.google_adk import ContextdSummarizer, items_of
-from tests.adapters.meters import TURNS, reading, shows, tells
+from tests.adapters.meters import SUMMARY, TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*")
 
@@ -101,7 +101,7 @@ async def test_thirty_turns_in_a_small_window(client: Contextd) -> None:
     assert len({its.start_timestamp for its in compactions}) == 1
     for sent in model.seen:
         assert_fits(client, sent)
-    assert any("condensed" in text(content) for content in model.seen[-1])
+    assert any(SUMMARY in text(content) for content in model.seen[-1])
     assert_nothing_is_lost(client, session.events, compactions[-1].end_timestamp)
 
 

@@ -38,7 +38,7 @@ from contextd import Contextd
 from contextd._inspect_ai_messages import pieces_of, restore, session_of, to_native
 from contextd._native import text_of
 from contextd.inspect_ai import ContextdCompaction
-from tests.adapters.meters import TURNS, reading, shows, tells
+from tests.adapters.meters import SUMMARY, TURNS, reading, shows, tells
 
 THRESHOLD = 3000
 LONG = "It is a long one. " * 40
@@ -112,7 +112,7 @@ def test_thirty_turns_in_a_small_window(client: Contextd, tmp_path: Path) -> Non
         assert_is_paired(sent)
         items = [to_native(message) for message in sent]
         assert client.count(format="native", items=items)["tokens"] <= THRESHOLD
-    assert any("condensed" in message.text for message in seen[-1])
+    assert any(SUMMARY in message.text for message in seen[-1])
     assert_nothing_is_lost(client, session_id, seen[-1])
 
 

@@ -21,7 +21,7 @@ from pydantic import PrivateAttr, TypeAdapter
 
 from contextd import Contextd
 from contextd.langchain import ContextdMiddleware, from_native, restore, to_native
-from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
+from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, reading, shows, tells
 
 MESSAGES: TypeAdapter[list[AnyMessage]] = TypeAdapter(list[AnyMessage])
 
@@ -80,7 +80,7 @@ def test_thirty_turns_in_a_small_window(client: Contextd) -> None:
         MESSAGES.validate_python(sent)
         assert_is_paired(sent)
         assert client.count(format="native", items=[to_native(message) for message in sent])["tokens"] <= 3000
-    assert any("condensed" in message.text for message in model.seen[-1])
+    assert any(SUMMARY in message.text for message in model.seen[-1])
     assert len(model.seen[-1]) < 2 * TURNS
     assert_nothing_is_lost(client, session_id)
 

@@ -27,7 +27,7 @@ from pydantic import TypeAdapter
 
 from contextd import AsyncContextd
 from contextd.openai_agents import ContextdSession
-from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
+from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +105,7 @@ async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:
         assert_is_paired(sent)
         counted = await client.count(format="openai_responses", items=sent)
         assert counted["tokens"] <= 3000
-    assert any("condensed" in str(sent[:2]) for sent in model.seen)
+    assert any(SUMMARY in str(sent[:2]) for sent in model.seen)
     await assert_nothing_is_lost(client, session_id)
 
 

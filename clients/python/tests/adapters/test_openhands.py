@@ -30,7 +30,7 @@ from contextd import Contextd
 from contextd._openhands_messages import condensation, pieces_of, restore, shown_events
 from contextd.openhands import ContextdCondenser
 from contextd.types import CreateSession, SettingsPatch
-from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
+from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, reading, shows, tells
 
 CREATION: CreateSession = {"settings": SETTINGS}
 
@@ -138,7 +138,7 @@ def test_thirty_turns_in_a_small_window(client: Contextd, tmp_path: Path) -> Non
         assert_is_paired(sent)
         items = llm.format_messages_for_llm(sent)
         assert client.count(format="openai_chat", items=items)["tokens"] <= 3000
-    assert any("condensed" in text_of(message) for message in llm.seen[-1])
+    assert any(SUMMARY in text_of(message) for message in llm.seen[-1])
     assert_nothing_is_lost(client, session_id)
 
 

@@ -33,7 +33,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from contextd import AsyncContextd
 from contextd._pydantic_ai_messages import assemble, pieces_of, restore
 from contextd.pydantic_ai import ContextdHistory
-from tests.adapters.meters import SETTINGS, TURNS, reading, shows, tells
+from tests.adapters.meters import SETTINGS, SUMMARY, TURNS, reading, shows, tells
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +90,7 @@ async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:
         assert_is_paired(sent)
         assert [part for message in sent for part in message.parts if isinstance(part, SystemPromptPart)]
     assert max(model.counted) <= 3000
-    assert "condensed" in str(model.seen[-1])
+    assert SUMMARY in str(model.seen[-1])
     assert len(model.seen[-1]) < 2 * TURNS
     await assert_nothing_is_lost(client, session_id)
 
