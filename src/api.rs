@@ -6,6 +6,7 @@ mod bounds;
 mod chapters;
 mod check;
 mod compactions;
+mod composition;
 mod context;
 mod count;
 mod docs;
@@ -31,6 +32,7 @@ mod sessions;
 mod state;
 mod stateless;
 mod streamed;
+mod timeline;
 mod tool_calls;
 mod transcript;
 mod tree;
@@ -107,6 +109,8 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(search::routes())
         .merge(chapters::routes())
         .merge(compactions::routes())
+        .merge(composition::routes())
+        .merge(timeline::routes())
         .merge(events::routes())
         .merge(context::routes())
         .merge(count::routes())

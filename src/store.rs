@@ -20,6 +20,7 @@ pub mod sealing_keys;
 pub mod search;
 pub mod sessions;
 mod text_key;
+pub mod timeline;
 pub mod tool_calls;
 pub mod transaction;
 

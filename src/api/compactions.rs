@@ -20,6 +20,7 @@ use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use super::{bounds, large};
 use crate::domain::model::strategy::Strategy;
+use crate::service::compaction::diff::CompactionDiff;
 use crate::service::compaction::prepare::{PrepareRequest, Prepared};
 use crate::service::compaction::{CompactRequest, Compaction, CompactionFilter, Status, Trigger};
 use crate::service::core::page::{Page, PageRequest};
@@ -38,6 +39,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get_compaction))
         .routes(routes!(cancel_compaction))
         .routes(routes!(revert_compaction))
+        .routes(routes!(diff_compaction))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -270,4 +272,16 @@ async fn revert_compaction(
     Ids(cid): Ids<Uuid>,
 ) -> Result<Json<Compaction>> {
     Ok(Json(state.services.sessions.revert_compaction(tenant, cid).await?))
+}
+
+/// The context before a compaction and after it, message by message.
+#[utoipa::path(get, path = "/v1/compactions/{cid}/diff", tag = "compactions", params(("cid" = Uuid, Path), PageQuery),
+    responses((status = 200, body = CompactionDiff)))]
+async fn diff_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+    Query(page): Query<PageRequest>,
+) -> Result<Json<CompactionDiff>> {
+    Ok(Json(state.services.queries.compaction_diff(tenant, cid, page).await?))
 }

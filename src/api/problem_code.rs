@@ -66,6 +66,10 @@ pub enum ProblemCode {
     TooManyHooks,
     /// The delivery is on its way, or was too large to be kept.
     NotRedeliverable,
+    /// The compaction has not changed a context: it has not ended, was skipped, cancelled or has failed.
+    NothingChanged,
+    /// The compaction has not failed, or its session has another one at work.
+    NotRetryable,
     /// The body is larger than `limit` bytes.
     PayloadTooLarge,
     /// The body is not sent as `application/json`.
@@ -129,7 +133,9 @@ impl ProblemCode {
             | CancelledByHook
             | NavigationSuperseded
             | TooManyHooks
-            | NotRedeliverable => StatusCode::CONFLICT,
+            | NotRedeliverable
+            | NothingChanged
+            | NotRetryable => StatusCode::CONFLICT,
             PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ValidationFailed | TooDeep | TooManyItems | ContextDoesNotFit | IdempotencyKeyReused => {
@@ -156,6 +162,8 @@ impl From<ConflictCode> for ProblemCode {
             ConflictCode::NavigationSuperseded => ProblemCode::NavigationSuperseded,
             ConflictCode::TooManyHooks => ProblemCode::TooManyHooks,
             ConflictCode::NotRedeliverable => ProblemCode::NotRedeliverable,
+            ConflictCode::NothingChanged => ProblemCode::NothingChanged,
+            ConflictCode::NotRetryable => ProblemCode::NotRetryable,
         }
     }
 }

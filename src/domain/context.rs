@@ -1,9 +1,12 @@
 //! The context that a path shows: its view, paired and sized, with elisions and chapters in place.
 
+pub mod composition;
+pub mod diff;
 pub mod elision;
 pub mod fit;
 pub mod pairing;
 pub mod pairs;
 pub mod placeholder;
 pub mod thinking;
+pub mod timeline;
 pub mod view;

@@ -10,11 +10,12 @@
 //!
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
-//! other kinds.
+//! other kinds; `diff` tells what one changed.
 
 mod ahead;
 mod close;
 pub(crate) mod commit;
+pub mod diff;
 mod force_fit;
 mod job;
 pub mod plan;

@@ -1,6 +1,8 @@
 //! Use cases of operators: readiness, figures, keys.
 
+pub mod composition;
 pub mod gauges;
 pub mod health;
 pub mod keys;
 pub mod readiness;
+pub mod timeline;

@@ -1,5 +1,6 @@
 //! Entries: written once, read by ranges of a path.
 
+mod marks;
 mod new;
 mod read;
 mod sizes;
@@ -15,6 +16,7 @@ use crate::domain::model::shape::Shape;
 use texts::{record_text, shape_text};
 
 pub use super::text_key::text_key;
+pub use marks::compaction_before;
 pub use new::{NewBranch, NewEntry, Write};
 pub use read::{
     NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, nodes, nodes_by_seq, ours, whole,

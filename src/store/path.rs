@@ -134,6 +134,13 @@ pub fn holds(path: &[Segment], session_id: Uuid, branch: i32, depth: i64) -> boo
     })
 }
 
+/// The sessions that hold the entries of a path.
+pub fn sessions_of(path: &[Segment]) -> Vec<Uuid> {
+    let mut sessions: Vec<Uuid> = path.iter().map(|segment| segment.session_id).collect();
+    sessions.dedup();
+    sessions
+}
+
 /// The sessions whose entries a path shows, the leaf's first.
 pub async fn sessions(connection: &mut PgConnection, tenant: Uuid, session_id: Uuid) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(

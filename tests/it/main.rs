@@ -67,6 +67,7 @@ mod model_calls;
 mod money;
 mod odd_values;
 mod openapi;
+mod operating;
 mod patience;
 mod pg;
 mod pg_proxy;

@@ -81,17 +81,41 @@ export interface Breakdown {
   tools: number;
 }
 
-/** One step of a patch. Applied in order to the list of items, the steps give the repaired copy. */
-export interface Change {
-  /** The item as it was given, counted from 0; for `add`, the given item that it is put before. */
-  index: number;
-  op: Op;
-  /** JSON pointer into the list of items, as it is when this step's turn has come. */
-  path: string;
-  value?: {
-    [key: string]: unknown;
-  } | null;
+/**
+ * Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
+ * an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
+ * too.
+ */
+export type Category = "system" | "tools" | "summary" | "chapters" | "branch_summaries" | "instructions" | "user" | "assistant" | "tool_results" | "other";
+
+/** A category of a context. */
+export interface CategoryPart {
+  category: Category;
+  share_pct: number;
+  tokens: number;
 }
+
+/** What became of a message of the context before. */
+export interface Change {
+  entry_id: string;
+  kind: ChangeKind;
+  tokens_after: number;
+  tokens_before: number;
+}
+
+/** How many messages became what. */
+export interface ChangeCounts {
+  anchored: number;
+  elided: number;
+  kept: number;
+  summarised: number;
+}
+
+/**
+ * What became of a message: it is as it was (`kept`), the same although it stands before the cut (`anchored`), shown
+ * shorter (`elided`), or told by a summary or a chapter (`summarised`).
+ */
+export type ChangeKind = "kept" | "summarised" | "elided" | "anchored";
 
 /** Task numbers are those of the index and of the context, inclusive. */
 export interface ChapterInput {
@@ -278,6 +302,29 @@ export interface Compaction {
   trigger: Trigger;
 }
 
+/**
+ * The context before a compaction and after it, part by part: `before` and `changes` have `limit` messages each, and
+ * `after` has what goes with them.
+ */
+export interface CompactionDiff {
+  after: ShownEntry[];
+  before: ShownEntry[];
+  /** One for each message of `before`, in its order. */
+  changes: Change[];
+  compaction_id: string;
+  counts: ChangeCounts;
+  /** The compaction's entry; in `after`, its summary. */
+  entry_id: string;
+  messages_after: number;
+  /** Of all parts together. */
+  messages_before: number;
+  next_cursor?: string | null;
+  session_id: string;
+  tokens_after: number;
+  /** The contexts as they were measured when the compaction was committed. */
+  tokens_before: number;
+}
+
 /** A job that an append started or, where it was prepared ahead, carried out. */
 export interface CompactionRef {
   id: string;
@@ -322,6 +369,30 @@ export interface CompactionResult {
   tool_results_pruned: number;
   upstream: UpstreamReport;
   was_skipped_due_to_low_savings: boolean;
+}
+
+/**
+ * The context at the leaf, taken apart. What is `source` `estimate` is counted here; with `usage` the parts are the
+ * estimates brought to the size that the provider told.
+ */
+export interface Composition {
+  /** Every category; together they are `tokens`. */
+  categories: CategoryPart[];
+  /** What tool results and arguments that are shown shorter would take besides. */
+  elided_tokens: number;
+  /** Entries shown, the summary's among them. */
+  entries: number;
+  /** The largest first. */
+  largest: LargeEntry[];
+  leaf_id?: string | null;
+  reserve_tokens: number;
+  session_id: string;
+  source: Source;
+  state: FillState;
+  tokens: number;
+  /** The tools by the tokens of their results; 100 at most. */
+  tools: ToolPart[];
+  window: number;
 }
 
 /** A context, ready to be sent. */
@@ -615,6 +686,19 @@ export interface InvalidField {
   pointer: string;
 }
 
+/** One of the largest entries of a context; of a compaction, its summary. */
+export interface LargeEntry {
+  /** It is shown shorter than it is. */
+  elided: boolean;
+  entry_id: string;
+  role?: string | null;
+  share_pct: number;
+  tokens: number;
+  /** The tool that it calls, or whose result it holds; the first of several. */
+  tool_name?: string | null;
+  type: string;
+}
+
 export interface LintItems {
   format: Format;
   items: Item[];
@@ -842,6 +926,8 @@ export interface Problem {
  * - `navigation_superseded`: 409. A newer navigation with a summary came in between.
  * - `too_many_hooks`: 409. There are as many hooks as there may be.
  * - `not_redeliverable`: 409. The delivery is on its way, or was too large to be kept.
+ * - `nothing_changed`: 409. The compaction has not changed a context: it has not ended, was skipped, cancelled or has failed.
+ * - `not_retryable`: 409. The compaction has not failed, or its session has another one at work.
  * - `payload_too_large`: 413. The body is larger than `limit` bytes.
  * - `unsupported_media_type`: 415. The body is not sent as `application/json`.
  * - `validation_failed`: 422. The request is not valid; `errors` has a pointer to each fault.
@@ -863,7 +949,7 @@ export interface Problem {
  * - `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
  * - `shutting_down`: 503. The process is shutting down.
  */
-export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
+export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
 
 /** What posting a transcript did. */
 export interface Put {
@@ -1039,6 +1125,16 @@ export interface Settings {
   yellow_at: number;
 }
 
+/** A message of a context, told by its entry; of a compaction, its summary. Tokens are estimates. */
+export interface ShownEntry {
+  /** It is shown shorter than it is. */
+  elided: boolean;
+  entry_id: string;
+  role?: string | null;
+  tokens: number;
+  type: string;
+}
+
 /** How full the window is. Tokens are integers; `utilization` is tokens / (window - reserve_tokens). */
 export interface Snapshot {
   anti_thrash: AntiThrash;
@@ -1096,6 +1192,54 @@ export type Template = "checkpoint" | "six_section" | "continuity" | "prose";
  */
 export type Thinking = "keep" | "strip" | "auto";
 
+/** A session's path as a line: its size at the agent's answers and at compactions, oldest first, and what happened. */
+export interface Timeline {
+  /** By time; the newest 500. */
+  events: TimelineEvent[];
+  leaf_id?: string | null;
+  /** Entries on the path. */
+  path_length: number;
+  points: TimelinePoint[];
+  reserve_tokens: number;
+  session_id: string;
+  window: number;
+}
+
+/** Something that happened to the session. What is not of a compaction has its fields null. */
+export interface TimelineEvent {
+  at: string;
+  compaction_id?: string | null;
+  /** The entry that it left; of a branch, its first one. */
+  entry_id?: string | null;
+  kind: TimelineEventKind;
+  status?: Status | null;
+  tokens_after?: number | null;
+  tokens_before?: number | null;
+  trigger?: Trigger | null;
+}
+
+/**
+ * What happened: a compaction however it ended (`overflow`: one that a provider's refusal started), a chapter that was
+ * closed, the first entry of a further branch.
+ */
+export type TimelineEventKind = "compaction" | "overflow" | "chapter" | "branch";
+
+/**
+ * The context at an entry, itself included. `state` is judged by the session's settings as they are now, and system
+ * prompt and tools count as they are now.
+ */
+export interface TimelinePoint {
+  at: string;
+  breakdown: Breakdown;
+  entry_id: string;
+  /** Whether `tokens` rests on what a provider reported. */
+  source: Source;
+  state: FillState;
+  tokens: number;
+  /** The size if nothing had ever been compacted. */
+  without_contextd: number;
+}
+
 /** A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for. */
 export interface ToolCallDetail {
   arguments: unknown;
@@ -1130,6 +1274,16 @@ export interface ToolCallRow {
   result_entry_id?: string | null;
   status: string;
   tool_call_id: string;
+}
+
+/** A tool in a context: how often it is called there, and what its results take. */
+export interface ToolPart {
+  calls: number;
+  /** Null: of results whose call the context does not show. */
+  name?: string | null;
+  results: number;
+  share_pct: number;
+  tokens: number;
 }
 
 export interface Tree {

@@ -1,4 +1,4 @@
-import type { Compaction, Status, Strategy, Trigger } from "./api.js";
+import type { Compaction, CompactionDiff, Status, Strategy, Trigger } from "./api.js";
 import type { Calls } from "./calls.js";
 import { APITimeoutError } from "./errors.js";
 import type { List, PageParams } from "./pages.js";
@@ -68,6 +68,11 @@ export class Compactions {
         throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
       await sleep(pause, signal);
     }
+  }
+
+  /** The context before a compaction and after it, `limit` messages at a time. */
+  diff(compactionId: string, params: PageParams = {}, options?: RequestOptions): Promise<CompactionDiff> {
+    return this.#calls.get(path`/v1/compactions/${compactionId}/diff`, params, options);
   }
 
   cancel(compactionId: string, options?: RequestOptions): Promise<Compaction> {

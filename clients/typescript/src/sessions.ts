@@ -3,6 +3,7 @@ import type {
   AppendEntries,
   Compaction,
   CompactSession,
+  Composition,
   Context,
   CreateSession,
   FileLists,
@@ -21,6 +22,7 @@ import type {
   Session,
   Snapshot,
   Task,
+  Timeline,
   Tree,
   UpdateSession,
   WholeTranscript,
@@ -145,6 +147,24 @@ export class Sessions {
     options?: RequestOptions,
   ): Promise<ContextOf<Message>> {
     return this.#calls.post(path`/v1/sessions/${sessionId}/rebuild`, params, options);
+  }
+
+  /** What fills the window: by category, by tool, and the `largest` entries. */
+  composition(
+    sessionId: string,
+    params: { largest?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<Composition> {
+    return this.#calls.get(path`/v1/sessions/${sessionId}/composition`, params, options);
+  }
+
+  /** How the context grew and shrank, in at most `points` points, and what happened on the way. */
+  timeline(
+    sessionId: string,
+    params: { points?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<Timeline> {
+    return this.#calls.get(path`/v1/sessions/${sessionId}/timeline`, params, options);
   }
 
   /** How full the window is. */

@@ -238,7 +238,7 @@ impl Account {
     }
 
     /// The estimates of the parts, brought to scale so that they add up to `tokens`.
-    fn breakdown(&self, tokens: u64) -> Breakdown {
+    pub fn breakdown(&self, tokens: u64) -> Breakdown {
         let new_results = self.path_result_tokens - self.base.path_result_tokens;
         let scale = match self.estimated() {
             estimated if estimated > 0 => tokens as f64 / estimated as f64,

@@ -25,6 +25,8 @@ pub enum ConflictCode {
     NavigationSuperseded,
     TooManyHooks,
     NotRedeliverable,
+    NothingChanged,
+    NotRetryable,
 }
 
 #[derive(Debug, thiserror::Error)]

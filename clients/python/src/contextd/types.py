@@ -979,6 +979,58 @@ class Compaction(TypedDict):
     trigger: Trigger
 
 
+class ShownEntry(TypedDict):
+    """A message of a context, told by its entry; of a compaction, its summary. Tokens are estimates."""
+    elided: bool
+    """It is shown shorter than it is."""
+    entry_id: str
+    role: NotRequired[str | None]
+    tokens: int
+    type: str
+
+
+ChangeKind: TypeAlias = Literal["kept", "summarised", "elided", "anchored"]
+"""What became of a message: it is as it was (`kept`), the same although it stands before the cut (`anchored`), shown
+shorter (`elided`), or told by a summary or a chapter (`summarised`)."""
+
+
+class Change(TypedDict):
+    """What became of a message of the context before."""
+    entry_id: str
+    kind: ChangeKind
+    tokens_after: int
+    tokens_before: int
+
+
+class ChangeCounts(TypedDict):
+    """How many messages became what."""
+    anchored: int
+    elided: int
+    kept: int
+    summarised: int
+
+
+class CompactionDiff(TypedDict):
+    """The context before a compaction and after it, part by part: `before` and `changes` have `limit` messages each, and
+    `after` has what goes with them."""
+    after: list[ShownEntry]
+    before: list[ShownEntry]
+    changes: list[Change]
+    """One for each message of `before`, in its order."""
+    compaction_id: str
+    counts: ChangeCounts
+    entry_id: str
+    """The compaction's entry; in `after`, its summary."""
+    messages_after: int
+    messages_before: int
+    """Of all parts together."""
+    next_cursor: NotRequired[str | None]
+    session_id: str
+    tokens_after: int
+    tokens_before: int
+    """The contexts as they were measured when the compaction was committed."""
+
+
 class CompactionEvent(TypedDict):
     """`data` of `compaction.queued`, `.started`, `.succeeded`, `.failed`, `.skipped` and `.cancelled`."""
     session_id: str
@@ -998,6 +1050,64 @@ class CompactionUpdateEvent(TypedDict):
     sessionId: str
     """The session's id here."""
     update: dict[str, Any]
+
+
+Category: TypeAlias = Literal["system", "tools", "summary", "chapters", "branch_summaries", "instructions", "user", "assistant", "tool_results", "other"]
+"""Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
+an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
+too."""
+
+
+class CategoryPart(TypedDict):
+    """A category of a context."""
+    category: Category
+    share_pct: float
+    tokens: int
+
+
+class LargeEntry(TypedDict):
+    """One of the largest entries of a context; of a compaction, its summary."""
+    elided: bool
+    """It is shown shorter than it is."""
+    entry_id: str
+    role: NotRequired[str | None]
+    share_pct: float
+    tokens: int
+    tool_name: NotRequired[str | None]
+    """The tool that it calls, or whose result it holds; the first of several."""
+    type: str
+
+
+class ToolPart(TypedDict):
+    """A tool in a context: how often it is called there, and what its results take."""
+    calls: int
+    name: NotRequired[str | None]
+    """Null: of results whose call the context does not show."""
+    results: int
+    share_pct: float
+    tokens: int
+
+
+class Composition(TypedDict):
+    """The context at the leaf, taken apart. What is `source` `estimate` is counted here; with `usage` the parts are the
+    estimates brought to the size that the provider told."""
+    categories: list[CategoryPart]
+    """Every category; together they are `tokens`."""
+    elided_tokens: int
+    """What tool results and arguments that are shown shorter would take besides."""
+    entries: int
+    """Entries shown, the summary's among them."""
+    largest: list[LargeEntry]
+    """The largest first."""
+    leaf_id: NotRequired[str | None]
+    reserve_tokens: int
+    session_id: str
+    source: Source
+    state: FillState
+    tokens: int
+    tools: list[ToolPart]
+    """The tools by the tokens of their results; 100 at most."""
+    window: int
 
 
 class Count(TypedDict):
@@ -1141,20 +1251,6 @@ class LintItems(TypedDict):
     items: list[Item]
 
 
-Op: TypeAlias = Literal["add", "remove", "replace"]
-"""What a change does; the words are those of JSON Patch (RFC 6902)."""
-
-
-class Change(TypedDict):
-    """One step of a patch. Applied in order to the list of items, the steps give the repaired copy."""
-    index: int
-    """The item as it was given, counted from 0; for `add`, the given item that it is put before."""
-    op: Op
-    path: str
-    """JSON pointer into the list of items, as it is when this step's turn has come."""
-    value: NotRequired[dict[str, Any] | None]
-
-
 ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "unsigned_call", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
 """Codes of `violations`: what is wrong with an item.
 Later versions may add some: `detail` says in words what an unknown one means.
@@ -1272,6 +1368,10 @@ class Navigated(TypedDict):
     """Null where no summary was asked for, or nothing was left that one could tell."""
 
 
+Op: TypeAlias = Literal["add", "remove", "replace"]
+"""What a change does; the words are those of JSON Patch (RFC 6902)."""
+
+
 class CompactionPage(TypedDict):
     """One page of a list."""
     items: list[Compaction]
@@ -1356,7 +1456,7 @@ class Prepared(TypedDict):
     reason: NotRequired[Reason | None]
 
 
-ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
 """Codes of error answers: stable words to program against.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1381,6 +1481,8 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `navigation_superseded`: 409. A newer navigation with a summary came in between.
 - `too_many_hooks`: 409. There are as many hooks as there may be.
 - `not_redeliverable`: 409. The delivery is on its way, or was too large to be kept.
+- `nothing_changed`: 409. The compaction has not changed a context: it has not ended, was skipped, cancelled or has failed.
+- `not_retryable`: 409. The compaction has not failed, or its session has another one at work.
 - `payload_too_large`: 413. The body is larger than `limit` bytes.
 - `unsupported_media_type`: 415. The body is not sent as `application/json`.
 - `validation_failed`: 422. The request is not valid; `errors` has a pointer to each fault.
@@ -1519,6 +1621,51 @@ class SnapshotEvent(Snapshot):
     created_at: str
     phase: Literal["before", "after", None]
     compaction_id: str | None
+
+
+TimelineEventKind: TypeAlias = Literal["compaction", "overflow", "chapter", "branch"]
+"""What happened: a compaction however it ended (`overflow`: one that a provider's refusal started), a chapter that was
+closed, the first entry of a further branch."""
+
+
+class TimelineEvent(TypedDict):
+    """Something that happened to the session. What is not of a compaction has its fields null."""
+    at: str
+    compaction_id: NotRequired[str | None]
+    entry_id: NotRequired[str | None]
+    """The entry that it left; of a branch, its first one."""
+    kind: TimelineEventKind
+    status: NotRequired[Status | None]
+    tokens_after: NotRequired[int | None]
+    tokens_before: NotRequired[int | None]
+    trigger: NotRequired[Trigger | None]
+
+
+class TimelinePoint(TypedDict):
+    """The context at an entry, itself included. `state` is judged by the session's settings as they are now, and system
+    prompt and tools count as they are now."""
+    at: str
+    breakdown: Breakdown
+    entry_id: str
+    source: Source
+    """Whether `tokens` rests on what a provider reported."""
+    state: FillState
+    tokens: int
+    without_contextd: int
+    """The size if nothing had ever been compacted."""
+
+
+class Timeline(TypedDict):
+    """A session's path as a line: its size at the agent's answers and at compactions, oldest first, and what happened."""
+    events: list[TimelineEvent]
+    """By time; the newest 500."""
+    leaf_id: NotRequired[str | None]
+    path_length: int
+    """Entries on the path."""
+    points: list[TimelinePoint]
+    reserve_tokens: int
+    session_id: str
+    window: int
 
 
 class ToolCallDetail(TypedDict):

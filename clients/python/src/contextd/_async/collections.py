@@ -13,6 +13,7 @@ from ..types import (
     ChaptersWritten,
     ChapterTaskView,
     Compaction,
+    CompactionDiff,
     CompactionPage,
     EntryView,
     EntryViewPage,
@@ -120,6 +121,13 @@ class AsyncCompactions(AsyncResource):
             await sleep(min(pause, left))
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
+
+    async def diff(
+        self, compaction_id: str, *, limit: int | None = None, after: str | None = None
+    ) -> CompactionDiff:
+        """Gives the context before a compaction and after it, `limit` messages at a time."""
+        query = {"limit": limit, "after": after}
+        return await self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))
 
     async def cancel(self, compaction_id: str) -> Compaction:
         """Stops a compaction that has not ended."""

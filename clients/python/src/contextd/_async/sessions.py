@@ -16,6 +16,7 @@ from ..types import (
     AppendEntries,
     Compaction,
     CompactSession,
+    Composition,
     Context,
     CreateSession,
     FileLists,
@@ -34,6 +35,7 @@ from ..types import (
     SessionPage,
     Snapshot,
     Task,
+    Timeline,
     Tree,
     UpdateSession,
     WholeTranscript,
@@ -115,6 +117,16 @@ class AsyncSessions(AsyncResource):
     async def rebuild(self, session_id: str, **body: Unpack[RebuildContext]) -> Context:
         """Gives the context that the model is sent next, compacted first where it would not fit."""
         return await self._send(Call("POST", path("/v1/sessions/{}/rebuild", session_id), body))
+
+    async def composition(self, session_id: str, *, largest: int | None = None) -> Composition:
+        """Tells what fills the window: by category, by tool, and the `largest` entries."""
+        return await self._send(
+            Call("GET", path("/v1/sessions/{}/composition", session_id), query={"largest": largest})
+        )
+
+    async def timeline(self, session_id: str, *, points: int | None = None) -> Timeline:
+        """Tells how the context grew and shrank, in at most `points` points, and what happened on the way."""
+        return await self._send(Call("GET", path("/v1/sessions/{}/timeline", session_id), query={"points": points}))
 
     async def snapshot(self, session_id: str) -> Snapshot:
         """Tells how full the window is."""

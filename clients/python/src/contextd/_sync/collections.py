@@ -14,6 +14,7 @@ from ..types import (
     ChaptersWritten,
     ChapterTaskView,
     Compaction,
+    CompactionDiff,
     CompactionPage,
     EntryView,
     EntryViewPage,
@@ -121,6 +122,13 @@ class Compactions(Resource):
             sleep(min(pause, left))
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
+
+    def diff(
+        self, compaction_id: str, *, limit: int | None = None, after: str | None = None
+    ) -> CompactionDiff:
+        """Gives the context before a compaction and after it, `limit` messages at a time."""
+        query = {"limit": limit, "after": after}
+        return self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))
 
     def cancel(self, compaction_id: str) -> Compaction:
         """Stops a compaction that has not ended."""
