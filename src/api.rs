@@ -31,6 +31,7 @@ mod service_face;
 mod sessions;
 mod state;
 mod stateless;
+mod stats;
 mod streamed;
 mod timeline;
 mod tool_calls;
@@ -111,6 +112,7 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(compactions::routes())
         .merge(composition::routes())
         .merge(timeline::routes())
+        .merge(stats::routes())
         .merge(events::routes())
         .merge(context::routes())
         .merge(count::routes())

@@ -19,6 +19,7 @@ pub mod recalls;
 pub mod sealing_keys;
 pub mod search;
 pub mod sessions;
+pub mod stats;
 mod text_key;
 pub mod timeline;
 pub mod tool_calls;

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -22,7 +23,7 @@ use super::{bounds, large};
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::diff::CompactionDiff;
 use crate::service::compaction::prepare::{PrepareRequest, Prepared};
-use crate::service::compaction::{CompactRequest, Compaction, CompactionFilter, Status, Trigger};
+use crate::service::compaction::{CompactRequest, Compaction, CompactionFilter, PurgeRequest, Purged, Status, Trigger};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 
@@ -40,6 +41,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancel_compaction))
         .routes(routes!(revert_compaction))
         .routes(routes!(diff_compaction))
+        .routes(routes!(retry_compaction))
+        .routes(routes!(purge_compactions))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -284,4 +287,36 @@ async fn diff_compaction(
     Query(page): Query<PageRequest>,
 ) -> Result<Json<CompactionDiff>> {
     Ok(Json(state.services.queries.compaction_diff(tenant, cid, page).await?))
+}
+
+/// Does a failed compaction again; its trigger is `manual` from then on.
+#[utoipa::path(post, path = "/v1/compactions/{cid}/retry", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 202, body = Compaction)))]
+async fn retry_compaction(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<(StatusCode, Json<Compaction>)> {
+    Ok((StatusCode::ACCEPTED, Json(state.services.sessions.retry_compaction(tenant, cid).await?)))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PurgeCompactions {
+    /// Those of one session.
+    session_id: Option<Uuid>,
+    /// Those that failed before this time.
+    before: Option<DateTime<Utc>>,
+}
+
+/// Forgets failed compactions, the oldest first, 1,000 at most. No session is changed.
+#[utoipa::path(post, path = "/v1/compactions/purge", tag = "compactions", request_body = PurgeCompactions,
+    responses((status = 200, body = Purged)))]
+async fn purge_compactions(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Body(body): Body<PurgeCompactions>,
+) -> Result<Json<Purged>> {
+    let request = PurgeRequest { session_id: body.session_id, before: body.before };
+    Ok(Json(state.services.sessions.purge_compactions(tenant, request).await?))
 }

@@ -10,11 +10,13 @@
 //!
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
-//! other kinds; `diff` tells what one changed.
+//! other kinds; `diff` tells what one changed, `dead_letters` does failed ones again or
+//! forgets them.
 
 mod ahead;
 mod close;
 pub(crate) mod commit;
+mod dead_letters;
 pub mod diff;
 mod force_fit;
 mod job;
@@ -31,5 +33,6 @@ pub mod work;
 pub(crate) use ahead::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
+pub use dead_letters::{PurgeRequest, Purged};
 pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 pub use status::CompactionFilter;

@@ -5,4 +5,5 @@ pub mod gauges;
 pub mod health;
 pub mod keys;
 pub mod readiness;
+pub mod stats;
 pub mod timeline;

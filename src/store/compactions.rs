@@ -1,5 +1,8 @@
 //! Compaction jobs: the truth for status and result.
 
+pub mod dead_letters;
+mod figures;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgExecutor;
@@ -9,6 +12,8 @@ use super::events::sql::{announced, status_data, status_events, status_kind, tol
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::FillState;
+
+pub use figures::note_figures;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CompactionRow {

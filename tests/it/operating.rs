@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::drill_support::{by_hand, compact, filled};
+use crate::drill_support::{asking, by_hand, compact, filled, id_of, upstream};
 
 fn sum(list: &Value) -> u64 {
     list.as_array().unwrap().iter().map(|part| part["tokens"].as_u64().unwrap()).sum()
@@ -257,4 +257,80 @@ async fn a_revert_forks_and_branches_are_on_the_line() {
     assert_eq!((&empty_line["points"], &empty_line["events"]), (&json!([]), &json!([])));
     app.delete(&empty).await.expect(204);
     app.get(&format!("{empty}/timeline")).await.assert_problem(404, "not_found");
+}
+
+/// Where nobody answers.
+const NOBODY: &str = "http://127.0.0.1:9/v1";
+
+#[tokio::test]
+async fn a_tenant_at_a_glance() {
+    let app = App::fresh(&upstream(NOBODY, "1000"));
+    let nothing = app.get("/v1/stats").await.expect(200);
+    assert_eq!(nothing["sessions"], json!({"green": 0, "yellow": 0, "red": 0}));
+    assert_eq!((&nothing["tokens_shed"], &nothing["savings"]["net_usd"]), (&json!(0), &Value::Null));
+    assert_eq!(nothing["series"].as_array().unwrap().len(), 24);
+
+    let (one, other) = (filled(&app, by_hand(), 30).await, filled(&app, by_hand(), 1).await);
+    let summarised = compact(&app, &one, json!({"strategy": "llm_summarize"})).await;
+    assert_eq!(summarised["result"]["fallback"]["used"], true, "{summarised}");
+    compact(&app, &other, json!({"strategy": "summarize"})).await;
+    let stats = app.get("/v1/stats").await.expect(200);
+    assert_eq!((&stats["sessions"]["green"], &stats["capped"]), (&json!(2), &json!(false)));
+    let size =
+        async |session: &str| app.get(&format!("{session}/snapshot")).await.expect(200)["tokens"].as_i64().unwrap();
+    assert_eq!(stats["tokens_held"], size(&one).await + size(&other).await);
+    let shed = &summarised["result"]["tokens_saved"];
+    assert_eq!((&stats["tokens_shed"], &stats["savings"]["gross_tokens"]), (shed, shed));
+    assert_eq!(stats["compactions"]["by_status"], json!({"skipped": 1, "succeeded": 1}));
+    assert_eq!(stats["compactions"]["by_reason"], json!({"nothing_to_compact": 1}));
+    assert_eq!(stats["compactions"]["by_strategy"], json!({"summarize": 2}));
+    let asked = &stats["upstreams"][0];
+    assert_eq!((&asked["name"], &asked["errors"]), (&summarised["result"]["fallback"]["from"], &json!(1)));
+    assert_eq!(stats["queue"], json!({"pending": 0, "running": 0, "dead": 0, "oldest_age_seconds": 0.0}));
+    let series = stats["series"].as_array().unwrap();
+    let last = series.iter().rfind(|bucket| bucket["succeeded"] == 1).unwrap();
+    assert_eq!((&last["tokens_shed"], &last["skipped"]), (shed, &json!(1)));
+
+    app.post(&format!("/v1/compactions/{}/revert", summarised["id"].as_str().unwrap()), json!({})).await.expect(200);
+    assert_eq!(app.get("/v1/stats").await.expect(200)["tokens_shed"], 0, "what was taken back has shed nothing");
+
+    let hourly = app.get("/v1/stats?bucket=3600&since=2999-01-01T00:00:00Z").await;
+    hourly.assert_problem(422, "validation_failed");
+    for query in ["bucket=59", "bucket=x", "since=yesterday", "bucket=60&since=2020-01-01T00:00:00Z", "days=3"] {
+        app.get(&format!("/v1/stats?{query}")).await.assert_problem(422, "validation_failed");
+    }
+    let long = app.get("/v1/stats?since=0001-01-01T00:00:00Z").await.expect(200);
+    assert!(long["series"].as_array().unwrap().len() <= 500);
+}
+
+#[tokio::test]
+async fn a_failed_compaction_is_done_again_or_forgotten() {
+    let app = App::fresh(&upstream(NOBODY, "1000"));
+    let session = filled(&app, asking("default", "fail"), 30).await;
+    let failing = async || compact(&app, &session, json!({"strategy": "llm_summarize"})).await;
+    let failed = failing().await;
+    assert_eq!(failed["status"], "failed", "{failed}");
+    let retry = format!("/v1/compactions/{}/retry", failed["id"].as_str().unwrap());
+    app.patch(&session, json!({"settings": {"on_upstream_failure": "fallback"}})).await.expect(200);
+    let again = app.post(&retry, json!({})).await.expect(202);
+    assert_eq!((&again["id"], &again["error"], &again["attempts"]), (&failed["id"], &Value::Null, &json!(0)));
+    let done = crate::drill_support::ended(&app, &failed["id"]).await;
+    assert_eq!((&done["status"], &done["trigger"]), (&json!("succeeded"), &json!("manual")));
+    app.post(&retry, json!({})).await.assert_problem(409, "not_retryable");
+
+    app.patch(&session, json!({"settings": {"on_upstream_failure": "fail"}})).await.expect(200);
+    app.append(&session, "openai_chat", json!(crate::drill_support::turns(30..60, 120))).await;
+    let failed = failing().await;
+    assert_eq!(failed["status"], "failed", "{failed}");
+    let id = failed["id"].as_str().unwrap();
+    let purge = async |body: Value| app.post("/v1/compactions/purge", body).await;
+    assert_eq!(purge(json!({"before": "2020-01-01T00:00:00Z"})).await.expect(200)["purged"], 0);
+    purge(json!({"session_id": "00000000-0000-7000-8000-000000000000"})).await.assert_problem(404, "not_found");
+    purge(json!({"status": "failed"})).await.assert_problem(422, "validation_failed");
+    let purged = purge(json!({"session_id": id_of(&session)})).await.expect(200);
+    assert_eq!(purged, json!({"purged": 1, "more": false}));
+    app.get(&format!("/v1/compactions/{id}")).await.assert_problem(404, "not_found");
+    app.post(&format!("/v1/compactions/{id}/retry"), json!({})).await.assert_problem(404, "not_found");
+    assert_eq!(app.get(&format!("/v1/compactions/{}", done["id"].as_str().unwrap())).await.expect(200), done);
+    assert_eq!(purge(json!({})).await.expect(200)["purged"], 0, "what succeeded stays");
 }

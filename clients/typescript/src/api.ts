@@ -302,6 +302,19 @@ export interface Compaction {
   trigger: Trigger;
 }
 
+/** Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`. */
+export interface CompactionCounts {
+  by_reason: {
+    [key: string]: number;
+  };
+  by_status: {
+    [key: string]: number;
+  };
+  by_strategy: {
+    [key: string]: number;
+  };
+}
+
 /**
  * The context before a compaction and after it, part by part: `before` and `changes` have `limit` messages each, and
  * `after` has what goes with them.
@@ -335,6 +348,8 @@ export interface CompactionRef {
 /** What a compaction did: stored with its job, shown by the API. Tokens are integers, percentages 0-100. */
 export interface CompactionResult {
   anti_thrash: AntiThrash;
+  /** Calls of the model since the compaction before, or from the beginning. */
+  calls_before?: number;
   details: FileLists;
   duration_ms: number;
   entry_id?: string | null;
@@ -951,6 +966,19 @@ export interface Problem {
  */
 export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
 
+export interface PurgeCompactions {
+  /** Those that failed before this time. */
+  before?: string | null;
+  /** Those of one session. */
+  session_id?: string | null;
+}
+
+/** How many failed compactions were forgotten, and whether another call would find more. */
+export interface Purged {
+  more: boolean;
+  purged: number;
+}
+
 /** What posting a transcript did. */
 export interface Put {
   /** Entries that were stored now. */
@@ -971,6 +999,14 @@ export interface Put {
 export type PutAnswer = Put & {
   context?: Context | null;
 };
+
+/** The tenant's jobs; `oldest_age_seconds`: how long the oldest due one has waited. */
+export interface QueueStats {
+  dead: number;
+  oldest_age_seconds: number;
+  pending: number;
+  running: number;
+}
 
 /** Why nothing was done. The same words for `prepare` and for a skipped compaction. */
 export type Reason = "empty_session" | "already_compacted" | "nothing_to_compact" | "no_valid_cut_point" | "disabled" | "anti_thrash" | "in_progress" | "below_threshold" | "low_savings" | "cancelled_by_hook" | "would_grow" | "superseded" | "fixed_overhead" | "stale_usage";
@@ -993,6 +1029,18 @@ export interface ResponseUsage {
   output_tokens: number;
   output_tokens_details: OutputTokensDetails;
   total_tokens: number;
+}
+
+/**
+ * What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
+ * what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
+ * included; null where no price of a session's model is known.
+ */
+export interface Savings {
+  cost_usd: number;
+  gross_tokens: number;
+  net_tokens: number;
+  net_usd?: number | null;
 }
 
 export interface SearchHit {
@@ -1040,6 +1088,13 @@ export interface Session {
     [key: string]: unknown;
   }[] | null;
   updated_at: string;
+}
+
+/** Sessions by the state of their context. */
+export interface SessionCounts {
+  green: number;
+  red: number;
+  yellow: number;
 }
 
 export interface SetLabel {
@@ -1163,6 +1218,40 @@ export interface Snapshot {
 
 /** What the snapshot's `tokens` rests on. */
 export type Source = "estimate" | "usage";
+
+/**
+ * A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
+ * ended since a time. Those that ended before this version was installed count, but have no figures.
+ */
+export interface Stats {
+  bucket_seconds: number;
+  /** There are more sessions, or more compactions, than were looked at. */
+  capped: boolean;
+  compactions: CompactionCounts;
+  queue: QueueStats;
+  savings: Savings;
+  /** Oldest first, also those in which nothing happened. */
+  series: StatsBucket[];
+  sessions: SessionCounts;
+  since: string;
+  /** By the contexts of these sessions. */
+  tokens_held: number;
+  /** By compactions that succeeded and were not taken back. */
+  tokens_shed: number;
+  until: string;
+  upstreams: UpstreamStats[];
+}
+
+/** Compactions that ended within `bucket_seconds` from `at` on. */
+export interface StatsBucket {
+  at: string;
+  cancelled: number;
+  cost_usd: number;
+  failed: number;
+  skipped: number;
+  succeeded: number;
+  tokens_shed: number;
+}
 
 export type Status = "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
 
@@ -1342,6 +1431,23 @@ export interface UpstreamReport {
   output_tokens: number;
   /** The session's own context was sent, for the provider's prompt cache. */
   prefix_reused?: boolean;
+}
+
+/**
+ * A model that was asked for summaries. `errors`: compactions for which another had to stand in. `cost_usd` includes
+ * what the summaries made the sessions' prompt caches lose; the times are those of all calls of a compaction together.
+ */
+export interface UpstreamStats {
+  cached_tokens: number;
+  calls: number;
+  cost_usd: number;
+  errors: number;
+  input_tokens: number;
+  model?: string | null;
+  name: string;
+  output_tokens: number;
+  p50_ms?: number | null;
+  p95_ms?: number | null;
 }
 
 /** A folder of the chapters. A file is answered as `text/markdown`. */

@@ -10,6 +10,7 @@ import type {
   LintItems,
   McpAnswer,
   McpRequest,
+  Stats,
 } from "./api.js";
 import { Calls } from "./calls.js";
 import { Chapters, Entries, ToolCalls } from "./collections.js";
@@ -69,6 +70,14 @@ export class Contextd {
   /** What a provider would refuse in a transcript, and a mended copy. */
   lint(params: Params<LintItems>, options?: RequestOptions): Promise<Linted> {
     return this.#calls.post("/v1/lint", params, options);
+  }
+
+  /** The tenant at a glance: sessions, compactions and what they brought, upstreams, queue. `bucket` is in seconds. */
+  stats(
+    params: { since?: Date | string | undefined; bucket?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<Stats> {
+    return this.#calls.get("/v1/stats", params, options);
   }
 
   /** One message of MCP; a notification has no answer. Tried once: it knows no idempotency key. */

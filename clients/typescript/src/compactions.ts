@@ -1,8 +1,8 @@
-import type { Compaction, CompactionDiff, Status, Strategy, Trigger } from "./api.js";
+import type { Compaction, CompactionDiff, PurgeCompactions, Purged, Status, Strategy, Trigger } from "./api.js";
 import type { Calls } from "./calls.js";
 import { APITimeoutError } from "./errors.js";
 import type { List, PageParams } from "./pages.js";
-import { path } from "./params.js";
+import { type Params, path } from "./params.js";
 import { sleep } from "./retry.js";
 import type { RequestOptions } from "./transport.js";
 
@@ -73,6 +73,16 @@ export class Compactions {
   /** The context before a compaction and after it, `limit` messages at a time. */
   diff(compactionId: string, params: PageParams = {}, options?: RequestOptions): Promise<CompactionDiff> {
     return this.#calls.get(path`/v1/compactions/${compactionId}/diff`, params, options);
+  }
+
+  /** Does a failed compaction again. See `wait`. */
+  retry(compactionId: string, options?: RequestOptions): Promise<Compaction> {
+    return this.#calls.post(path`/v1/compactions/${compactionId}/retry`, undefined, options);
+  }
+
+  /** Forgets failed compactions, 1,000 at most. */
+  purge(params: Params<PurgeCompactions> = {}, options?: RequestOptions): Promise<Purged> {
+    return this.#calls.post("/v1/compactions/purge", params, options);
   }
 
   cancel(compactionId: string, options?: RequestOptions): Promise<Compaction> {

@@ -13,7 +13,7 @@ const PARTS: [(&str, &str); 6] = [
     ("mcp", include_str!("../../../openapi/parts/mcp.json")),
 ];
 
-const TAGS: [(&str, &str); 10] = [
+const TAGS: [(&str, &str); 11] = [
     ("sessions", "Sessions: an agent's conversation and its settings."),
     ("entries", "What was said, as a tree to which entries are only added."),
     ("context", "The context as a provider is sent it."),
@@ -23,6 +23,7 @@ const TAGS: [(&str, &str); 10] = [
     ("events", "Server-sent events."),
     ("hooks", "A tenant's own services, asked and told."),
     ("mcp", "The same for an agent, over the Model Context Protocol."),
+    ("stats", "A tenant at a glance."),
     ("service", "For operators; without a key."),
 ];
 

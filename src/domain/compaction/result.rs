@@ -13,8 +13,9 @@ use crate::domain::tokens::accounting::FillState;
 use crate::domain::tokens::prices::NetReport;
 
 /// Why nothing was done. The same words for `prepare` and for a skipped compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     EmptySession,
     AlreadyCompacted,
@@ -70,6 +71,9 @@ pub struct CompactionResult {
     pub target_tokens: Option<u64>,
     #[serde(default)]
     pub target_reached: Option<bool>,
+    /// Calls of the model since the compaction before, or from the beginning.
+    #[serde(default)]
+    pub calls_before: u64,
     pub duration_ms: u64,
 }
 

@@ -198,7 +198,8 @@ impl Service {
             snapshots: Some((&snapshots[0], &snapshots[1])),
             now: clock::now(),
         };
-        compactions::insert_ended(connection, tenant.0, &new, &ending).await?;
+        compactions::insert_ended(&mut *connection, tenant.0, &new, &ending).await?;
+        compactions::note_figures(connection, tenant.0, new.id, &result).await?;
         observe(&result, Trigger::Chapter, Status::Succeeded.into_str());
         Ok(new.id)
     }

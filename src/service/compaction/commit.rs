@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::guard::{changes_outcome, savings_pct};
 use crate::domain::compaction::pays;
-use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::hook::Event;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::strategy::Strategy;
@@ -116,6 +116,7 @@ impl Service {
     ) -> Result<CommitOutcome> {
         let ReadyCompaction { work, outcome, draft } = ready;
         let before = head.snapshot();
+        let calls_before = head.state.account.growth().calls;
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
         let Evaluation { entry, mut state, rewritten, refused } = evaluate(head, work, draft, worth);
@@ -160,7 +161,7 @@ impl Service {
             reason: None,
             duration_ms: elapsed(compaction, now),
         };
-        let result = result(work, outcome, draft, measured, net);
+        let result = CompactionResult { calls_before, ..result(work, outcome, draft, measured, net) };
         let text = json_text(&result)?;
         let ending = Ending {
             status: Status::Succeeded.into_str(),
@@ -173,6 +174,7 @@ impl Service {
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
             return Ok(CommitOutcome::HasEnded);
         }
+        compactions::note_figures(&mut *connection, work.tenant.0, work.compaction_id, &result).await?;
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
         hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
@@ -346,7 +348,8 @@ pub(crate) async fn finish_skipped(
     let text = json_text(&result)?;
     let status = Status::Skipped.into_str();
     let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };
-    compactions::finish(connection, tenant.0, compaction.id, &ending).await?;
+    compactions::finish(&mut *connection, tenant.0, compaction.id, &ending).await?;
+    compactions::note_figures(connection, tenant.0, compaction.id, &result).await?;
     Ok(())
 }
 

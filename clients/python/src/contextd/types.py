@@ -110,6 +110,8 @@ class UpstreamReport(TypedDict):
 class CompactionResult(TypedDict):
     """What a compaction did: stored with its job, shown by the API. Tokens are integers, percentages 0-100."""
     anti_thrash: AntiThrash
+    calls_before: NotRequired[int]
+    """Calls of the model since the compaction before, or from the beginning."""
     details: FileLists
     duration_ms: int
     entry_id: NotRequired[str | None]
@@ -1545,6 +1547,19 @@ class PruneToolResultsMessage(TypedDict):
     results: list[dict[str, Any]]
 
 
+class PurgeCompactions(TypedDict):
+    before: NotRequired[str | None]
+    """Those that failed before this time."""
+    session_id: NotRequired[str | None]
+    """Those of one session."""
+
+
+class Purged(TypedDict):
+    """How many failed compactions were forgotten, and whether another call would find more."""
+    more: bool
+    purged: int
+
+
 class Put(TypedDict):
     """What posting a transcript did."""
     appended: int
@@ -1621,6 +1636,85 @@ class SnapshotEvent(Snapshot):
     created_at: str
     phase: Literal["before", "after", None]
     compaction_id: str | None
+
+
+class CompactionCounts(TypedDict):
+    """Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`."""
+    by_reason: dict[str, int]
+    by_status: dict[str, int]
+    by_strategy: dict[str, int]
+
+
+class QueueStats(TypedDict):
+    """The tenant's jobs; `oldest_age_seconds`: how long the oldest due one has waited."""
+    dead: int
+    oldest_age_seconds: float
+    pending: int
+    running: int
+
+
+class Savings(TypedDict):
+    """What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
+    what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
+    included; null where no price of a session's model is known."""
+    cost_usd: float
+    gross_tokens: int
+    net_tokens: int
+    net_usd: NotRequired[float | None]
+
+
+class StatsBucket(TypedDict):
+    """Compactions that ended within `bucket_seconds` from `at` on."""
+    at: str
+    cancelled: int
+    cost_usd: float
+    failed: int
+    skipped: int
+    succeeded: int
+    tokens_shed: int
+
+
+class SessionCounts(TypedDict):
+    """Sessions by the state of their context."""
+    green: int
+    red: int
+    yellow: int
+
+
+class UpstreamStats(TypedDict):
+    """A model that was asked for summaries. `errors`: compactions for which another had to stand in. `cost_usd` includes
+    what the summaries made the sessions' prompt caches lose; the times are those of all calls of a compaction together."""
+    cached_tokens: int
+    calls: int
+    cost_usd: float
+    errors: int
+    input_tokens: int
+    model: NotRequired[str | None]
+    name: str
+    output_tokens: int
+    p50_ms: NotRequired[float | None]
+    p95_ms: NotRequired[float | None]
+
+
+class Stats(TypedDict):
+    """A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
+    ended since a time. Those that ended before this version was installed count, but have no figures."""
+    bucket_seconds: int
+    capped: bool
+    """There are more sessions, or more compactions, than were looked at."""
+    compactions: CompactionCounts
+    queue: QueueStats
+    savings: Savings
+    series: list[StatsBucket]
+    """Oldest first, also those in which nothing happened."""
+    sessions: SessionCounts
+    since: str
+    tokens_held: int
+    """By the contexts of these sessions."""
+    tokens_shed: int
+    """By compactions that succeeded and were not taken back."""
+    until: str
+    upstreams: list[UpstreamStats]
 
 
 TimelineEventKind: TypeAlias = Literal["compaction", "overflow", "chapter", "branch"]

@@ -66,6 +66,7 @@ pub(crate) fn blank(requested: Strategy, measured: Measured) -> CompactionResult
         hooks: Vec::new(),
         target_tokens: None,
         target_reached: None,
+        calls_before: 0,
         duration_ms: measured.duration_ms,
     }
 }

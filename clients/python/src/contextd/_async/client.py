@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..types import (
     Linted,
     LintItems,
     McpAnswer,
+    Stats,
 )
 from .collections import AsyncChapters, AsyncCompactions, AsyncEntries, AsyncToolCalls
 from .hooks import AsyncHooks
@@ -124,6 +126,10 @@ class AsyncContextd:
     async def lint(self, **body: Unpack[LintItems]) -> Linted:
         """Tells what a provider would refuse of items, and gives a repaired copy."""
         return await self._send(Call("POST", "/v1/lint", body))
+
+    async def stats(self, *, since: str | datetime | None = None, bucket: int | None = None) -> Stats:
+        """Gives the tenant at a glance; `bucket` is seconds of its series."""
+        return await self._send(Call("GET", "/v1/stats", query={"since": since, "bucket": bucket}))
 
     async def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""

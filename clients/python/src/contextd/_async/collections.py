@@ -17,6 +17,8 @@ from ..types import (
     CompactionPage,
     EntryView,
     EntryViewPage,
+    PurgeCompactions,
+    Purged,
     Status,
     Strategy,
     ToolCallDetail,
@@ -128,6 +130,14 @@ class AsyncCompactions(AsyncResource):
         """Gives the context before a compaction and after it, `limit` messages at a time."""
         query = {"limit": limit, "after": after}
         return await self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))
+
+    async def retry(self, compaction_id: str) -> Compaction:
+        """Does a failed compaction again; see `wait`."""
+        return await self._send(Call("POST", path("/v1/compactions/{}/retry", compaction_id)))
+
+    async def purge(self, **body: Unpack[PurgeCompactions]) -> Purged:
+        """Forgets failed compactions, 1,000 at most."""
+        return await self._send(Call("POST", "/v1/compactions/purge", body))
 
     async def cancel(self, compaction_id: str) -> Compaction:
         """Stops a compaction that has not ended."""

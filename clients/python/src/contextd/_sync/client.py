@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..types import (
     Linted,
     LintItems,
     McpAnswer,
+    Stats,
 )
 from .collections import Chapters, Compactions, Entries, ToolCalls
 from .hooks import Hooks
@@ -125,6 +127,10 @@ class Contextd:
     def lint(self, **body: Unpack[LintItems]) -> Linted:
         """Tells what a provider would refuse of items, and gives a repaired copy."""
         return self._send(Call("POST", "/v1/lint", body))
+
+    def stats(self, *, since: str | datetime | None = None, bucket: int | None = None) -> Stats:
+        """Gives the tenant at a glance; `bucket` is seconds of its series."""
+        return self._send(Call("GET", "/v1/stats", query={"since": since, "bucket": bucket}))
 
     def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""

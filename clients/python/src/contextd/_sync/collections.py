@@ -18,6 +18,8 @@ from ..types import (
     CompactionPage,
     EntryView,
     EntryViewPage,
+    PurgeCompactions,
+    Purged,
     Status,
     Strategy,
     ToolCallDetail,
@@ -129,6 +131,14 @@ class Compactions(Resource):
         """Gives the context before a compaction and after it, `limit` messages at a time."""
         query = {"limit": limit, "after": after}
         return self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))
+
+    def retry(self, compaction_id: str) -> Compaction:
+        """Does a failed compaction again; see `wait`."""
+        return self._send(Call("POST", path("/v1/compactions/{}/retry", compaction_id)))
+
+    def purge(self, **body: Unpack[PurgeCompactions]) -> Purged:
+        """Forgets failed compactions, 1,000 at most."""
+        return self._send(Call("POST", "/v1/compactions/purge", body))
 
     def cancel(self, compaction_id: str) -> Compaction:
         """Stops a compaction that has not ended."""
