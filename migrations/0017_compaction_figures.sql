@@ -12,7 +12,11 @@ ALTER TABLE compactions
     ADD COLUMN input_tokens  bigint,
     ADD COLUMN output_tokens bigint,
     ADD COLUMN cached_tokens bigint,
-    ADD COLUMN latency_ms    bigint;
+    ADD COLUMN latency_ms    bigint,
+    ADD CONSTRAINT compactions_skip_reason_known CHECK (skip_reason IN (
+        'empty_session', 'already_compacted', 'nothing_to_compact', 'no_valid_cut_point', 'disabled', 'anti_thrash',
+        'in_progress', 'below_threshold', 'low_savings', 'cancelled_by_hook', 'would_grow', 'superseded',
+        'fixed_overhead', 'stale_usage')) NOT VALID;
 CREATE INDEX compactions_ended ON compactions (tenant_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX compactions_failed ON compactions (tenant_id, id) WHERE status = 'failed';
 CREATE INDEX jobs_dead ON jobs (tenant_id, session_id, compaction_id) WHERE status = 'dead';

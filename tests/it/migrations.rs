@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use contextd::domain::compaction::result::Reason;
 use contextd::domain::hook::{Event, OnError};
 use contextd::domain::model::entry_type::EntryType;
 use contextd::domain::model::format::Format;
@@ -48,6 +49,7 @@ fn word(table: &str, column: &str) -> &'static str {
         ("entries", "kind") => "message",
         ("entries", "role") => "user",
         ("entries", "source_format") => "native",
+        ("compactions", "skip_reason") => "low_savings",
         ("compactions", "status") => "succeeded",
         ("compactions", "trigger") => "manual",
         ("compactions", "strategy") => "auto",
@@ -144,7 +146,8 @@ async fn columns_of_words_know_the_words_of_the_service_and_no_other() {
     let mut connection = PgConnection::connect_with(&pg::fresh().await).await.unwrap();
     let deliveries = ["pending", "running", "delivered", "failed"].map(str::to_owned).into_iter().collect();
     let jobs = ["pending", "running", "dead"].map(str::to_owned).into_iter().collect();
-    let known: [(&str, BTreeSet<String>); 11] = [
+    let known: [(&str, BTreeSet<String>); 12] = [
+        ("compactions_skip_reason_known", words(Reason::VARIANTS, |one| one.into_str())),
         ("compactions_status_known", words(Status::VARIANTS, |one| one.into_str())),
         ("compactions_strategy_known", words(Strategy::VARIANTS, |one| one.into_str())),
         ("compactions_trigger_known", words(Trigger::VARIANTS, |one| one.into_str())),

@@ -13,9 +13,11 @@ use crate::domain::tokens::accounting::FillState;
 use crate::domain::tokens::prices::NetReport;
 
 /// Why nothing was done. The same words for `prepare` and for a skipped compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Reason {
     EmptySession,
     AlreadyCompacted,

@@ -1,5 +1,4 @@
 use super::*;
-use crate::domain::settings::Settings;
 
 fn bend(depth: i64, path_tokens: i64, left: i64) -> Bend {
     let base = Base { path_tokens, summary: left, ..Base::default() };
@@ -15,7 +14,7 @@ fn a_size_rests_on_the_compaction_before_it() {
     let leaf = Account { system: 10, ..Account::default() };
     let bends = [bend(5, 500, 60), bend(9, 900, 70)];
     let mut walk = Walk::new(&leaf, &bends);
-    let estimator = Settings::default().estimator;
+    let estimator = Estimator::O200k;
     let sizes = [(4, 500), (5, 500), (6, 600), (9, 900), (10, 950)].map(|(depth, path)| {
         let account = walk.at(place(depth, path, None));
         (account.tokens(estimator).0, uncompacted(&account, estimator))
@@ -28,7 +27,7 @@ fn what_a_provider_told_holds_until_the_next_compaction() {
     let leaf = Account::default();
     let bends = [bend(5, 500, 60)];
     let mut walk = Walk::new(&leaf, &bends);
-    let estimator = Settings::default().estimator;
+    let estimator = Estimator::O200k;
     let places = [place(3, 300, Some(400)), place(4, 350, None), place(5, 500, None)];
     assert_eq!(places.map(|place| walk.at(place).tokens(estimator).0), [400, 450, 60]);
 }
