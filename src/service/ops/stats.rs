@@ -18,6 +18,7 @@ const DEFAULT_HOURS: i64 = 24;
 /// Buckets where none are asked for.
 const DEFAULT_BUCKETS: i64 = 24;
 const MOST_BUCKETS: i64 = 500;
+const LEAST_BUCKET_SECONDS: i64 = 60;
 
 /// A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
 /// ended since a time. Those that ended before this version was installed count, but have no figures.
@@ -124,8 +125,10 @@ impl Queries {
         if since >= until {
             return Err(ServiceError::invalid("/query/since", "must be in the past"));
         }
-        let bucket_seconds = asked.bucket_seconds.unwrap_or(seconds / DEFAULT_BUCKETS + 1);
-        if seconds / bucket_seconds >= MOST_BUCKETS {
+        let parts = |of: i64| (seconds + of - 1) / of;
+        let bucket_seconds = asked.bucket_seconds.unwrap_or_else(|| parts(DEFAULT_BUCKETS).max(LEAST_BUCKET_SECONDS));
+        let buckets = parts(bucket_seconds).max(1);
+        if buckets > MOST_BUCKETS {
             return Err(ServiceError::invalid("/query/bucket", format!("makes more than {MOST_BUCKETS} buckets")));
         }
         let mut connection = self.pool.acquire().await?;
@@ -159,7 +162,7 @@ impl Queries {
             savings: savings(tokens_shed, &worth),
             upstreams: upstreams.into_iter().map(Into::into).collect(),
             queue: queue.into(),
-            series: series(&rows, since, bucket_seconds, seconds / bucket_seconds + 1),
+            series: series(&rows, since, bucket_seconds, buckets),
         })
     }
 }
@@ -180,7 +183,8 @@ fn savings(gross_tokens: i64, worth: &WorthRow) -> Savings {
 
 fn series(rows: &[BucketRow], since: DateTime<Utc>, bucket_seconds: i64, buckets: i64) -> Vec<StatsBucket> {
     let bucket = |place: i64| {
-        let own = || rows.iter().filter(move |row| row.bucket == place);
+        // What ends while this is added up is in the last bucket.
+        let own = || rows.iter().filter(move |row| row.bucket.min(buckets - 1) == place);
         let of = |status: &str| own().filter(|row| row.status == status).map(|row| row.compactions).sum();
         StatsBucket {
             at: since + TimeDelta::seconds(place * bucket_seconds),
@@ -189,7 +193,7 @@ fn series(rows: &[BucketRow], since: DateTime<Utc>, bucket_seconds: i64, buckets
             failed: of("failed"),
             cancelled: of("cancelled"),
             tokens_shed: own().map(|row| row.tokens_shed).sum(),
-            cost_usd: own().map(|row| row.cost_usd).sum(),
+            cost_usd: own().fold(0.0, |sum, row| sum + row.cost_usd),
         }
     };
     (0..buckets).map(bucket).collect()

@@ -124,9 +124,7 @@ class AsyncCompactions(AsyncResource):
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
 
-    async def diff(
-        self, compaction_id: str, *, limit: int | None = None, after: str | None = None
-    ) -> CompactionDiff:
+    async def diff(self, compaction_id: str, *, limit: int | None = None, after: str | None = None) -> CompactionDiff:
         """Gives the context before a compaction and after it, `limit` messages at a time."""
         query = {"limit": limit, "after": after}
         return await self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))

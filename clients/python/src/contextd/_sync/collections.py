@@ -125,9 +125,7 @@ class Compactions(Resource):
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
 
-    def diff(
-        self, compaction_id: str, *, limit: int | None = None, after: str | None = None
-    ) -> CompactionDiff:
+    def diff(self, compaction_id: str, *, limit: int | None = None, after: str | None = None) -> CompactionDiff:
         """Gives the context before a compaction and after it, `limit` messages at a time."""
         query = {"limit": limit, "after": after}
         return self._send(Call("GET", path("/v1/compactions/{}/diff", compaction_id), query=query))
