@@ -72,7 +72,7 @@ pub struct MarkRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// The newest compactions and chapters on a path, the oldest of them first.
+/// The newest compactions and chapters on a path, the oldest of them first. The three kinds are those of the index.
 pub async fn marks(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,
