@@ -90,6 +90,24 @@ async fn files_come_out_as_they_went_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leaf_before_the_first_entry_is_an_empty_file() {
+    let app = App::shared();
+    let empty = app.session(json!({})).await;
+    let rewound = app.session(json!({})).await;
+    app.append(&rewound, "openai_chat", json!([{"role": "user", "content": "Hello."}])).await;
+    app.post(&format!("{rewound}/navigate"), json!({"target_id": null})).await.expect(200);
+    for format in ["native", "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "claude_code", "codex"] {
+        for session in [&empty, &rewound] {
+            let answer = app.get(&format!("{session}/export?format={format}")).await;
+            assert_eq!(answer.status, 200, "{format}: {}", answer.text);
+            // These two have every branch.
+            let has_all = session == &rewound && ["pi", "claude_code"].contains(&format);
+            assert_eq!(answer.text.contains("Hello."), has_all, "{format}: {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_model_saw_is_what_a_context_shows() {
     let app = App::shared();
     let file = claude_file();

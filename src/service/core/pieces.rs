@@ -25,5 +25,6 @@ pub(crate) fn pieces<W: PieceWriter>(writer: W) -> Pieces {
             Err(error) => Some((Err(error), None)),
         }
     };
-    unfold(Some(writer), step).boxed()
+    // A body asks once more behind the end.
+    unfold(Some(writer), step).fuse().boxed()
 }
