@@ -1,7 +1,14 @@
 //! The command line.
 
+mod client;
+mod fields;
+mod figures;
 mod mcp;
 mod output;
+mod people;
+mod progress;
+mod table;
+mod text;
 mod transcripts;
 
 use std::net::SocketAddr;
@@ -17,7 +24,8 @@ use crate::service::Services;
 use crate::service::ops::keys::{KeyRow, Keys};
 use crate::telemetry;
 use mcp::McpArgs;
-use output::print;
+use output::{Closed, print};
+use people::People;
 use transcripts::{ExportArgs, Import};
 
 /// Time that closing the database may take after a command.
@@ -60,6 +68,8 @@ enum Command {
     Export(ExportArgs),
     /// Speak MCP on standard input and output for a running service: for agents that start a program.
     Mcp(McpArgs),
+    #[command(flatten)]
+    People(People),
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +110,19 @@ enum KeysCommand {
 /// # Errors
 /// Whatever the command fails with.
 pub async fn run(cli: Cli) -> anyhow::Result<()> {
+    let outcome = match cli.command {
+        // These ask a service, and need no configuration.
+        Command::People(command) => command.run().await,
+        _ => configured(cli).await,
+    };
+    match outcome {
+        // As `… | head` has it: who has read enough is no failure.
+        Err(error) if error.is::<Closed>() => Ok(()),
+        outcome => outcome,
+    }
+}
+
+async fn configured(cli: Cli) -> anyhow::Result<()> {
     let config = Config::load(cli.common.config.as_deref(), overrides(&cli))?;
     let telemetry = telemetry::init(&config.log).await?;
     let outcome = execute(cli.command, config).await;
@@ -136,6 +159,7 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
             with_service(&config, async |services| transcripts::export(&services, export).await).await
         }
         Command::Mcp(args) => mcp::bridge(args).await,
+        Command::People(command) => command.run().await,
     }
 }
 
