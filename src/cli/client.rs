@@ -105,11 +105,6 @@ impl Service {
         Ok(Service { client, root, timeout })
     }
 
-    /// The same service, with more time for an answer.
-    pub fn patient(&self, more: Duration) -> Service {
-        Service { timeout: self.timeout + more, ..self.clone() }
-    }
-
     /// The address that the service was given with.
     pub fn root(&self) -> &Url {
         &self.root
