@@ -1,11 +1,20 @@
 //! The command line.
 
+mod client;
+mod doctor;
+mod fields;
+mod figures;
 mod mcp;
 mod output;
+mod people;
+mod progress;
+mod report;
+mod table;
+mod text;
 mod transcripts;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -16,8 +25,11 @@ use crate::lifecycle::{self, Database};
 use crate::service::Services;
 use crate::service::ops::keys::{KeyRow, Keys};
 use crate::telemetry;
+use doctor::DoctorArgs;
 use mcp::McpArgs;
-use output::print;
+use output::{Closed, print};
+use people::People;
+use report::ReportArgs;
 use transcripts::{ExportArgs, Import};
 
 /// Time that closing the database may take after a command.
@@ -60,6 +72,12 @@ enum Command {
     Export(ExportArgs),
     /// Speak MCP on standard input and output for a running service: for agents that start a program.
     Mcp(McpArgs),
+    #[command(flatten)]
+    People(People),
+    /// Write a session as one HTML file, with its pictures.
+    Report(ReportArgs),
+    /// Look for whatever stands in the way of running well, and say what to do.
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]
@@ -100,9 +118,25 @@ enum KeysCommand {
 /// # Errors
 /// Whatever the command fails with.
 pub async fn run(cli: Cli) -> anyhow::Result<()> {
-    let config = Config::load(cli.common.config.as_deref(), overrides(&cli))?;
+    let overrides = overrides(&cli);
+    let outcome = match cli.command {
+        // These ask a service, and need no configuration.
+        Command::People(command) => command.run().await,
+        Command::Report(args) => report::run(args).await,
+        Command::Doctor(args) => doctor::run(args, Config::load(cli.common.config.as_deref(), overrides)).await,
+        command => configured(command, cli.common.config.as_deref(), overrides).await,
+    };
+    match outcome {
+        // As `… | head` has it: who has read enough is no failure.
+        Err(error) if error.is::<Closed>() => Ok(()),
+        outcome => outcome,
+    }
+}
+
+async fn configured(command: Command, file: Option<&Path>, overrides: Overrides) -> anyhow::Result<()> {
+    let config = Config::load(file, overrides)?;
     let telemetry = telemetry::init(&config.log).await?;
-    let outcome = execute(cli.command, config).await;
+    let outcome = execute(command, config).await;
     telemetry.shutdown().await;
     outcome
 }
@@ -136,6 +170,9 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
             with_service(&config, async |services| transcripts::export(&services, export).await).await
         }
         Command::Mcp(args) => mcp::bridge(args).await,
+        Command::People(command) => command.run().await,
+        Command::Report(args) => report::run(args).await,
+        Command::Doctor(args) => doctor::run(args, Ok(config)).await,
     }
 }
 
@@ -199,6 +236,13 @@ mod tests {
             "export 018f0000-0000-7000-8000-000000000000 --format pi --leaf 018f0000-0000-7000-8000-000000000001",
             "mcp",
             "mcp --url https://context.example.com --key k --timeout 5",
+            "sessions --state red --limit 5 --json",
+            "show my-session --largest 3",
+            "compact my-session --strategy mask --wait=5",
+            "tail --after 7",
+            "top --once --sort activity",
+            "report my-session -o -",
+            "doctor --call --json",
         ] {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");

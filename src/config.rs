@@ -7,6 +7,8 @@ mod sections;
 mod server;
 mod upstream;
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,6 +45,18 @@ impl Config {
     /// An unreadable file, an unknown key (named), or a value that cannot be (named).
     pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Self, ConfigError> {
         Self::load_with(file, |name| std::env::var(name).ok(), overrides)
+    }
+
+    /// The names of all variables that are read.
+    pub fn variables() -> HashSet<String> {
+        let asked = RefCell::new(HashSet::new());
+        let unset = |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            None
+        };
+        // Nothing is set, so nothing is refused.
+        let _ = env::apply(&mut Self::default(), unset);
+        asked.into_inner()
     }
 
     fn load_with(

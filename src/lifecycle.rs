@@ -4,7 +4,7 @@ mod database;
 pub mod embedded_postgres;
 mod files;
 mod listener;
-mod upstreams;
+pub(crate) mod upstreams;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -41,6 +41,7 @@ use wire::Wire;
 
 pub use config::{MaxTokensField, ModelOptions, SetupError, UpstreamConfig, UpstreamKind};
 pub use error::UpstreamError;
+pub use http::models::Listing;
 pub use registry::{BUILTIN, Upstreams};
 pub use tally::{Spent, Tally};
 pub use usage::TokenUsage;
@@ -90,6 +91,14 @@ impl Upstream {
 
     pub fn config(&self) -> &UpstreamConfig {
         &self.config
+    }
+
+    /// The models that the provider lists, which costs nothing; none of the builtin.
+    pub async fn models(&self) -> Listing {
+        match &self.http {
+            Some(http) => http.models().await,
+            None => Listing::Models(Vec::new()),
+        }
     }
 
     /// Summarises, trying again as the configuration says. Dropping the future ends the call.

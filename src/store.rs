@@ -1,6 +1,7 @@
 //! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
 
 pub mod branch_summaries;
+pub mod checkup;
 pub mod compactions;
 pub mod entries;
 pub mod erasure;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Stdin, 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::client::Address;
 use message::{Fault, Message};
 use service::{Lines, Service};
 
@@ -23,12 +24,8 @@ const MAX_PENDING: usize = 32;
 
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// The service.
-    #[arg(long, env = "CONTEXTD_URL", default_value = "http://127.0.0.1:8080")]
-    url: String,
-    /// A key of the service's; none where it runs with --dev.
-    #[arg(long, env = "CONTEXTD_API_KEY", hide_env_values = true)]
-    key: Option<String>,
+    #[command(flatten)]
+    address: Address,
     /// Seconds that an answer may take; the service gives one within 120, if only to say that it gave up.
     #[arg(long, default_value_t = 130, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -36,8 +33,7 @@ pub struct McpArgs {
 
 /// Hands messages on until standard input ends and all that was asked is answered.
 pub async fn bridge(args: McpArgs) -> anyhow::Result<()> {
-    let key = args.key.as_deref().filter(|key| !key.is_empty());
-    let service = Service::new(&args.url, key, Duration::from_secs(args.timeout))?;
+    let service = Service::new(&args.address, Duration::from_secs(args.timeout))?;
     let (lines, written) = mpsc::channel(MAX_PENDING);
     tokio::try_join!(read(Arc::new(service), lines), write(written))?;
     Ok(())

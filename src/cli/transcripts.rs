@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::output::print;
+use super::progress::Progress;
 use crate::domain::model::format::Format;
 use crate::service::Services;
 use crate::service::core::tenant::Tenant;
@@ -48,6 +49,8 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
     let session = services.sessions.create_session(tenant, NewSession::default()).await?;
     // A file's own tree must be seen whole; other items may come in parts.
     let batch = if format.has_tree() { items.len().max(1) } else { services.sessions.options().max_items };
+    let progress = Progress::of(items.len());
+    progress.say("items imported");
     for items in items.chunks(batch) {
         let append = Append {
             format,
@@ -61,7 +64,9 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
             services.erasure.erase(tenant, session.id).await?;
             bail!("{error}: {error:?}");
         }
+        progress.advance(items.len());
     }
+    drop(progress);
     print(&format!("{}\n", session.id))
 }
 
@@ -71,8 +76,11 @@ pub async fn export(services: &Services, export: ExportArgs) -> anyhow::Result<(
     let tenant = Tenant(services.keys.tenant_named(&export.tenant).await?);
     let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
     let mut pieces = services.queries.export(tenant, export.session, wanted).await?;
+    let (progress, mut written) = (Progress::spinner(), 0);
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;
+        written += piece.len();
+        progress.say(&format!("{} KiB written", written >> 10));
     }
     Ok(())
 }

@@ -37,6 +37,14 @@ pub struct EmbeddedPostgres {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The folder of the programs that a first start would use. Starts and makes nothing.
+///
+/// # Errors
+/// There are none.
+pub fn programs(data_dir: &Path, pg_bin: Option<&Path>) -> Result<PathBuf, StartError> {
+    binaries::find(data_dir, pg_bin, None).map(|found| found.directory)
+}
+
 impl EmbeddedPostgres {
     /// Starts or joins the server of `data_dir` and waits until it answers. `pg_bin` names the folder of the binaries and
     /// goes before every other place.

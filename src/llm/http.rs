@@ -1,5 +1,7 @@
 //! One attempt over HTTP: post, read within bounds, classify what went wrong.
 
+pub mod models;
+
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};

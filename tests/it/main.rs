@@ -16,6 +16,7 @@ mod app;
 mod bounds;
 mod cancellation;
 mod chapters;
+mod cli;
 mod client_readers;
 mod compaction_lists;
 mod corpus;

@@ -5,18 +5,18 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures::{Stream, StreamExt};
 use hyper::body::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use sse_stream::SseStream;
 use tokio::sync::mpsc;
 
 use super::message::{Fault, Message};
+use crate::cli::client::Address;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -25,7 +25,6 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const GREETING: &str = "initialize";
 /// The longest answer that is read, bytes.
 const MAX_ANSWER: usize = 64 << 20;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where lines go to standard output from. Closed when nothing can be written any more.
 pub type Lines = mpsc::Sender<Vec<u8>>;
@@ -40,33 +39,16 @@ pub struct Service {
 }
 
 impl Service {
-    /// `url` is the service's root; `timeout` ends a wait for an answer.
+    /// `timeout` ends a wait for an answer.
     ///
     /// # Errors
     /// An address that is none, a key that no header can hold, or no HTTP client.
-    pub fn new(url: &str, key: Option<&str>, timeout: Duration) -> anyhow::Result<Service> {
-        let url = Url::parse(&format!("{}/mcp", url.trim_end_matches('/'))).with_context(|| format!("URL `{url}`"))?;
-        anyhow::ensure!(matches!(url.scheme(), "http" | "https"), "the URL must begin with http:// or https://");
+    pub fn new(address: &Address, timeout: Duration) -> anyhow::Result<Service> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        if let Some(key) = key {
-            let mut value = HeaderValue::try_from(format!("Bearer {key}"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        // Redirects are not followed: they would carry the key to wherever they point. Nothing is sent twice: tools write.
-        let mut builder = Client::builder()
-            .user_agent(concat!("contextd/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT_TIMEOUT.min(timeout));
-        if url.scheme() == "http" {
-            // Plain HTTP must work on a machine without any root certificates.
-            builder = builder.tls_certs_only([]);
-        }
-        Ok(Service { client: builder.build()?, url, timeout, greeting: Mutex::default() })
+        let (client, root) = address.client(headers, timeout)?;
+        Ok(Service { client, url: root.join("mcp")?, timeout, greeting: Mutex::default() })
     }
 
     /// Posts a message as it stands in `line`, and passes on what comes back: to a request its answer as the last.
