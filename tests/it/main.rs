@@ -14,6 +14,7 @@ mod api_idempotency;
 mod api_sessions;
 mod app;
 mod bounds;
+mod browser;
 mod cancellation;
 mod chapters;
 mod client_readers;

@@ -1,0 +1,52 @@
+// Draws what stands in `data-chart`: {"x": [seconds], "series": [{"label", "values", "color"}], "height"}, as stacked bars.
+// `color` names a token of contextd.css. The page has the same figures as a table.
+(() => {
+  'use strict';
+  const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const number = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+  const drawn = new Map();
+
+  // Sums from the bottom up: the tallest is drawn first, the others over it.
+  const stacked = (series) => {
+    let sum = series[0].values.map(() => 0);
+    return series.map((one) => (sum = sum.map((below, at) => below + (one.values[at] ?? 0)))).reverse();
+  };
+
+  const draw = (element) => {
+    const asked = JSON.parse(element.dataset.chart);
+    const tallestFirst = [...asked.series].reverse();
+    const bars = uPlot.paths.bars({ size: [0.72, 48], align: 1 });
+    const axis = { stroke: token('dim'), grid: { stroke: token('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
+    const options = {
+      width: Math.max(240, element.clientWidth),
+      height: asked.height ?? 180,
+      padding: [12, 12, 0, 0],
+      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+      scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.05] } },
+      axes: [{ ...axis, grid: { show: false } }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
+      series: [{}, ...tallestFirst.map((one) => ({
+        label: one.label,
+        fill: token(one.color),
+        stroke: token(one.color),
+        width: 0,
+        paths: bars,
+        points: { show: false },
+        value: (_, __, ___, at) => (at === null ? '' : number.format(one.values[at] ?? 0)),
+      }))],
+    };
+    drawn.get(element)?.destroy();
+    drawn.set(element, new uPlot(options, [asked.x, ...stacked(asked.series)], element));
+  };
+
+  const all = () => {
+    for (const [element, plot] of drawn) if (!element.isConnected) { plot.destroy(); drawn.delete(element); }
+    document.querySelectorAll('[data-chart]').forEach(draw);
+  };
+  let pause = 0;
+  const soon = () => { clearTimeout(pause); pause = setTimeout(all, 80); };
+  document.addEventListener('contextd:theme', all);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', all);
+  addEventListener('resize', soon);
+  document.body.addEventListener('htmx:afterSettle', all);
+  all();
+})();
