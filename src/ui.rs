@@ -3,17 +3,21 @@
 
 mod assets;
 mod compaction;
+mod compactions;
 mod cookie;
 mod csp;
 mod fault;
 mod format;
 mod gate;
-mod home;
+mod hooks;
+mod keys;
 mod layout;
 mod login;
+mod overview;
 mod parts;
 mod query;
 mod session;
+mod sessions;
 mod state;
 mod viewer;
 mod visible;
@@ -32,7 +36,11 @@ pub use state::Ui;
 pub fn router(ui: Ui) -> Router {
     csp::describe();
     let pages = Router::new()
-        .merge(home::routes())
+        .merge(overview::routes())
+        .merge(sessions::routes())
+        .merge(compactions::routes())
+        .merge(hooks::routes())
+        .merge(keys::routes())
         .merge(session::routes())
         .merge(compaction::routes())
         .merge(login::leaving())

@@ -57,6 +57,28 @@ pub fn careful_button(viewer: &Viewer, action: &str, label: &str, warning: &str)
     }
 }
 
+/// A figure with its name, and what is to be said of it; in `dl.figures`.
+pub fn figure(label: Markup, value: Markup, note: Option<Markup>) -> Markup {
+    html! {
+        div.figure {
+            dt { (label) }
+            dd { (value) }
+            @if let Some(note) = note { dd.note { (note) } }
+        }
+    }
+}
+
+/// Links to a page by hours; `chosen` is the one that is shown.
+pub fn period_links(path: &str, chosen: i64, periods: &[(i64, &str)]) -> Markup {
+    html! {
+        nav.segments aria-label="Period" {
+            @for (hours, label) in periods {
+                a href={ (path) "?hours=" (hours) } aria-current=[(*hours == chosen).then_some("true")] { (label) }
+            }
+        }
+    }
+}
+
 /// Choices of a filter: the words of an enum, and none.
 pub fn choice<T: VariantArray + Copy + PartialEq + Into<&'static str>>(
     name: &str,

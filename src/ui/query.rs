@@ -7,6 +7,10 @@ use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
 use super::fault::{Fault, Result};
+use crate::service::core::page::PageRequest;
+
+/// Rows of a list.
+pub const ROWS: i64 = 50;
 
 /// Parameters, as optional texts in a struct of the page.
 pub struct Asked<T>(pub T);
@@ -57,4 +61,9 @@ pub fn given(text: Option<&str>) -> Result<Option<&str>> {
 pub fn parsed<T: FromStr>(name: &str, text: Option<&str>) -> Result<Option<T>> {
     let wrong = |_| Fault::invalid(format!("The address holds no {name} that is known."));
     given(text)?.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+/// A page of a list, from its cursor on.
+pub fn list_page(after: Option<&str>) -> PageRequest {
+    PageRequest { limit: ROWS, after: after.map(str::to_owned) }
 }

@@ -96,5 +96,6 @@ mod shutdown;
 mod stateless;
 mod summary_settings;
 mod transcript;
+mod ui;
 mod users_messages;
 mod users_words;

@@ -72,5 +72,9 @@
         && (event.target.contains(document.activeElement) || event.target.querySelector('details.careful[open]') || document.hidden);
       if (busy) event.preventDefault();
     });
+    // A figure that could not be renewed says so.
+    document.body.addEventListener('htmx:afterRequest', (event) => {
+      if (event.target.matches('[data-live]')) event.target.toggleAttribute('data-stale', !event.detail.successful);
+    });
   });
 })();
