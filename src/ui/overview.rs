@@ -31,10 +31,7 @@ const PERIODS: [(i64, &str, i64); 4] =
 const FAILED: i64 = 10;
 
 pub fn routes() -> Router<Ui> {
-    Router::new()
-        .route("/ui", get(overview))
-        .route("/ui/overview/figures", get(figures_alone))
-        .route("/ui/overview/charts", get(charts_alone))
+    Router::new().route("/ui", get(overview)).route("/ui/overview", get(alive))
 }
 
 #[derive(Deserialize)]
@@ -61,35 +58,39 @@ async fn overview(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Peri
             (period_links("/ui", hours, &PERIODS.map(|(hours, label, _)| (hours, label))))
         }
         p.sr id="said" aria-live="polite" {}
-        div data-live hx-get={ "/ui/overview/figures?hours=" (hours) } hx-trigger="every 5s" hx-swap="innerHTML" {
-            (figures::all(&stats, hours))
-            (dead_letters(&viewer, &failed))
-        }
-        div data-live hx-get={ "/ui/overview/charts?hours=" (hours) } hx-trigger="every 60s" hx-swap="innerHTML" {
-            (charts::both(&stats))
+        div data-live hx-get={ "/ui/overview?hours=" (hours) } hx-trigger="every 5s" hx-swap="innerHTML" {
+            (content(&viewer, &stats, &failed, hours))
         }
     };
     Ok(page(&viewer, Section::Overview, "Overview", main))
 }
 
-async fn figures_alone(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Period>) -> Result<Html<String>> {
+async fn alive(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Period>) -> Result<Html<String>> {
     let (hours, bucket) = asked.hours()?;
     let stats = stats(&ui, &viewer, hours, bucket).await?;
     let failed = failed(&ui, &viewer).await?;
     Ok(fragment(html! {
-        (figures::all(&stats, hours))
-        (dead_letters(&viewer, &failed))
+        (content(&viewer, &stats, &failed, hours))
         p id="said" hx-swap-oob="innerHTML" { (told(&stats)) }
     }))
 }
 
-async fn charts_alone(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Period>) -> Result<Html<String>> {
-    let (hours, bucket) = asked.hours()?;
-    Ok(fragment(charts::both(&stats(&ui, &viewer, hours, bucket).await?)))
+fn content(viewer: &Viewer, stats: &Stats, failed: &Page<Compaction>, hours: i64) -> Markup {
+    html! {
+        (figures::at_a_glance(stats, hours))
+        (charts::both(stats))
+        (figures::in_detail(stats, hours))
+        (dead_letters(viewer, failed))
+    }
 }
 
+/// Whole bars, as the clock has them: what ends does not move the bars before.
 async fn stats(ui: &Ui, viewer: &Viewer, hours: i64, bucket: i64) -> Result<Stats> {
-    let since = Some(clock::now() - TimeDelta::hours(hours));
+    let now = clock::now();
+    let bar = now
+        - TimeDelta::seconds(now.timestamp().rem_euclid(bucket))
+        - TimeDelta::nanoseconds(now.timestamp_subsec_nanos().into());
+    let since = Some(bar - TimeDelta::hours(hours));
     let asked = StatsRequest { since, bucket_seconds: Some(bucket) };
     Ok(ui.services.queries.stats(viewer.tenant, asked).await?)
 }

@@ -3,6 +3,9 @@
 //! `CONTEXTD_CHROMEDRIVER` names the driver; `CONTEXTD_CHROMIUM` the browser, where it is not the driver's own;
 //! `CONTEXTD_AXE` the accessibility checker's `axe.min.js`; `CONTEXTD_PICTURES` a folder that pictures are written to.
 
+mod lists;
+pub mod stage;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -38,15 +38,15 @@
     drawn.set(element, new uPlot(options, [asked.x, ...stacked(asked.series)], element));
   };
 
-  const all = () => {
+  const all = (anew) => {
     for (const [element, plot] of drawn) if (!element.isConnected) { plot.destroy(); drawn.delete(element); }
-    document.querySelectorAll('[data-chart]').forEach(draw);
+    document.querySelectorAll('[data-chart]').forEach((element) => { if (anew || !drawn.has(element)) draw(element); });
   };
   let pause = 0;
-  const soon = () => { clearTimeout(pause); pause = setTimeout(all, 80); };
-  document.addEventListener('contextd:theme', all);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', all);
+  const soon = () => { clearTimeout(pause); pause = setTimeout(() => all(true), 80); };
+  document.addEventListener('contextd:theme', () => all(true));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => all(true));
   addEventListener('resize', soon);
-  document.body.addEventListener('htmx:afterSettle', all);
-  all();
+  document.body.addEventListener('htmx:afterSettle', () => all(false));
+  all(true);
 })();

@@ -69,7 +69,7 @@
     // What was unfolded, or has the focus, is not swapped away under somebody's hands.
     document.body.addEventListener('htmx:beforeRequest', (event) => {
       const busy = event.target.matches('[data-live]')
-        && (event.target.contains(document.activeElement) || event.target.querySelector('details.careful[open]') || document.hidden);
+        && (event.target.contains(document.activeElement) || event.target.querySelector('details[open]') || document.hidden);
       if (busy) event.preventDefault();
     });
     // A figure that could not be renewed says so.

@@ -7,16 +7,25 @@ use crate::ui::format::{count, duration_ms, percent, short, unknown, usd};
 use crate::ui::parts::{address, badge, figure};
 use crate::ui::visible::name;
 
-/// All of them, as of now.
-pub fn all(stats: &Stats, hours: i64) -> Markup {
+/// The first of them, as of now.
+pub fn at_a_glance(stats: &Stats, hours: i64) -> Markup {
     let since = format!("{hours}h");
     html! {
         p.hint { "As of " time datetime=(stats.until.to_rfc3339()) { (stats.until.format("%H:%M:%S UTC")) } "."
             @if stats.capped { " There is more than was added up: the newest 50,000 sessions and 100,000 compactions count." }
         }
-        (contexts(stats, &since))
-        (savings(stats, &since))
-        div.grid {
+        dl.figures {
+            (contexts(stats))
+            (savings(stats, &since))
+        }
+    }
+}
+
+/// What is behind them.
+pub fn in_detail(stats: &Stats, hours: i64) -> Markup {
+    let since = format!("{hours}h");
+    html! {
+        div.grid.uneven {
             (compactions(stats, &since))
             (queue(stats, &since))
         }
@@ -29,21 +38,15 @@ fn compactions_of(since: &str, filters: &[(&str, &str)]) -> String {
     address("/ui/compactions", &all)
 }
 
-fn contexts(stats: &Stats, since: &str) -> Markup {
+fn contexts(stats: &Stats) -> Markup {
     let SessionCounts { green, yellow, red } = stats.sessions;
     html! {
-        h2.sr { "Contexts" }
-        dl.figures {
-            @for (word, sessions) in [("green", green), ("yellow", yellow), ("red", red)] {
-                (figure(html! { "Contexts " (badge(word)) },
-                    html! { a href={ "/ui/sessions?state=" (word) } { (count(sessions)) } }, None))
-            }
-            (figure(html! { "Tokens held" }, html! { a href="/ui/sessions" { (short(stats.tokens_held)) } },
-                Some(html! { "in all windows, now" })))
-            (figure(html! { "Tokens shed" },
-                html! { a href=(compactions_of(since, &[("status", "succeeded")])) { (short(stats.tokens_shed)) } },
-                Some(html! { "by compactions that stand" })))
+        @for (word, sessions) in [("green", green), ("yellow", yellow), ("red", red)] {
+            (figure(html! { "Contexts " (badge(word)) },
+                html! { a href={ "/ui/sessions?state=" (word) } { (count(sessions)) } }, None))
         }
+        (figure(html! { "Tokens held" }, html! { a href="/ui/sessions" { (short(stats.tokens_held)) } },
+            Some(html! { "in all windows, now" })))
     }
 }
 
@@ -55,16 +58,13 @@ fn savings(stats: &Stats, since: &str) -> Markup {
         None => unknown("no compaction of a session whose model has a known price was followed by another yet"),
     };
     html! {
-        h2.sr { "Savings" }
-        dl.figures {
-            (figure(html! { "Saved, gross" }, html! { a href=(succeeded) { (short(savings.gross_tokens)) } },
-                Some(html! { "tokens" })))
-            (figure(html! { "Saved, net" }, html! { a href=(succeeded) { (short(savings.net_tokens)) } },
-                Some(html! { "tokens, less those of the summaries" })))
-            (figure(html! { "Cost" }, html! { a href=(compactions_of(since, &[])) { (usd(savings.cost_usd)) } },
-                Some(html! { "summaries and lost prompt caches" })))
-            (figure(html! { "Saved, net of cost" }, net_usd, Some(html! { "by calls between two compactions" })))
-        }
+        (figure(html! { "Tokens shed" }, html! { a href=(succeeded) { (short(stats.tokens_shed)) } },
+            Some(html! { "gross, by compactions that stand" })))
+        (figure(html! { "Tokens shed, net" }, html! { a href=(succeeded) { (short(savings.net_tokens)) } },
+            Some(html! { "less what summaries took and wrote" })))
+        (figure(html! { "Cost" }, html! { a href=(compactions_of(since, &[])) { (usd(savings.cost_usd)) } },
+            Some(html! { "summaries and lost prompt caches" })))
+        (figure(html! { "Saved, net of cost" }, net_usd, Some(html! { "by calls between two compactions" })))
     }
 }
 
@@ -132,8 +132,8 @@ fn queue(stats: &Stats, since: &str) -> Markup {
                 }
                 dt { "Given up" }
                 dd { a href="/ui/compactions?status=failed" { (count(queue.dead)) } }
-                dt { "Held back by the guard" }
-                dd { a href=(compactions_of(since, &[("status", "skipped")])) { (count(held_back)) } span.dim { " in this time" } }
+                dt { "Held back by the guard, in this time" }
+                dd { a href=(compactions_of(since, &[("status", "skipped")])) { (count(held_back)) } }
             }
         }
     }

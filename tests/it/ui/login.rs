@@ -75,7 +75,7 @@ async fn a_key_opens_the_pages_until_it_is_revoked() {
     let keys = place.services.keys.list().await.unwrap();
     place.services.keys.revoke(keys[0].id).await.unwrap();
     assert_eq!(visitor.get("/ui").await.status, 303, "at the next request");
-    let fragment = visitor.send(Method::GET, "/ui/overview/figures", &[("hx-request", "true")], &[]).await;
+    let fragment = visitor.send(Method::GET, "/ui/overview", &[("hx-request", "true")], &[]).await;
     assert_eq!((fragment.status, fragment.header("hx-redirect")), (401, "/ui/login"));
 }
 
