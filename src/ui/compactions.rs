@@ -170,10 +170,13 @@ fn note(viewer: &Viewer, one: &Compaction) -> Markup {
     let reason = one.result.as_ref().and_then(|result| result.skip_reason);
     let stood_in = one.result.as_ref().filter(|result| result.fallback.used);
     html! {
+        div.row.spread { div {
         @if let Some(reason) = reason { span.dim { (reason.into_str()) } }
         @if let Some(error) = &one.error { bdi.dim { (line(error, 160)) } " " }
         @if let Some(result) = stood_in { span.fair { "another wrote the summary: " (line(result.fallback.reason.as_deref().unwrap_or("unknown"), 60)) } }
+        }
         @if one.status == Status::Failed { (button(viewer, &format!("/ui/compactions/{}/retry", one.id), "Retry")) }
+        }
     }
 }
 

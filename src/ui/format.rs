@@ -13,7 +13,7 @@ pub fn count(figure: i64) -> String {
         grouped.push('\u{2212}');
     }
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -5,6 +5,13 @@
   const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const number = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
   const drawn = new Map();
+  const utc = (options) => new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', ...options });
+  const [clock, day, both] = [
+    utc({ hour: '2-digit', minute: '2-digit' }), utc({ day: 'numeric', month: 'short' }),
+    utc({ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }),
+  ];
+  // Midnight is told by its day.
+  const tick = (seconds) => (seconds % 86400 === 0 ? day : clock).format(seconds * 1000);
 
   // Sums from the bottom up: the tallest is drawn first, the others over it.
   const stacked = (series) => {
@@ -23,8 +30,9 @@
       padding: [12, 12, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.05] } },
-      axes: [{ ...axis, grid: { show: false } }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
-      series: [{}, ...tallestFirst.map((one) => ({
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      axes: [{ ...axis, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
+      series: [{ label: 'UTC', value: (_, seconds) => (seconds === null ? '' : both.format(seconds * 1000)) }, ...tallestFirst.map((one) => ({
         label: one.label,
         fill: token(one.color),
         stroke: token(one.color),

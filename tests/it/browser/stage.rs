@@ -89,19 +89,21 @@ impl Stage {
                 result, created_at, started_at, finished_at, skip_reason, tokens_shed, calls_before, cost_usd, saved_usd,
                 upstream, model, calls, failed, input_tokens, output_tokens, cached_tokens, latency_ms, snapshot_before,
                 snapshot_after)
-             SELECT tenant_id, ('01900000-0000-7000-8000-' || lpad(to_hex(n * 100 + row), 12, '0'))::uuid, session_id,
+             SELECT tenant_id, (substr(at, 1, 8) || '-' || substr(at, 9) || '-7000-8000-' || lpad(to_hex(n * 100 + row), 12, '0'))::uuid,
+                session_id,
                 CASE WHEN n % 11 = 0 THEN 'failed' WHEN n % 5 = 0 THEN 'skipped' ELSE status END,
                 CASE n % 3 WHEN 0 THEN 'auto' ELSE 'ahead' END, strategy, request, 1,
                 CASE WHEN n % 11 = 0 THEN 'default: 503 after 3 attempts' END,
-                CASE WHEN n % 55 % 5 = 0 OR n % 11 = 0 THEN NULL ELSE result END, finished_at - age, finished_at - age,
-                finished_at - age + interval '2 seconds' * (1 + n % 4),
+                CASE WHEN n % 5 = 0 OR n % 11 = 0 THEN NULL ELSE result END, finished_at - age, finished_at - age,
+                finished_at - age + interval '1 millisecond' * (900 + (n * 6151 + row * 977) % 7000),
                 CASE WHEN n % 5 = 0 AND n % 11 > 0 THEN (ARRAY['anti_thrash', 'low_savings', 'nothing_to_compact'])[1 + n % 3] END,
                 CASE WHEN n % 5 = 0 OR n % 11 = 0 THEN 0 ELSE 4000 + (n * 7919) % 9000 END, 6 + n % 5, 0.004 * (n % 7),
                 CASE WHEN n % 5 > 0 THEN 0.003 END,
                 CASE n % 3 WHEN 0 THEN 'builtin' ELSE 'default' END, CASE WHEN n % 3 > 0 THEN 'claude-haiku-4-5' END,
-                1, n % 13 = 0, 9000 + n * 10, 700 + n, 4000, 1500 + (n * 6151) % 7000, snapshot_before, snapshot_after
+                1, n % 13 = 0, 3000 + n * 10, 400 + n, 1400, 1500 + (n * 6151) % 7000, snapshot_before, snapshot_after
              FROM (SELECT *, row_number() OVER (ORDER BY id) AS row FROM compactions WHERE result IS NOT NULL) c,
-                generate_series(1, 30) n, LATERAL (SELECT interval '1 minute' * ((n * 131 + row * 47) % 1400) AS age) a",
+                generate_series(1, 30) n, LATERAL (SELECT interval '1 minute' * ((n * 131 + row * 47) % 1400) AS age) a,
+                LATERAL (SELECT lpad(to_hex((extract(epoch FROM finished_at - age) * 1000)::bigint), 12, '0') AS at) b",
         )
         .execute(&self.pool)
         .await
