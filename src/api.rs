@@ -52,11 +52,11 @@ pub use state::AppState;
 
 /// The whole HTTP service.
 pub fn router(state: AppState) -> Router {
-    router_with(state, Router::new())
+    router_with(state, Router::new(), Router::new())
 }
 
-/// As [`router`], with routes beside it that bound their requests themselves.
-pub fn router_with(state: AppState, beside: Router) -> Router {
+/// As [`router`], with pages within its bounds, and routes beside it that bound their requests themselves.
+pub fn router_with(state: AppState, pages: Router, beside: Router) -> Router {
     // The middleware added last runs first.
     let tenants = resources()
         .route_layer(from_fn_with_state(state.clone(), idempotency::replay))
@@ -70,7 +70,8 @@ pub fn router_with(state: AppState, beside: Router) -> Router {
         .method_not_allowed_fallback(|| async {
             let detail = "the route does not take this method; the Allow header lists those it takes";
             Problem::new(ProblemCode::MethodNotAllowed, detail)
-        });
+        })
+        .merge(pages.with_state(()));
     around(router, beside, state)
 }
 

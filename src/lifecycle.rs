@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -34,6 +35,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::events::Events;
 use crate::service::sessions::erasure::Erasure;
 use crate::service::stateless::Summariser;
+use crate::ui::{self, Ui};
 use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
@@ -67,6 +69,11 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     outcome
 }
 
+/// What the pages' cookies are signed with.
+fn ui_secret(config: &Config) -> Option<&str> {
+    config.server.ui_secret.as_ref().map(SecretString::expose_secret)
+}
+
 /// When the process is to be at its end, once a stop was asked for.
 fn ending(config: &Config, stop: &CancellationToken) -> Arc<OnceLock<Instant>> {
     let end = Arc::new(OnceLock::new());
@@ -89,7 +96,9 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
     let beside = proxied(config, &services, Arc::clone(&state.summariser), state.dev_tenant)?;
-    let router = if config.role.serves_api() { api::router_with(state, beside) } else { api::service_router(state) };
+    let pages = ui::router(Ui::new(Arc::clone(&services), state.dev_tenant, ui_secret(config)));
+    let router =
+        if config.role.serves_api() { api::router_with(state, pages, beside) } else { api::service_router(state) };
     let mut background = Background::start(config, &services, upstreams, &stop);
     background.tasks.spawn(database.watch(&services.health).run(stop.clone()));
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("listening on {}", config.listen))?;

@@ -19,6 +19,7 @@ pub mod rebuilds;
 pub mod recalls;
 pub mod sealing_keys;
 pub mod search;
+pub mod session_lines;
 pub mod sessions;
 pub mod stats;
 mod text_key;

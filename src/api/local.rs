@@ -20,6 +20,9 @@ const PAGES: [&str; 2] = ["/docs", "/ui"];
 /// Content types that a form can be sent as: no browser asks before it sends one of these to another site.
 const FORMS: [&str; 3] = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
 
+/// The pages' own forms: `ui::gate` wants a token in each, which no other page can read.
+const UI: &str = "/ui/";
+
 /// What is handed on to a provider is of any type: without the client's own key there it comes to nothing.
 const PROXIED: [&str; 2] = ["/openai/v1/", "/anthropic/v1/"];
 
@@ -34,8 +37,9 @@ pub async fn local_only(request: Request, next: Next) -> Result<Response> {
         let detail = "with --dev requests of other sites' pages are refused";
         return Err(Problem::new(ProblemCode::OriginNotAllowed, detail));
     }
-    let is_proxied = PROXIED.iter().any(|prefix| request.uri().path().starts_with(prefix));
-    if !is_proxied && !is_reading(request.method()) && FORMS.contains(&essence(headers).as_str()) {
+    let path = request.uri().path();
+    let takes_forms = path.starts_with(UI) || PROXIED.iter().any(|prefix| path.starts_with(prefix));
+    if !takes_forms && !is_reading(request.method()) && FORMS.contains(&essence(headers).as_str()) {
         let detail = "the body must be sent as application/json";
         return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
     }

@@ -54,6 +54,9 @@ pub(super) fn apply(config: &mut Config, variable: impl Fn(&str) -> Option<Strin
 }
 
 fn server(server: &mut Server, env: &Env) -> Result<(), ConfigError> {
+    if let Some(secret) = env.get("CONTEXTD_UI_SECRET") {
+        server.ui_secret = Some(secret.into());
+    }
     env.parse("CONTEXTD_HEADER_TIMEOUT_MS", &mut server.header_timeout_ms)?;
     env.parse("CONTEXTD_BODY_TIMEOUT_MS", &mut server.body_timeout_ms)?;
     env.parse("CONTEXTD_IDLE_TIMEOUT_MS", &mut server.idle_timeout_ms)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 /// Bodies of the largest size that are held at once when nothing is configured, for all tenants and for one.
@@ -9,7 +10,7 @@ const BODIES_AT_ONCE: usize = 8;
 const BODIES_OF_A_TENANT: usize = 4;
 
 /// Times and counts of connections and requests.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Server {
     /// From the first byte of a request, or from the start of a connection, to the end of its headers.
@@ -30,6 +31,9 @@ pub struct Server {
     pub max_buffered_bytes_per_tenant: Option<usize>,
     /// The nice value, 0 to 19, that long work is done at, beside the process's own. Linux only.
     pub background_nice: u8,
+    /// What the cookies of `/ui` are signed with, the same for all processes of an installation. Without it a login holds
+    /// at one process, until that ends.
+    pub ui_secret: Option<SecretString>,
 }
 
 impl Default for Server {
@@ -44,6 +48,7 @@ impl Default for Server {
             max_buffered_bytes: None,
             max_buffered_bytes_per_tenant: None,
             background_nice: crate::background::STEP_BACK,
+            ui_secret: None,
         }
     }
 }
@@ -81,7 +86,7 @@ impl Server {
     }
 
     /// Each figure by name, with whether it can be.
-    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 9] {
+    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 10] {
         [
             ("server.header_timeout_ms", self.header_timeout_ms > 0),
             ("server.body_timeout_ms", self.body_timeout_ms > 0),
@@ -90,6 +95,7 @@ impl Server {
             ("server.request_timeout_ms", self.request_timeout_ms > 0),
             ("server.max_connections", self.max_connections > 0),
             ("server.background_nice", self.background_nice <= 19),
+            ("server.ui_secret", self.ui_secret.as_ref().is_none_or(|secret| secret.expose_secret().len() >= 32)),
             // Else there are bodies that are allowed and never accepted.
             ("server.max_buffered_bytes", self.buffered(max_body) >= max_body),
             ("server.max_buffered_bytes_per_tenant", self.buffered_per_tenant(max_body) >= max_body),

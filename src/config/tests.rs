@@ -46,6 +46,7 @@ fn times_and_bounds_are_checked() {
     for (file, name) in [
         ("[server]\nbody_timeout_ms = 0", "server.body_timeout_ms"),
         ("[server]\nbackground_nice = 20", "server.background_nice"),
+        ("[server]\nui_secret = \"short\"", "server.ui_secret"),
         ("[server]\nmax_buffered_bytes = 1", "server.max_buffered_bytes"),
         ("[server]\nmax_buffered_bytes_per_tenant = 1", "server.max_buffered_bytes_per_tenant"),
         ("[database]\nstatement_timeout_ms = 0", "database.statement_timeout_ms"),

@@ -1,6 +1,7 @@
 //! Sessions: create, read, change, list, erase, fork.
 
 pub mod erasure;
+pub mod lines;
 pub mod recount;
 pub mod tree;
 

@@ -65,6 +65,36 @@ pub async fn is_valid(executor: impl PgExecutor<'_>, tenant: Uuid, hash: &[u8]) 
     .await
 }
 
+/// The id of a key that was not revoked.
+pub async fn live_id(executor: impl PgExecutor<'_>, tenant: Uuid, hash: &[u8]) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar("SELECT id FROM api_keys WHERE tenant_id = $1 AND hash = $2 AND revoked_at IS NULL")
+        .bind(tenant)
+        .bind(hash)
+        .fetch_optional(executor)
+        .await
+}
+
+/// Returns true if the tenant has the key of this id, not revoked.
+pub async fn is_live(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<bool> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL)")
+        .bind(tenant)
+        .bind(id)
+        .fetch_one(executor)
+        .await
+}
+
+/// A tenant's keys, the newest first.
+pub async fn of_tenant(executor: impl PgExecutor<'_>, tenant: Uuid, limit: i64) -> sqlx::Result<Vec<StoredKey>> {
+    sqlx::query_as(
+        "SELECT t.name AS tenant, k.id, k.name, k.created_at, k.revoked_at
+         FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.tenant_id = $1 ORDER BY k.id DESC LIMIT $2",
+    )
+    .bind(tenant)
+    .bind(limit)
+    .fetch_all(executor)
+    .await
+}
+
 /// Every key of every tenant: for the operator's command line only.
 pub async fn all(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<StoredKey>> {
     sqlx::query_as(

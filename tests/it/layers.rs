@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 10] = [
+const LAYERS: [(&str, &[&str], &[&str]); 11] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, &[&str], &[&str]); 10] = [
     ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
     ("api", &["service", "domain"], &["sqlx", "reqwest"]),
     ("proxy", &["service", "domain"], &["sqlx"]),
+    ("ui", &["service", "domain"], &["sqlx", "reqwest"]),
     ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.

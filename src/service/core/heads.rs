@@ -45,7 +45,7 @@ impl Heads {
 
     /// A session's head.
     pub async fn read(&self, executor: impl PgExecutor<'_>, tenant: Tenant, session_id: Uuid) -> Result<Head> {
-        self.narrow(session_id, found(sessions::head(executor, tenant.0, session_id).await?)?)
+        self.of_head(session_id, found(sessions::head(executor, tenant.0, session_id).await?)?)
     }
 
     /// The head, with all of the row.
@@ -100,7 +100,7 @@ impl Heads {
                 found(sessions::lock_head(&mut *work, tenant.0, session_id).await?)?
             }
         };
-        Ok((work, self.narrow(session_id, row)?))
+        Ok((work, self.of_head(session_id, row)?))
     }
 
     /// The session's settings with a patch for one call.
@@ -124,7 +124,7 @@ impl Heads {
     ) -> Result<(Head, Settings)> {
         let row = found(sessions::head(executor, tenant.0, session_id).await?)?;
         let settings = self.patched(&row, patch)?;
-        Ok((self.narrow(session_id, row)?, settings))
+        Ok((self.of_head(session_id, row)?, settings))
     }
 
     fn patched(&self, row: &HeadAndSettings, patch: &Map<String, Value>) -> Result<Settings> {
@@ -142,7 +142,8 @@ impl Heads {
         Ok((row, head))
     }
 
-    fn narrow(&self, session_id: Uuid, found: HeadAndSettings) -> Result<Head> {
+    /// The head of a session of which this was just read.
+    pub fn of_head(&self, session_id: Uuid, found: HeadAndSettings) -> Result<Head> {
         let HeadAndSettings { head, settings, model, parent_session } = found;
         self.head(session_id, head, &settings, model, parent_session)
     }

@@ -64,13 +64,6 @@ impl Keys {
 
     /// Every key of every tenant, without the secrets.
     pub async fn list(&self) -> Result<Vec<KeyRow>> {
-        let shown = |row: keys::StoredKey| KeyRow {
-            tenant: row.tenant,
-            id: row.id,
-            name: row.name,
-            created_at: row.created_at,
-            revoked_at: row.revoked_at,
-        };
         Ok(keys::all(&self.pool).await?.into_iter().map(shown).collect())
     }
 
@@ -81,8 +74,7 @@ impl Keys {
 
     /// The tenant of a key; `None` for an unknown or revoked one.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Tenant>> {
-        let digits = key.strip_prefix(PREFIX).and_then(|rest| rest.get(..TENANT_DIGITS));
-        let Some(tenant) = digits.and_then(|digits| Uuid::try_parse(digits).ok()) else { return Ok(None) };
+        let Some(tenant) = tenant_in(key) else { return Ok(None) };
         let hash = digest(key);
         if self.known.get(&hash).is_some() {
             return Ok(Some(Tenant(tenant)));
@@ -92,6 +84,23 @@ impl Keys {
         }
         self.known.insert(hash, ());
         Ok(Some(Tenant(tenant)))
+    }
+
+    /// As [`Keys::authenticate`], with the key's id, and always looked up.
+    pub async fn identify(&self, key: &str) -> Result<Option<(Tenant, Uuid)>> {
+        let Some(tenant) = tenant_in(key) else { return Ok(None) };
+        let id = keys::live_id(&self.pool, tenant, &digest(key)).await?;
+        Ok(id.map(|id| (Tenant(tenant), id)))
+    }
+
+    /// Tells if the tenant has this key and it was not revoked; always looked up.
+    pub async fn is_live(&self, tenant: Tenant, id: Uuid) -> Result<bool> {
+        Ok(keys::is_live(&self.pool, tenant.0, id).await?)
+    }
+
+    /// The tenant's keys, the newest first, without the secrets; `most` at most.
+    pub async fn of_tenant(&self, tenant: Tenant, most: i64) -> Result<Vec<KeyRow>> {
+        Ok(keys::of_tenant(&self.pool, tenant.0, most).await?.into_iter().map(shown).collect())
     }
 
     /// The tenant that `--dev` works as, made when it is not there.
@@ -108,6 +117,16 @@ async fn tenant_named(connection: &mut PgConnection, name: &str, now: DateTime<U
     let tenant = clock::new_id();
     keys::insert_tenant(&mut *connection, tenant, name, now).await?;
     Ok(tenant)
+}
+
+/// The tenant that a key's text names.
+fn tenant_in(key: &str) -> Option<Uuid> {
+    Uuid::try_parse(key.strip_prefix(PREFIX)?.get(..TENANT_DIGITS)?).ok()
+}
+
+fn shown(row: keys::StoredKey) -> KeyRow {
+    let keys::StoredKey { tenant, id, name, created_at, revoked_at } = row;
+    KeyRow { tenant, id, name, created_at, revoked_at }
 }
 
 fn digest(key: &str) -> [u8; 32] {

@@ -1,0 +1,53 @@
+//! What a page may load and where it may send, and the reports of what it was kept from.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use axum::routing::post;
+use metrics::{counter, describe_counter};
+use serde_json::Value;
+
+use super::state::Ui;
+use super::visible::visible;
+
+const REPORTS: &str = "contextd_ui_csp_reports_total";
+const MOST_LOGGED_CHARS: usize = 200;
+/// Reports are counted all, and logged so often.
+const LOGGED_EACH: Duration = Duration::from_secs(1);
+
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; report-uri /ui/csp-report";
+
+pub fn routes() -> Router<Ui> {
+    Router::new().route("/ui/csp-report", post(report))
+}
+
+pub fn describe() {
+    describe_counter!(REPORTS, "Reports of browsers that a page was kept from something.");
+}
+
+/// Anybody may send one: nothing is done with it but to count it and to log a short line now and then.
+async fn report(body: Bytes) -> StatusCode {
+    static LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
+    counter!(REPORTS).increment(1);
+    let mut logged = LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if logged.is_none_or(|at| at.elapsed() >= LOGGED_EACH) {
+        *logged = Some(Instant::now());
+        let report: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let said = |name: &str| told(&report["csp-report"][name]);
+        tracing::warn!(
+            directive = said("violated-directive"),
+            blocked = said("blocked-uri"),
+            page = said("document-uri"),
+            "a page was kept from something"
+        );
+    }
+    StatusCode::NO_CONTENT
+}
+
+fn told(value: &Value) -> String {
+    visible(&value.as_str().unwrap_or("?").chars().take(MOST_LOGGED_CHARS).collect::<String>()).into_owned()
+}

@@ -1,0 +1,154 @@
+//! Who sees pages, and until when.
+
+use contextd::service::Services;
+use contextd::service::core::state::Options;
+use reqwest::Method;
+use serde_json::json;
+use sqlx::PgPool;
+
+use super::Visitor;
+use crate::app::{App, Keyed};
+use crate::pg;
+
+const PAGES: [&str; 6] = ["/ui", "/ui/sessions", "/ui/compactions", "/ui/hooks", "/ui/keys", "/ui/nothing"];
+const SECRET: &str = "a secret that all processes of an installation share";
+
+struct Place {
+    database: String,
+    services: Services,
+    server: Keyed,
+}
+
+async fn place() -> Place {
+    let database = pg::url().await;
+    let pool = PgPool::connect(&database).await.unwrap();
+    let server = Keyed::start(&database, &[], &[("CONTEXTD_UI_SECRET", SECRET)]);
+    Place { database, services: Services::new(pool, Options::default()), server }
+}
+
+impl Place {
+    async fn key(&self, tenant: &str) -> String {
+        self.services.keys.create(tenant, "k").await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_key_opens_the_pages_until_it_is_revoked() {
+    let place = place().await;
+    let stranger = Visitor::of(&place.server.base);
+    for page in PAGES {
+        let seen = stranger.get(page).await;
+        let wanted = format!("/ui/login?next={}", page.replace('/', "%2F"));
+        assert_eq!(seen.leads_to(), wanted);
+        seen.assert_guarded();
+    }
+    stranger.get("/ui/login").await.page();
+    let refused = stranger.log_in("ctxd_no_key").await;
+    assert_eq!(refused.status, 401);
+    refused.assert_guarded();
+    assert!(refused.headers.get("set-cookie").is_none());
+
+    let key = place.key("own").await;
+    let entered = stranger.log_in(&key).await;
+    let cookie = entered.header("set-cookie");
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/ui", "Max-Age=43200"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains(&key[5..]), "the key is not in it");
+    let visitor = Visitor::with_key(&place.server.base, &key).await;
+    for page in PAGES {
+        let seen = visitor.get(page).await;
+        assert_eq!(seen.status, if page == "/ui/nothing" { 404 } else { 200 }, "{page}");
+        seen.assert_guarded();
+    }
+
+    // Another process of the installation knows the login too.
+    let other = Keyed::start(&place.database, &[], &[("CONTEXTD_UI_SECRET", SECRET)]);
+    let mut there = Visitor::of(&other.base);
+    there.cookie = visitor.cookie.clone();
+    there.get("/ui").await.page();
+    let stranger_to_it = Keyed::start(&place.database, &[], &[]);
+    let mut there = Visitor::of(&stranger_to_it.base);
+    there.cookie = visitor.cookie.clone();
+    assert_eq!(there.get("/ui").await.status, 303);
+
+    let keys = place.services.keys.list().await.unwrap();
+    place.services.keys.revoke(keys[0].id).await.unwrap();
+    assert_eq!(visitor.get("/ui").await.status, 303, "at the next request");
+    let fragment = visitor.send(Method::GET, "/ui/overview", &[("hx-request", "true")], &[]).await;
+    assert_eq!((fragment.status, fragment.header("hx-redirect")), (401, "/ui/login"));
+}
+
+#[tokio::test]
+async fn a_cookie_that_is_not_ours_leads_to_the_login() {
+    let place = place().await;
+    let mut visitor = Visitor::with_key(&place.server.base, &place.key("own").await).await;
+    let whole = visitor.cookie.clone().unwrap();
+    let other = Visitor::with_key(&place.server.base, &place.key("other").await).await.cookie.unwrap();
+    let spliced = format!("{}{}", &whole[..whole.len() - 44], &other[other.len() - 44..]);
+    let cut: Vec<String> =
+        [1, 2, 20, 60, whole.len() - 13].iter().map(|less| whole[..whole.len() - less].to_owned()).collect();
+    let odd = [
+        "contextd_ui=".to_owned(),
+        "contextd_ui=%00".to_owned(),
+        format!("contextd_ui={}", "A".repeat(96)),
+        format!("contextd_ui={}", "A".repeat(4_000)),
+        whole.replacen("contextd_ui=A", "contextd_ui=B", 1).to_lowercase(),
+        spliced,
+    ];
+    for forged in odd.into_iter().chain(cut) {
+        visitor.cookie = Some(forged.clone());
+        assert!(visitor.get("/ui").await.leads_to().starts_with("/ui/login"), "{forged}");
+    }
+    visitor.cookie = Some(format!("other=1; {whole}; more=2"));
+    visitor.get("/ui").await.page();
+}
+
+#[tokio::test]
+async fn a_login_sees_its_own_tenant_alone_and_ends() {
+    let place = place().await;
+    let (own, other) = (place.key("own").await, place.key("other").await);
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0).no_proxy().build().unwrap();
+    let made = client.post(format!("{}/v1/sessions", place.server.base)).bearer_auth(&other);
+    let made = made.header("content-type", "application/json").body(json!({"title": "Another's"}).to_string());
+    let made: serde_json::Value = serde_json::from_str(&made.send().await.unwrap().text().await.unwrap()).unwrap();
+    let path = format!("/ui/sessions/{}", made["id"].as_str().unwrap());
+    let (own, other) =
+        (Visitor::with_key(&place.server.base, &own).await, Visitor::with_key(&place.server.base, &other).await);
+    assert_eq!((own.get(&path).await.status, other.get(&path).await.status), (404, 200));
+    let (mine, theirs) = (own.get("/ui/sessions").await.page(), other.get("/ui/sessions").await.page());
+    assert!(!mine.contains("Another") && theirs.contains("Another"), "{mine}");
+    let keys = own.get("/ui/keys").await.page();
+    assert_eq!(keys.matches("scope=\"row\"").count(), 1, "its own key");
+
+    let left = own.press(&keys, "/ui/logout").await;
+    assert_eq!(left.leads_to(), "/ui/login");
+    assert!(left.header("set-cookie").contains("Max-Age=0"));
+}
+
+#[tokio::test]
+async fn wrong_keys_are_not_tried_without_end() {
+    let place = place().await;
+    let visitor = Visitor::of(&place.server.base);
+    let statuses: Vec<u16> = futures::future::join_all((0..60).map(|_| visitor.log_in("ctxd_wrong")))
+        .await
+        .iter()
+        .map(|seen| seen.status)
+        .collect();
+    assert!(statuses.contains(&401) && statuses.contains(&429), "{statuses:?}");
+    let away = visitor.send(Method::POST, "/ui/login", &[("origin", "https://evil.example")], &[("key", "x")]).await;
+    assert_eq!(away.status, 403);
+}
+
+#[tokio::test]
+async fn without_keys_there_is_no_login() {
+    let app = App::shared();
+    let visitor = Visitor::of(&app.url(""));
+    assert_eq!(visitor.get("/ui/login?next=/ui/keys").await.leads_to(), "/ui/keys");
+    let page = visitor.get("/ui").await.page();
+    assert!(!page.contains("/ui/logout"));
+    visitor.assert_links(&page).await;
+    let rebound = visitor.send(Method::GET, "/ui", &[("host", "evil.example")], &[]).await;
+    assert_eq!(rebound.status, 403);
+    assert_eq!(visitor.get("/ui/").await.status, 308);
+}
