@@ -34,10 +34,13 @@ fn run(page: &str, base: &str) -> Vec<String> {
     let blocks = blocks(page, &["sh"]);
     let script: String = blocks.iter().map(|(_, code)| format!("{code}\necho '{BORDER}'\n")).collect();
     let binaries = PathBuf::from(env!("CARGO_BIN_EXE_contextd")).parent().unwrap().to_owned();
-    let path = std::env::join_paths(std::iter::once(binaries).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())));
+    let path = std::env::join_paths(
+        std::iter::once(binaries).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
     let mut command = Command::new("bash");
     command.args(["-eu", "-o", "pipefail", "-c", &script.replace(WRITTEN_FOR, base)]).current_dir(folder.path());
-    let output = command.env("PATH", path.unwrap()).env("CONTEXTD_URL", base).env_remove("CONTEXTD_API_KEY").output().unwrap();
+    let output =
+        command.env("PATH", path.unwrap()).env("CONTEXTD_URL", base).env_remove("CONTEXTD_API_KEY").output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     let told: Vec<String> = out.split(BORDER).map(str::to_owned).collect();
@@ -88,7 +91,8 @@ fn the_guide_calls_every_operation() {
     let page = read("docs/book/src/api.md");
     let code: String = blocks(&page, &["sh"]).iter().map(|(_, code)| *code).collect();
     let call = regex::Regex::new(r#"curl -\S+( -N)?( -m 1)?(?: -X ([A-Z]+))? "\$url(/[^"?]*)"#).unwrap();
-    let path = |found: &str| found.split("$(").next().unwrap().to_owned() + if found.contains("$(") { "$x" } else { "" };
+    let path =
+        |found: &str| found.split("$(").next().unwrap().to_owned() + if found.contains("$(") { "$x" } else { "" };
     let called = call.captures_iter(&code).map(|call| {
         let method = call.get(3).map_or("GET", |method| method.as_str());
         shape(method, &path(&call[4]))
