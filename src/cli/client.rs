@@ -131,13 +131,15 @@ impl Service {
             query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
             let answer = self.get(path, &query).await?;
             let page: Page = serde_json::from_str(&answer.text).map_err(|_| Fault::stranger(&self.root, "no list"))?;
+            // A page with a cursor and nothing on it would go on for ever.
+            let is_empty = page.items.is_empty();
             for item in page.items {
                 let value = serde_json::from_str(item.get()).unwrap_or_default();
                 items.push(Answer { text: Box::<str>::from(item).into(), value });
             }
             match page.next_cursor {
-                Some(next) => cursor = Some(next),
-                None => break,
+                Some(next) if !is_empty => cursor = Some(next),
+                _ => break,
             }
         }
         Ok(items)

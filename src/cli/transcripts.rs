@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::output::print;
+use super::output::{columns, print};
 use super::progress::Progress;
 use crate::domain::model::format::Format;
 use crate::service::Services;
@@ -76,11 +76,15 @@ pub async fn export(services: &Services, export: ExportArgs) -> anyhow::Result<(
     let tenant = Tenant(services.keys.tenant_named(&export.tenant).await?);
     let wanted = crate::service::recall::export::Export { format, leaf_id: export.leaf };
     let mut pieces = services.queries.export(tenant, export.session, wanted).await?;
-    let (progress, mut written) = (Progress::spinner(), 0);
+    // Not between the lines of an export to the terminal itself.
+    let progress = columns().is_none().then(Progress::spinner);
+    let mut written = 0;
     while let Some(piece) = pieces.try_next().await? {
         print(&piece)?;
         written += piece.len();
-        progress.say(&format!("{} KiB written", written >> 10));
+        if let Some(progress) = &progress {
+            progress.say(&format!("{} KiB written", written >> 10));
+        }
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod api_bad_input;
 mod api_idempotency;
 mod api_sessions;
 mod app;
+mod book;
 mod bounds;
 mod browser;
 mod cancellation;

@@ -33,7 +33,7 @@ fn disk(config: &Config) -> Finding {
     };
     match statvfs(place.as_path()) {
         Ok(found) => {
-            let free = u64::from(found.blocks_available()) * u64::from(found.fragment_size());
+            let free = found.blocks_available() * found.fragment_size();
             let found = format!("{} free at {}", gib(free), place.display());
             let advice = "make room: a database whose disk is full takes no changes";
             match free {

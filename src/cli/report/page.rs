@@ -89,7 +89,7 @@ fn ids(session: &Value) -> Markup {
     html! {
         p class="ids" {
             @for (what, at) in parts.iter().filter(|(_, at)| !session.word(at).is_empty()) {
-                (what) " " code { (name(session.word(at))) } " "
+                (what) " " code { (name(session.word(at))) } " · "
             }
             "begun " (time(session.word("/created_at"))) ", changed " (time(session.word("/updated_at")))
         }

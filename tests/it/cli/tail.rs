@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::{at, contextd};
 use crate::app::App;
 use crate::drill_support::*;
-use crate::patience::eventually;
 
 /// A wire to a service that can be cut, and stay so.
 struct Wire {
@@ -58,7 +57,7 @@ impl Wire {
 }
 
 struct Tail {
-    _child: Child,
+    child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -67,7 +66,7 @@ impl Tail {
         let mut child =
             contextd(&[&["tail", "--url", url], args].concat()).stderr(std::process::Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Tail { _child: child, lines }
+        Tail { child, lines }
     }
 
     async fn line(&mut self) -> String {
@@ -120,12 +119,10 @@ async fn all_sessions_are_followed_in_words() {
     let session = filled(app, by_hand(), 30).await;
     let mut tail = Tail::start(&app.url(""), &["--after", "0"]);
     compact(app, &session, json!({"strategy": "mask"})).await;
-    let tail = std::cell::RefCell::new(&mut tail);
-    let line = eventually("the compaction is told", async || {
-        let line = tail.borrow_mut().line().await;
-        (line.contains(id_of(&session)) && line.contains("compaction.succeeded")).then_some(line)
-    })
-    .await;
+    let mut line = String::new();
+    while !(line.contains(id_of(&session)) && line.contains("compaction.succeeded")) {
+        line = tail.line().await;
+    }
     assert!(line.contains("mask, manual: ") && line.contains(" -> "), "{line}");
 }
 
@@ -142,5 +139,5 @@ async fn what_can_not_be_followed_ends_it() {
     while let Some(line) = tail.lines.next_line().await.unwrap() {
         println!("{line}");
     }
-    assert_eq!(tail._child.wait().await.unwrap().code(), Some(1));
+    assert_eq!(tail.child.wait().await.unwrap().code(), Some(1));
 }

@@ -18,7 +18,7 @@ use crate::patience::{eventually, until};
 async fn one_frame_can_be_printed() {
     let app = App::fresh(&[]);
     let empty = at(&app.url(""), &["top", "--once"]).await.good();
-    assert!(empty.starts_with("contextd ") && empty.contains("SESSION"), "{empty}");
+    assert!(empty.starts_with("contextd: ") && empty.contains("SESSION"), "{empty}");
     let session = told(&app, "cli-top", "The fullest").await;
     let frame = at(&app.url(""), &["top", "--once", "--sort", "activity"]).await.good();
     assert!(frame.contains(id_of(&session)) && frame.contains("The fullest"), "{frame}");

@@ -56,7 +56,7 @@ impl Frame<'_> {
     /// At most `rows` lines of at most `columns` columns.
     pub fn lines(&self, shown: &Shown, columns: usize, rows: usize) -> Vec<Line> {
         let order = if self.order == Order::Fill { "fullest" } else { "newest" };
-        let title = format!("contextd  {}  {order} first  (s: order, q: leave)", shown.at.format("%H:%M:%S UTC"));
+        let title = format!("contextd: {order} first, {} (s: order, q: leave)", shown.at.format("%H:%M:%S UTC"));
         let mut lines = vec![Line { text: title, tone: Tone::Head }];
         if !self.remark.is_empty() {
             lines.push(Line { text: format!("old figures: {}", visible(self.remark)), tone: Tone::Red });
@@ -80,14 +80,14 @@ impl Frame<'_> {
         let mut sessions: Vec<&Value> = shown.sessions.iter().collect();
         sessions.sort_by(|a, b| self.compare(a, b));
         sessions.truncate(room);
-        let mut table = Table::new(&["SESSION", "STATE", "FILL", ">TOKENS", ">WINDOW", "CHANGED", "~NAME"]);
+        let mut table = Table::new(&["~SESSION", "STATE", "FILL", ">TOKENS", ">WINDOW", "CHANGED", "~NAME"]);
         for session in &sessions {
             let share = session.figure("/snapshot/utilization").unwrap_or_default();
             let name = ["/title", "/external_id"].map(|at| session.word(at));
             table.row([
                 session.word("/id").to_owned(),
                 session.word("/snapshot/state").to_owned(),
-                format!("{} {:>7}", bar(share, 16), percent(share * 100.0)),
+                format!("{} {:>7}", bar(share, 8), percent(share * 100.0)),
                 short(session.number("/snapshot/tokens")),
                 short(session.number("/snapshot/window")),
                 ago(session.word("/updated_at")),
