@@ -80,7 +80,12 @@ fn time(text: &str) -> Result<DateTime<Utc>> {
     let hours = || text.strip_suffix('h')?.parse().ok().filter(|hours| (1..=87_600).contains(hours));
     let ago = || hours().map(|hours| clock::now() - TimeDelta::hours(hours));
     let exact = || DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc());
-    let local = || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M").ok().map(|at| at.and_utc());
+    // Years of four digits: others may be none to PostgreSQL.
+    let local = || {
+        NaiveDateTime::parse_from_str(text.get(..16).filter(|_| text.len() == 16)?, "%Y-%m-%dT%H:%M")
+            .ok()
+            .map(|at| at.and_utc())
+    };
     let found = ago().or_else(exact).or_else(local);
     found.ok_or_else(|| Fault::invalid("`since` must be a time, or hours as 24h."))
 }

@@ -27,11 +27,11 @@
     const options = {
       width: Math.max(240, element.clientWidth),
       height: asked.height ?? 180,
-      padding: [12, 12, 0, 0],
+      padding: [12, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.05] } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-      axes: [{ ...axis, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
+      axes: [{ ...axis, size: 30, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
       series: [{ label: 'UTC', value: (_, seconds) => (seconds === null ? '' : both.format(seconds * 1000)) }, ...tallestFirst.map((one) => ({
         label: one.label,
         fill: token(one.color),
