@@ -10,13 +10,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::fault::{Fault, Result};
-use super::format::{duration_ms, percent, short, unknown, usd, when};
+use super::format::{cost, duration_ms, percent, short, unknown, when};
 use super::layout::{Section, page};
 use super::parts::{badge, button, choice, pager};
 use super::query::{Asked, Ids, given, list_page, parsed};
 use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::line;
+use crate::domain::compaction::result::UpstreamReport;
 use crate::service::compaction::{Compaction, CompactionFilter, PurgeRequest, Status};
 use crate::service::core::clock;
 
@@ -161,7 +162,7 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
                 Some(result) => {
                     td.num { (short(whole(result.tokens_after))) }
                     td.num { (percent(result.savings_pct / 100.0)) }
-                    td.num { (usd(result.upstream.cost_usd)) }
+                    td.num { (cost_of(&result.upstream)) }
                 }
                 None => { td.num { "" } td.num { "" } td.num { "" } }
             }
@@ -169,6 +170,10 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
             td.wide { (note(viewer, one)) }
         }
     }
+}
+
+fn cost_of(report: &UpstreamReport) -> Markup {
+    cost(report.cost_usd, whole(report.input_tokens), report.model.is_some())
 }
 
 fn note(viewer: &Viewer, one: &Compaction) -> Markup {
