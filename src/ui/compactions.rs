@@ -10,13 +10,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::fault::{Fault, Result};
-use super::format::{duration_ms, percent, short, unknown, usd, when};
+use super::format::{cost, duration_ms, percent, short, unknown, when};
 use super::layout::{Section, page};
 use super::parts::{badge, button, choice, pager};
 use super::query::{Asked, Ids, given, list_page, parsed};
 use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::line;
+use crate::domain::compaction::result::UpstreamReport;
 use crate::service::compaction::{Compaction, CompactionFilter, PurgeRequest, Status};
 use crate::service::core::clock;
 
@@ -80,7 +81,12 @@ fn time(text: &str) -> Result<DateTime<Utc>> {
     let hours = || text.strip_suffix('h')?.parse().ok().filter(|hours| (1..=87_600).contains(hours));
     let ago = || hours().map(|hours| clock::now() - TimeDelta::hours(hours));
     let exact = || DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc());
-    let local = || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M").ok().map(|at| at.and_utc());
+    // Years of four digits: others may be none to PostgreSQL.
+    let local = || {
+        NaiveDateTime::parse_from_str(text.get(..16).filter(|_| text.len() == 16)?, "%Y-%m-%dT%H:%M")
+            .ok()
+            .map(|at| at.and_utc())
+    };
     let found = ago().or_else(exact).or_else(local);
     found.ok_or_else(|| Fault::invalid("`since` must be a time, or hours as 24h."))
 }
@@ -156,7 +162,7 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
                 Some(result) => {
                     td.num { (short(whole(result.tokens_after))) }
                     td.num { (percent(result.savings_pct / 100.0)) }
-                    td.num { (usd(result.upstream.cost_usd)) }
+                    td.num { (cost_of(&result.upstream)) }
                 }
                 None => { td.num { "" } td.num { "" } td.num { "" } }
             }
@@ -164,6 +170,10 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
             td.wide { (note(viewer, one)) }
         }
     }
+}
+
+fn cost_of(report: &UpstreamReport) -> Markup {
+    cost(report.cost_usd, whole(report.input_tokens), report.model.is_some())
 }
 
 fn note(viewer: &Viewer, one: &Compaction) -> Markup {

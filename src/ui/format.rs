@@ -49,8 +49,19 @@ pub fn usd(amount: f64) -> String {
         0.0 => "$0".to_owned(),
         _ if size < 0.0001 => format!("{sign}<$0.0001"),
         _ if size < 1.0 => format!("{sign}${size:.4}"),
-        _ => format!("{sign}${}.{:02}", count(size.trunc() as i64), ((size.fract() * 100.0) as i64)),
+        _ => {
+            let cents = (size * 100.0).round() as i64;
+            format!("{sign}${}.{:02}", count(cents / 100), cents % 100)
+        }
     }
+}
+
+/// What calls of `tokens` cost: not known where a model took tokens for nothing.
+pub fn cost(amount: f64, tokens: i64, has_model: bool) -> Markup {
+    if amount == 0.0 && tokens > 0 && has_model {
+        return unknown("no price of this model is known, or none is asked");
+    }
+    html! { (usd(amount)) }
 }
 
 /// `340 ms`, `2.4 s`, `3 min`, `5 h`, `2 d`.
@@ -100,7 +111,8 @@ mod tests {
     fn figures_read_well() {
         assert_eq!([0, 999, 1_000, -1_234_567].map(count), ["0", "999", "1,000", "−1,234,567"]);
         assert_eq!(
-            [7, 1_234, 12_345, 123_456, 999_499, 999_500, 4_560_000, -12_345, 1_200_000_000].map(rounded),
+            [7, 1_234, 12_345, 123_456, 999_499, 999_500, 4_560_000, -12_345, 1_200_000_000]
+                .map(|figure| rounded(figure).replace('\u{a0}', " ")),
             ["7", "1.23 k", "12.3 k", "123 k", "999 k", "1.00 M", "4.56 M", "−12.3 k", "1.20 G"]
         );
         assert_eq!(i64::MIN.unsigned_abs().to_string().len() + 7, count(i64::MIN).chars().count());
@@ -108,6 +120,8 @@ mod tests {
             [0.0, 0.00001, 0.1234, 12.5, -1_234.56].map(usd),
             ["$0", "<$0.0001", "$0.1234", "$12.50", "−$1,234.56"]
         );
+        assert!(cost(0.0, 5, true).into_string().contains("unknown: no price"));
+        assert_eq!([cost(0.0, 5, false), cost(0.0, 0, true)].map(|cost| cost.into_string()), ["$0", "$0"]);
         assert_eq!(
             [340.2, 2_400.0, 180_000.0, 7.2e6, 6e8].map(duration_ms),
             ["340 ms", "2.4 s", "3 min", "2 h", "7 d"]

@@ -10,6 +10,7 @@
     utc({ hour: '2-digit', minute: '2-digit' }), utc({ day: 'numeric', month: 'short' }),
     utc({ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }),
   ];
+  const whole = Array.from({ length: 13 }, (_, zeros) => [1, 2, 5].map((first) => first * 10 ** zeros)).flat();
   // Midnight is told by its day.
   const tick = (seconds) => (seconds % 86400 === 0 ? day : clock).format(seconds * 1000);
 
@@ -27,11 +28,11 @@
     const options = {
       width: Math.max(240, element.clientWidth),
       height: asked.height ?? 180,
-      padding: [12, 12, 0, 0],
+      padding: [12, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-      scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.05] } },
+      scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-      axes: [{ ...axis, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
+      axes: [{ ...axis, size: 30, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, incrs: whole, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
       series: [{ label: 'UTC', value: (_, seconds) => (seconds === null ? '' : both.format(seconds * 1000)) }, ...tallestFirst.map((one) => ({
         label: one.label,
         fill: token(one.color),

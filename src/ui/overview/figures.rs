@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::service::ops::stats::{SessionCounts, Stats, UpstreamStats};
-use crate::ui::format::{count, duration_ms, percent, short, unknown, usd};
+use crate::ui::format::{cost, count, duration_ms, percent, short, unknown, usd};
 use crate::ui::parts::{address, badge, figure};
 use crate::ui::visible::name;
 
@@ -53,6 +53,8 @@ fn contexts(stats: &Stats) -> Markup {
 fn savings(stats: &Stats, since: &str) -> Markup {
     let savings = &stats.savings;
     let succeeded = compactions_of(since, &[("status", "succeeded")]);
+    let with_model = stats.upstreams.iter().filter(|one| one.model.is_some());
+    let asked: i64 = with_model.map(|one| one.input_tokens).sum();
     let net_usd = match savings.net_usd {
         Some(amount) => html! { a href=(succeeded) { (usd(amount)) } },
         None => unknown("no compaction of a session whose model has a known price was followed by another yet"),
@@ -62,7 +64,7 @@ fn savings(stats: &Stats, since: &str) -> Markup {
             Some(html! { "gross, by compactions that stand" })))
         (figure(html! { "Tokens shed, net" }, html! { a href=(succeeded) { (short(savings.net_tokens)) } },
             Some(html! { "less what summaries took and wrote" })))
-        (figure(html! { "Cost" }, html! { a href=(compactions_of(since, &[])) { (usd(savings.cost_usd)) } },
+        (figure(html! { "Cost" }, html! { a href=(compactions_of(since, &[])) { (cost(savings.cost_usd, asked, true)) } },
             Some(html! { "summaries and lost prompt caches" })))
         (figure(html! { "Saved, net of cost" }, net_usd, Some(html! { "by calls between two compactions" })))
     }
@@ -165,7 +167,7 @@ fn upstreams(upstreams: &[UpstreamStats], since: &str) -> Markup {
                             td.num { (short(one.input_tokens)) }
                             td.num { (short(one.cached_tokens)) }
                             td.num { (short(one.output_tokens)) }
-                            td.num { (usd(one.cost_usd)) }
+                            td.num { (cost(one.cost_usd, one.input_tokens, one.model.is_some())) }
                             td.num { (time(one.p50_ms)) }
                             td.num { (time(one.p95_ms)) }
                         }

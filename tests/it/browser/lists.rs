@@ -1,11 +1,16 @@
 //! Overview and lists: drawn, alive, by keyboard, for everybody; and no text of others does anything.
 
+use contextd::service::Services;
+use contextd::service::core::state::Options;
 use fantoccini::Locator;
 use fantoccini::key::Key;
 use serde_json::{Value, json};
+use sqlx::PgPool;
 
 use super::Browser;
 use super::stage::Stage;
+use crate::app::Keyed;
+use crate::pg;
 
 const PAGES: [(&str, &str); 5] = [
     ("overview", "/ui"),
@@ -53,6 +58,19 @@ async fn the_overview_follows_and_the_keyboard_leads_everywhere() {
     browser.until("the figures have followed", "return document.querySelector('.figure dd').innerText === '2'").await;
     let told = "return document.getElementById('said').innerText.includes('0 compactions failed')";
     browser.until("a screen reader is told", told).await;
+
+    sqlx::query(
+        "INSERT INTO compactions (tenant_id, id, session_id, status, trigger, strategy, request, attempts, error, created_at,
+            finished_at) SELECT tenant_id, id, id, 'failed', 'auto', 'summarize', '{}', 1, 'no answer', now(), now()
+         FROM sessions WHERE title = 'One'",
+    )
+    .execute(&stage.pool)
+    .await
+    .unwrap();
+    browser.until("it is told", "return document.body.innerText.includes('no answer')").await;
+    browser.client.find(Locator::Css("form[action$='/retry'] button")).await.unwrap().click().await.unwrap();
+    browser.until("it is done again", "return /^.ui.compactions.[0-9a-f-]{36}$/.test(location.pathname)").await;
+    browser.client.goto(&stage.url("/ui")).await.unwrap();
 
     let keys = async |keys: &str| browser.client.active_element().await.unwrap().send_keys(keys).await.unwrap();
     let at = async |path: &str| browser.until(path, &format!("return location.pathname === '{path}'")).await;
@@ -116,5 +134,44 @@ async fn no_text_of_others_runs() {
     };
     let count = crate::patience::eventually("the browser reports it", reports).await;
     assert_eq!(count, "1", "and nothing else");
+    browser.quit().await;
+}
+
+#[tokio::test]
+#[ignore = "needs CONTEXTD_CHROMEDRIVER and CONTEXTD_AXE: a browser and the accessibility checker"]
+async fn a_key_leads_in_and_a_button_out() {
+    let database = pg::url().await;
+    let services = Services::new(PgPool::connect(&database).await.unwrap(), Options::default());
+    let key = services.keys.create("own", "laptop").await.unwrap();
+    let server = Keyed::start(&database, &[], &[]);
+    let browser = Browser::start().await;
+    let at = async |path: &str| browser.until(path, &format!("return location.pathname === '{path}'")).await;
+    for theme in ["dark", "light"] {
+        browser.open(&format!("{}/ui/keys", server.base), theme).await;
+        at("/ui/login").await;
+        browser.picture(&format!("login-{theme}.png")).await;
+        assert_eq!(browser.axe().await, Vec::<String>::new());
+    }
+    let enter = async |key: &str| {
+        let field = browser.client.find(Locator::Css("input[name=key]")).await.unwrap();
+        field.send_keys(&format!("{key}{}", Key::Enter)).await.unwrap();
+    };
+    enter("ctxd_wrong").await;
+    browser
+        .until("it is refused", "return document.querySelector('[role=alert]')?.innerText.includes('unknown')")
+        .await;
+    enter(&key).await;
+    at("/ui/keys").await;
+    assert_eq!(browser.run("return document.cookie").await, "", "no script reads the cookie");
+    browser.client.set_window_size(420, 900).await.unwrap();
+    browser.client.goto(&format!("{}/ui", server.base)).await.unwrap();
+    browser.until("drawn", "return document.querySelectorAll('.chart canvas').length === 2").await;
+    browser.picture("overview-narrow.png").await;
+    let is_wide = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
+    assert_eq!(browser.run(is_wide).await, Value::Bool(false), "nothing has to be pushed aside");
+    browser.client.find(Locator::Css("form[action='/ui/logout'] button")).await.unwrap().click().await.unwrap();
+    at("/ui/login").await;
+    browser.client.goto(&format!("{}/ui/keys", server.base)).await.unwrap();
+    at("/ui/login").await;
     browser.quit().await;
 }
