@@ -97,5 +97,6 @@ mod stateless;
 mod summary_settings;
 mod transcript;
 mod ui;
+mod ui_session;
 mod users_messages;
 mod users_words;

@@ -90,11 +90,7 @@ fn sorted(mut places: Vec<Segment>) -> Vec<Segment> {
     join(places.into_iter())
 }
 
-fn show(
-    loaded: &PathSlice,
-    stored: &HashMap<Uuid, StoredEntry>,
-    item: &ViewItem,
-) -> Result<Option<ShownMessage>> {
+fn show(loaded: &PathSlice, stored: &HashMap<Uuid, StoredEntry>, item: &ViewItem) -> Result<Option<ShownMessage>> {
     let Some(head) = loaded.heads.get(index(item)) else { return Ok(None) };
     let Some(entry) = stored.get(&head.id) else { return Ok(None) };
     let (elisions, message) = match item {

@@ -90,7 +90,10 @@ fn table(diff: &CompactionDiff) -> Markup {
 }
 
 /// Both sides in their order, an entry of both in one row.
-fn rows<'e>(before: &'e [ShownEntry], after: &'e [ShownEntry]) -> Vec<(Option<&'e ShownEntry>, Option<&'e ShownEntry>)> {
+fn rows<'e>(
+    before: &'e [ShownEntry],
+    after: &'e [ShownEntry],
+) -> Vec<(Option<&'e ShownEntry>, Option<&'e ShownEntry>)> {
     let known: HashMap<Uuid, usize> = after.iter().enumerate().map(|(place, entry)| (entry.entry_id, place)).collect();
     let mut rows = Vec::with_capacity(before.len() + after.len());
     let mut next = 0;

@@ -21,8 +21,12 @@ pub fn show(one: &Compaction) -> Markup {
         Status::Skipped => "Skipped",
         Status::Queued | Status::Running => "Ended",
     };
-    let steps =
-        [("Queued", Some(one.created_at)), ("Started", one.started_at), (ended, one.finished_at), ("Taken back", one.reverted_at)];
+    let steps = [
+        ("Queued", Some(one.created_at)),
+        ("Started", one.started_at),
+        (ended, one.finished_at),
+        ("Taken back", one.reverted_at),
+    ];
     html! {
         section.card aria-labelledby="steps" {
             h2 #steps { "Steps" }

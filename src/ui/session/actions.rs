@@ -148,11 +148,7 @@ pub async fn label(
     Ok(Redirect::to(&format!("{}/entries/{entry}?done={done}", home(id))))
 }
 
-pub async fn fork(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    Ids((id, entry)): Ids<(Uuid, Uuid)>,
-) -> Result<Redirect> {
+pub async fn fork(State(ui): State<Ui>, viewer: Viewer, Ids((id, entry)): Ids<(Uuid, Uuid)>) -> Result<Redirect> {
     let fork = ui.services.sessions.fork_session(viewer.tenant, id, Some(entry)).await.map_err(refused)?;
     Ok(back(fork.id, "forked"))
 }

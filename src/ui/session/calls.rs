@@ -74,12 +74,7 @@ fn row(session: Uuid, call: &ToolCallRow) -> Markup {
     }
 }
 
-pub async fn files(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn files(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let files = ui.services.queries.files(viewer.tenant, id).await?;
     let body = html! {
         div.grid {

@@ -25,12 +25,7 @@ const CHARS: usize = 600;
 /// The newest tasks that are shown.
 const MOST_TASKS: usize = 200;
 
-pub async fn show(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let chapters = ui.services.queries.chapters(viewer.tenant, id).await?.items;
     let body = html! {
         @if chapters.is_empty() { p.empty { "No chapters: the agent has closed none." } }
@@ -62,12 +57,7 @@ fn list(session: Uuid, chapters: &[ChapterView], level: usize) -> Markup {
     }
 }
 
-pub async fn tasks(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn tasks(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let tasks = ui.services.queries.tasks(viewer.tenant, id).await?;
     let hidden = tasks.len().saturating_sub(MOST_TASKS);
     let body = html! {

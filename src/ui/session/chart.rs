@@ -39,12 +39,7 @@ const BANDS: [Band; 4] = [
     Band { label: "Tool results", color: "c3", tokens: |parts| parts.tool_results },
 ];
 
-pub async fn show(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let queries = &ui.services.queries;
     let timeline = queries.timeline(viewer.tenant, id, POINTS).await?;
     let session = queries.session(viewer.tenant, id).await?;

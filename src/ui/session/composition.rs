@@ -20,12 +20,7 @@ use super::frame::{Wanted, answer, home};
 const LARGEST: usize = 8;
 const TOOLS: usize = 8;
 
-pub async fn show(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let whole = ui.services.queries.composition(viewer.tenant, id, LARGEST).await?;
     let body = html! {
         (categories(&whole))

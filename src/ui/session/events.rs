@@ -18,12 +18,7 @@ use crate::ui::viewer::Viewer;
 /// A comment that keeps proxies from closing a quiet stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-pub async fn stream(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    Ids(id): Ids<Uuid>,
-    headers: HeaderMap,
-) -> Result<Response> {
+pub async fn stream(State(ui): State<Ui>, viewer: Viewer, Ids(id): Ids<Uuid>, headers: HeaderMap) -> Result<Response> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let events = ui.services.events.stream(viewer.tenant, Some(id), last).await?;
     let told = stream::unfold(events, |mut events| async move {

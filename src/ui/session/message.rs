@@ -27,16 +27,24 @@ fn piece(block: &Value) -> Piece {
     match word("type") {
         "text" => Piece { title: String::new(), text: word("text").to_owned() },
         "thinking" => Piece { title: "Thinking".to_owned(), text: word("text").to_owned() },
-        kind @ ("image" | "document") => Piece { title: media(kind, &block["source"]), text: media_text(&block["source"]) },
+        kind @ ("image" | "document") => {
+            Piece { title: media(kind, &block["source"]), text: media_text(&block["source"]) }
+        }
         "tool_call" => Piece {
             title: format!("Call of {} · {}", line(word("name"), TITLE), line(word("id"), TITLE)),
             text: arguments(&block["arguments"]),
         },
         "tool_result" => {
             let outcome = if block["is_error"] == true { "Error" } else { "Result" };
-            Piece { title: format!("{outcome} of {}", line(word("tool_call_id"), TITLE)), text: result(&block["content"]) }
+            Piece {
+                title: format!("{outcome} of {}", line(word("tool_call_id"), TITLE)),
+                text: result(&block["content"]),
+            }
         }
-        _ => Piece { title: "The provider's own block".to_owned(), text: block.get("value").unwrap_or(block).to_string() },
+        _ => Piece {
+            title: "The provider's own block".to_owned(),
+            text: block.get("value").unwrap_or(block).to_string(),
+        },
     }
 }
 

@@ -17,12 +17,7 @@ use crate::ui::words::signed;
 
 use super::frame::{Wanted, answer, home};
 
-pub async fn show(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let session = ui.services.queries.session(viewer.tenant, id).await?;
     Ok(answer(&wanted, &viewer, id, "Now", figures(&viewer, &session)))
 }
@@ -94,5 +89,8 @@ fn guard(viewer: &Viewer, session: &Session) -> Markup {
 }
 
 fn preset(session: &Session) -> String {
-    serde_json::to_value(session.settings.preset).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(session.settings.preset)
+        .ok()
+        .and_then(|word| word.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

@@ -71,13 +71,7 @@ pub async fn show(
 }
 
 /// What can't be looked for is said beside the field; all else is a page of its own.
-fn told(
-    wanted: &Wanted,
-    viewer: &Viewer,
-    id: Uuid,
-    q: &str,
-    fault: crate::ui::fault::Fault,
-) -> Result<Html<String>> {
+fn told(wanted: &Wanted, viewer: &Viewer, id: Uuid, q: &str, fault: crate::ui::fault::Fault) -> Result<Html<String>> {
     if !fault.status.is_client_error() || fault.status == axum::http::StatusCode::NOT_FOUND {
         return Err(fault);
     }

@@ -26,12 +26,7 @@ const EDGE: usize = 16;
 /// Branches and marks of the list.
 const MOST_LISTED: usize = 60;
 
-pub async fn show(
-    State(ui): State<Ui>,
-    viewer: Viewer,
-    wanted: Wanted,
-    Ids(id): Ids<Uuid>,
-) -> Result<Html<String>> {
+pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id): Ids<Uuid>) -> Result<Html<String>> {
     let outline = ui.services.queries.outline(viewer.tenant, id).await?;
     let body = html! {
         @if outline.branches.is_empty() {

@@ -81,7 +81,8 @@ impl Field {
         if sent.is_empty() {
             return Ok(Value::Null);
         }
-        let wrong = || Fault::invalid(format!("{}: this is not a value that it can have. (validation_failed)", self.label));
+        let wrong =
+            || Fault::invalid(format!("{}: this is not a value that it can have. (validation_failed)", self.label));
         match self.kind {
             Kind::Whole => sent.parse::<u32>().map(Value::from).map_err(|_| wrong()),
             Kind::Number => {
@@ -135,9 +136,13 @@ mod tests {
         assert_eq!(read("strategy", " mask ").unwrap(), json!("mask"));
         assert_eq!(read("context_window", "").unwrap(), Value::Null);
         assert_eq!(read("red_at", "0.80").unwrap(), json!(0.8));
-        for (name, bad) in [("strategy", "best"), ("context_window", "-1"), ("context_window", "1e9"), ("red_at", "NaN")] {
+        for (name, bad) in
+            [("strategy", "best"), ("context_window", "-1"), ("context_window", "1e9"), ("red_at", "NaN")]
+        {
             assert!(read(name, bad).is_err(), "{name} {bad}");
         }
-        assert!(same(&json!(1), &json!(1.0)) && same(&json!("a\r\nb"), &json!("a\nb")) && !same(&json!("a"), &Value::Null));
+        assert!(
+            same(&json!(1), &json!(1.0)) && same(&json!("a\r\nb"), &json!("a\nb")) && !same(&json!("a"), &Value::Null)
+        );
     }
 }
