@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::{App, Keyed};
-use crate::drill_support::{asking, by_hand, compact, ended, filled, id_of, turns, upstream};
+use crate::drill_support::{all, asking, by_hand, compact, ended, filled, id_of, turns, upstream};
 use crate::patience::eventually;
 use crate::pg;
 use crate::ui::{Seen, Visitor};
@@ -119,8 +119,8 @@ async fn whatever_a_transcript_holds_is_shown_and_does_nothing() {
     paths.push(format!("{}/settings", home(&session)));
     paths.push(format!("{}/search?q=%3Cscript%3E+canary", home(&session)));
     paths.push(format!("/ui/compactions/{}", compaction["id"].as_str().unwrap()));
-    let entries = app.get(&format!("{session}/entries?limit=5")).await.expect(200);
-    for entry in entries["items"].as_array().unwrap() {
+    let entries = all(&app, &format!("{session}/entries")).await;
+    for entry in &entries[..5] {
         paths.push(format!("{}/entries/{}", home(&session), entry["id"].as_str().unwrap()));
     }
     let mut told = 0;
@@ -135,7 +135,7 @@ async fn whatever_a_transcript_holds_is_shown_and_does_nothing() {
     assert!(told >= 6, "it is told on {told} pages");
 
     // The large line, part by part.
-    let large = entries["items"][2]["id"].as_str().unwrap();
+    let large = entries[2]["id"].as_str().unwrap();
     let page = visitor.get(&format!("{}/entries/{large}", home(&session))).await.page();
     assert!(page.contains("4,980,000 more characters"), "{page:.600}");
     let page = visitor.get(&format!("{}/entries/{large}?piece=0&from=4999990", home(&session))).await.page();
