@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod listen;
+pub mod outline;
 pub mod path;
 pub mod queue;
 pub mod read;

@@ -21,6 +21,7 @@ mod sessions;
 mod state;
 mod viewer;
 mod visible;
+mod words;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

@@ -3,4 +3,5 @@
 pub(crate) mod batches;
 pub mod entries;
 pub(crate) mod file_lists;
+pub mod shown;
 pub mod view;

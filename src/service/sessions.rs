@@ -2,6 +2,7 @@
 
 pub mod erasure;
 pub mod lines;
+pub mod outline;
 pub mod recount;
 pub mod tree;
 

@@ -23,6 +23,8 @@ pub enum Asset {
     Htmx,
     Uplot,
     Icon,
+    SessionCss,
+    Session,
 }
 
 impl Asset {
@@ -37,6 +39,8 @@ impl Asset {
             Asset::Charts => ("charts.js", SCRIPT, include_str!("assets/charts.js")),
             Asset::Htmx => ("htmx.js", SCRIPT, include_str!("assets/htmx-2.0.11.min.js")),
             Asset::Uplot => ("uplot.js", SCRIPT, include_str!("assets/uplot-1.6.32.min.js")),
+            Asset::SessionCss => ("session.css", CSS, include_str!("assets/session.css")),
+            Asset::Session => ("session.js", SCRIPT, include_str!("assets/session.js")),
             Asset::Icon => ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
         }
     }

@@ -99,5 +99,6 @@ mod stateless;
 mod summary_settings;
 mod transcript;
 mod ui;
+mod ui_session;
 mod users_messages;
 mod users_words;
