@@ -136,7 +136,7 @@ fn chosen(outline: &Outline) -> Vec<&OutlineBranch> {
     let mut kept = BTreeSet::new();
     let mut at = outline.leaf.map(|(branch, _)| branch);
     while let Some(branch) = at.and_then(|at| by_number.get(&at)).filter(|_| kept.len() < MOST_LANES) {
-        at = branch.parent.filter(|_| kept.insert(branch.branch));
+        at = if kept.insert(branch.branch) { branch.parent } else { None };
     }
     for branch in outline.branches.iter().rev() {
         if kept.len() < MOST_LANES {
