@@ -87,7 +87,7 @@ fn segment(loaded: &PathSlice, item: &ViewItem) -> Segment {
 /// As few ranges as they are.
 fn sorted(mut places: Vec<Segment>) -> Vec<Segment> {
     places.sort_by_key(|place| place.from);
-    join(places.into_iter())
+    join(places)
 }
 
 fn show(loaded: &PathSlice, stored: &HashMap<Uuid, StoredEntry>, item: &ViewItem) -> Result<Option<ShownMessage>> {
