@@ -4,6 +4,7 @@
   const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const number = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
   const drawn = new Map();
+  const both = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 
   const line = (plot, value, color, dash, name) => {
     const y = Math.round(plot.valToPos(value, 'y', true));
@@ -52,9 +53,8 @@
     const bands = [...asked.bands].reverse();
     const most = Math.max(...sum, asked.window);
     const top = Math.max(most, Math.min(Math.max(...asked.twin), most * 1.6)) * 1.06;
-    const time = (at) => (at === null || at === undefined ? '' : new Date(asked.at[at] * 1000).toLocaleString());
+    const time = (at) => (at === null || at === undefined ? '' : both.format(asked.at[at] * 1000));
     const axis = { stroke: token('dim'), grid: { stroke: token('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui' };
-    const short = (at) => new Date(asked.at[at] * 1000).toLocaleString([], { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
     const options = {
       width: Math.max(240, element.clientWidth),
       height: 300,
@@ -62,11 +62,11 @@
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: (_, low, high) => [low, Math.max(high, low + 1)] }, y: { range: () => [0, top] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 120, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) && tick < asked.at.length ? short(tick) : '')) },
+        { ...axis, grid: { show: false }, space: 120, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) && tick < asked.at.length ? time(tick) : '')) },
         { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => number.format(tick)) },
       ],
       series: [
-        { label: 'Turn', value: (_, __, ___, at) => time(at) },
+        { label: 'UTC', value: (_, __, ___, at) => time(at) },
         ...bands.map((band) => ({
           label: band.label, fill: token(band.color), stroke: token(band.color), width: 1, points: { show: places.length === 1 },
           value: (_, __, ___, at) => (at === null ? '' : number.format(band.values[at])),
