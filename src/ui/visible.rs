@@ -70,7 +70,7 @@ pub fn name(text: &str) -> Markup {
 pub fn text(text: &str, most: usize, all: Option<&str>) -> Markup {
     let (shown, more) = clip(text, most);
     html! {
-        pre.text { bdi { (visible(shown)) } }
+        pre.text tabindex="0" { bdi { (visible(shown)) } }
         @if more > 0 {
             p.more {
                 @let more = format!("{} more characters", super::format::count(more as i64));

@@ -4,6 +4,7 @@
 //! `CONTEXTD_AXE` the accessibility checker's `axe.min.js`; `CONTEXTD_PICTURES` a folder that pictures are written to.
 
 mod lists;
+mod session;
 pub mod stage;
 
 use std::io::{BufRead, BufReader};

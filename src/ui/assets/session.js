@@ -25,7 +25,7 @@
     ctx.restore();
   };
 
-  const signs = { compaction: ['◆', 'c5'], overflow: ['▲', 'bad'], chapter: ['■', 'c2'], branch: ['⑂', 'c1'] };
+  const signs = { compaction: ['◆', 'c5'], overflow: ['▲', 'bad'], chapter: ['■', 'c2'], branch: ['▼', 'c1'] };
   const mark = (plot, one) => {
     const { ctx, bbox } = plot;
     const [sign, color] = signs[one.kind] ?? ['●', 'dim'];
