@@ -90,7 +90,7 @@ fn outcome(one: &Compaction) -> Markup {
     let strategy: &str = one.result.as_ref().map_or(one.strategy, |result| result.strategy_used).into();
     html! {
         p.hint {
-            "Started because " (words::trigger(one.trigger)) " · strategy " (strategy)
+            "Because of: " (words::trigger(one.trigger)) " · strategy " (strategy)
             @if let Some(asked) = one.result.as_ref().map(|result| result.strategy_requested).filter(|asked| <&str>::from(*asked) != strategy) {
                 " (asked for: " (<&str>::from(asked)) ")"
             }
