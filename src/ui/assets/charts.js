@@ -1,4 +1,4 @@
-// Draws what stands in `data-chart`: {"x": [seconds], "series": [{"label", "values", "color"}], "height"}, as stacked bars.
+// Draws what stands in `data-chart`: {"x": [seconds], "bucket": seconds, "series": [{"label", "values", "color"}], "height"}, as stacked bars.
 // `color` names a token of contextd.css. The page has the same figures as a table.
 (() => {
   'use strict';
@@ -30,7 +30,8 @@
       height: asked.height ?? 180,
       padding: [12, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-      scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
+      // A bar stands behind its time: the newest needs room at the right.
+      scales: { x: { time: true, range: (_, first, last) => [first, last + asked.bucket] }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       axes: [{ ...axis, size: 30, grid: { show: false }, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 52, incrs: whole, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
       series: [{ label: 'UTC', value: (_, seconds) => (seconds === null ? '' : both.format(seconds * 1000)) }, ...tallestFirst.map((one) => ({

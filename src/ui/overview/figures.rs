@@ -145,9 +145,9 @@ fn upstreams(upstreams: &[UpstreamStats], since: &str) -> Markup {
     let time = |ms: Option<f64>| ms.map_or_else(|| unknown("no call was timed"), |ms| html! { (duration_ms(ms)) });
     html! {
         section.card.spaced aria-labelledby="upstreams" {
-            h2 id="upstreams" { "Who wrote summaries" }
+            h2 id="upstreams" { "Models asked for summaries" }
             @if upstreams.is_empty() {
-                p.empty { "Nobody was asked for a summary in this time." }
+                p.empty { "No model was asked in this time; what was summarised, the built-in summariser wrote." }
             } @else {
                 div.scroll { table {
                     caption.sr { "Upstreams, most calls first" }
