@@ -3,5 +3,6 @@
 pub(crate) mod batches;
 pub mod entries;
 pub(crate) mod file_lists;
+pub mod openings;
 pub mod shown;
 pub mod view;

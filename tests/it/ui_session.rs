@@ -84,14 +84,16 @@ async fn every_part_of_a_session_with_a_compaction_is_a_page_and_a_fragment() {
         assert!(page.contains(told), "{told}: {page}");
     }
     let mut next = Some(format!("{path}/diff"));
-    let mut rows = 0;
+    let (mut rows, mut openings) = (0, 0);
     while let Some(at) = next {
         let part = visitor.get(&at).await.page();
+        openings += part.matches("<span class=\"opening\"").count();
         rows += part.matches("<td class=\"what\">").count();
         let later = part.split("<a href=\"").find(|link| link.contains(">Later »"));
         next = later.map(|link| link.split('"').next().unwrap().to_owned());
     }
     assert!(rows >= 120, "every message of before is told: {rows}");
+    assert_eq!(openings, rows, "each with its first words");
 }
 
 #[tokio::test]
@@ -119,6 +121,7 @@ async fn whatever_a_transcript_holds_is_shown_and_does_nothing() {
     paths.push(format!("{}/settings", home(&session)));
     paths.push(format!("{}/search?q=%3Cscript%3E+canary", home(&session)));
     paths.push(format!("/ui/compactions/{}", compaction["id"].as_str().unwrap()));
+    paths.push(format!("/ui/compactions/{}/diff", compaction["id"].as_str().unwrap()));
     let entries = all(&app, &format!("{session}/entries")).await;
     for entry in &entries[..5] {
         paths.push(format!("{}/entries/{}", home(&session), entry["id"].as_str().unwrap()));

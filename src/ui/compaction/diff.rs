@@ -1,11 +1,12 @@
 //! The context before a compaction and after it, side by side.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use axum::extract::State;
 use axum::response::Html;
 use maud::{Markup, html};
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::domain::context::diff::{Change, ChangeKind, ShownEntry};
@@ -16,6 +17,7 @@ use crate::ui::fault::Result;
 use crate::ui::format::{count, short};
 use crate::ui::query::{Asked, Ids, given};
 use crate::ui::session::frame::{self, Load, Wanted, answer, home};
+use crate::ui::session::message;
 use crate::ui::state::Ui;
 use crate::ui::viewer::Viewer;
 use crate::ui::words::{signed, speaker};
@@ -46,6 +48,9 @@ pub async fn show(
     let after = given(asked.after.as_deref())?;
     let page = PageRequest { limit: LIMIT, after: after.map(str::to_owned) };
     let diff = ui.services.queries.compaction_diff(viewer.tenant, id, page).await?;
+    let ids: HashSet<Uuid> = diff.before.iter().chain(&diff.after).map(|entry| entry.entry_id).collect();
+    let ids: Vec<Uuid> = ids.into_iter().collect();
+    let openings = ui.services.queries.openings(viewer.tenant, diff.session_id, &ids).await?;
     let link = |place: &str, name: &str| {
         let path = if place.is_empty() { path(id) } else { format!("{}?after={place}", path(id)) };
         html! { a href=(path) hx-get=(path) hx-target="#diff-body" { (name) } }
@@ -55,7 +60,7 @@ pub async fn show(
         p { (count(signed(diff.messages_before))) " messages before, " (count(signed(diff.messages_after))) " after: "
             (counts.kept) " kept, " (counts.anchored) " kept before the cut, " (counts.elided) " shown shorter, "
             (counts.summarised) " summarised." }
-        (table(&diff))
+        (table(&diff, &openings))
         nav.pager aria-label="Pages of the comparison" {
             @if after.is_some() { (link("", "« First")) }
             @if let Some(next) = &diff.next_cursor { (link(next, "Later »")) }
@@ -64,7 +69,7 @@ pub async fn show(
     Ok(answer(&wanted, &viewer, diff.session_id, "Before and after", body))
 }
 
-fn table(diff: &CompactionDiff) -> Markup {
+fn table(diff: &CompactionDiff, openings: &HashMap<Uuid, Value>) -> Markup {
     let changes: HashMap<Uuid, &Change> = diff.changes.iter().map(|change| (change.entry_id, change)).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label="Before and after" {
@@ -73,14 +78,15 @@ fn table(diff: &CompactionDiff) -> Markup {
                     th scope="col" { "After" } th.num scope="col" { "Tokens" } } }
                 tbody data-rows {
                     @for (before, after) in rows(&diff.before, &diff.after) {
+                        @let opening = before.or(after).and_then(|entry| openings.get(&entry.entry_id)).map(message::opening);
                         @let change = before.and_then(|before| changes.get(&before.entry_id).copied());
                         tr class=[change.map(|change| class(change.kind))] {
-                            (side(diff.session_id, before))
+                            (side(diff.session_id, before, opening.as_deref()))
                             td.what { @match (change, after) {
                                 (Some(change), _) => (told(change.kind)),
                                 (None, _) => "new",
                             } }
-                            (side(diff.session_id, after))
+                            (side(diff.session_id, after, opening.as_deref().filter(|_| before.is_none())))
                         }
                     }
                 }
@@ -111,13 +117,15 @@ fn rows<'e>(
     rows
 }
 
-fn side(session: Uuid, entry: Option<&ShownEntry>) -> Markup {
+/// `opening` is how the entry begins; where it stands on both sides, once is enough.
+fn side(session: Uuid, entry: Option<&ShownEntry>, opening: Option<&str>) -> Markup {
     html! {
         @match entry {
             None => { td {} td.num {} }
             Some(entry) => {
                 td { a href=(format!("{}/entries/{}", home(session), entry.entry_id)) { (speaker(entry.kind, entry.role)) }
-                    @if entry.elided { " " span.dim { "shorter" } } }
+                    @if entry.elided { " " span.dim { "shorter" } }
+                    @if let Some(opening) = opening { span.opening { bdi { (opening) } } } }
                 td.num { (short(signed(entry.tokens))) }
             }
         }

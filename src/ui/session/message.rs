@@ -8,6 +8,8 @@ use crate::ui::visible::{self, TITLE, line};
 
 /// Pieces of one message that are shown; further ones are counted.
 const MOST_PIECES: usize = 40;
+/// Characters of a line about a message.
+const OPENING: usize = 160;
 
 /// A block of a message as a text.
 pub struct Piece {
@@ -79,6 +81,14 @@ fn media_text(source: &Value) -> String {
     found.unwrap_or_default().to_owned()
 }
 
+/// How a message begins, for a line about it.
+pub fn opening(message: &Value) -> String {
+    let pieces = pieces(message);
+    let told = pieces.iter().filter(|piece| !piece.title.is_empty() || !piece.text.trim().is_empty());
+    let words = told.take(2).flat_map(|piece| piece.title.split_whitespace().chain(piece.text.split_whitespace()));
+    line(&words.take(OPENING).collect::<Vec<_>>().join(" "), OPENING)
+}
+
 /// The pieces of a message, each clipped at `most` characters; `whole` is where all of it can be read.
 pub fn show(message: Option<&Value>, most: usize, whole: &str) -> Markup {
     let pieces = message.map(pieces).unwrap_or_default();
@@ -114,6 +124,7 @@ mod tests {
         assert_eq!(told[2], ("Error of c1".to_owned(), "no\n[Image, image/png, 4 characters of base64]".to_owned()));
         assert_eq!(told[3].1, "https://a.example/x.png");
         assert!(told[4].1.contains("odd"), "{}", told[4].1);
+        assert_eq!(opening(&message), "hello Call of read · c⟨U+202E⟩1 { \"path\": \"<b>\" }");
         let shown = show(Some(&message), 3, "/ui/x").into_string();
         assert!(shown.contains("&lt;b&gt;") || !shown.contains("<b>"), "{shown}");
         assert!(shown.contains("/ui/x?piece=0") && shown.contains("2 more characters"), "{shown}");
