@@ -13,8 +13,10 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::contextd;
-use crate::patience::eventually;
+use super::{contextd, told};
+use crate::app::App;
+use crate::drill_support::id_of;
+use crate::patience::{eventually, until};
 
 /// What goes into the terminal; the rest goes into a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,5 +101,28 @@ impl Terminal {
     pub async fn ended(&mut self) -> ExitStatus {
         let child = std::cell::RefCell::new(&mut self.child);
         eventually("it leaves", async || child.borrow_mut().try_wait().unwrap()).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_fits_its_terminal_and_keeps_the_names() {
+    let app = App::shared();
+    let session = told(app, "cli-narrow", "A title of some length").await;
+    for (columns, is_dated) in [(80, false), (200, true)] {
+        for args in [["sessions", "--external-id", "cli-narrow"], ["show", id_of(&session), "--largest=2"]] {
+            let mut terminal =
+                Terminal::start(&[&args[..], &["--url", &app.url("")]].concat(), Shows::All, columns, 40);
+            assert!(terminal.ended().await.success(), "{}", terminal.text());
+            let last = if args[0] == "show" { "TASK" } else { "cli-nar" };
+            until("all is shown", async || terminal.text().contains(last)).await;
+            let text = terminal.text();
+            let table = text
+                .lines()
+                .filter(|line| ["SESSION ", "COMPACTION ", id_of(&session)].iter().any(|name| line.starts_with(name)));
+            for line in table.filter(|line| !line.contains('\u{b7}')) {
+                assert!(line.chars().count() <= usize::from(columns), "{line}");
+            }
+            assert_eq!(text.contains("CHANGED") || text.contains("CREATED"), is_dated, "{text}");
+        }
     }
 }
