@@ -113,7 +113,7 @@ async fn a_table_fits_its_terminal_and_keeps_the_names() {
             let mut terminal =
                 Terminal::start(&[&args[..], &["--url", &app.url("")]].concat(), Shows::All, columns, 40);
             assert!(terminal.ended().await.success(), "{}", terminal.text());
-            let last = if args[0] == "show" { "TASK" } else { "cli-nar" };
+            let last = if args[0] == "show" { "TASK" } else { "cli-n" };
             until("all is shown", async || terminal.text().contains(last)).await;
             let text = terminal.text();
             let table = text
