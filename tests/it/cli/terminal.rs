@@ -49,6 +49,11 @@ fn own_terminal(command: Command) -> Command {
 impl Terminal {
     /// Runs the binary in a terminal of this size.
     pub fn start(args: &[&str], shows: Shows, columns: u16, rows: u16) -> Terminal {
+        Terminal::with(&[], args, shows, columns, rows)
+    }
+
+    /// The same, with more in its environment.
+    pub fn with(envs: &[(&str, &str)], args: &[&str], shows: Shows, columns: u16, rows: u16) -> Terminal {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let OpenptyResult { master, slave } = openpty(&size, None).unwrap();
         // Nobody but its own child holds it: when this end is closed, that one is told.
@@ -61,6 +66,7 @@ impl Terminal {
             command = own_terminal(command);
             command.stdin(end()).stdout(end());
         }
+        command.env_remove("NO_COLOR").envs(envs.iter().copied());
         let child = command.env("TERM", "xterm").stderr(end()).spawn().unwrap();
         let master = File::from(master);
         let shown = Arc::<Mutex<Vec<u8>>>::default();

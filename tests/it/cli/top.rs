@@ -96,3 +96,18 @@ async fn a_terminal_may_change_its_size_and_hold_hostile_titles() {
     assert!(terminal.ended().await.success());
     until_given_back(&terminal).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn colours_are_left_out_where_nobody_wants_them() {
+    let app = App::fresh(&[]);
+    let small = json!({"enabled": false, "context_window": 6_000, "reserve_tokens": 1_000, "keep_recent_tokens": 400});
+    filled(&app, small, 30).await;
+    for (envs, is_coloured) in [(&[] as &[_], true), (&[("NO_COLOR", "1")], false), (&[("NO_COLOR", "")], true)] {
+        let mut terminal = Terminal::with(envs, &["top", "--url", &app.url("")], Shows::All, 100, 30);
+        until("the red session is drawn", async || terminal.text().contains("red    #")).await;
+        terminal.press(b"q");
+        assert!(terminal.ended().await.success());
+        until_given_back(&terminal).await;
+        assert_eq!(terminal.text().contains("\u{1b}[38;5;9m"), is_coloured, "{envs:?}: {}", terminal.text());
+    }
+}
