@@ -18,15 +18,16 @@ struct Column {
     name: String,
     is_right: bool,
     shrinks: bool,
+    may_go: bool,
 }
 
 impl Table {
-    /// A name that begins with `>` stands to the right, one with `~` shrinks where the terminal is narrow.
+    /// Marks before a name: `>` stands to the right; where the terminal is narrow, `~` shrinks and `?` goes, the last first.
     pub fn new(names: &[&str]) -> Table {
-        let column = |name: &&str| Column {
-            name: name.trim_start_matches(['>', '~']).to_owned(),
-            is_right: name.starts_with('>'),
-            shrinks: name.starts_with('~'),
+        let column = |name: &&str| {
+            let own = name.trim_start_matches(['>', '~', '?']);
+            let has = |mark: char| name.chars().take(name.len() - own.len()).any(|char| char == mark);
+            Column { name: own.to_owned(), is_right: has('>'), shrinks: has('~'), may_go: has('?') }
         };
         Table { columns: names.iter().map(column).collect(), rows: Vec::new() }
     }
@@ -43,31 +44,53 @@ impl Table {
 
     /// The lines, each with its end; none is wider than `columns`, where that is known.
     pub fn lines(&self, columns: Option<usize>) -> String {
-        let widths = self.widths(columns.unwrap_or(usize::MAX));
+        let columns = columns.unwrap_or(usize::MAX);
+        let widths = self.widths(columns);
         let head: Vec<String> = self.columns.iter().map(|column| column.name.clone()).collect();
         let lines = std::iter::once(&head).chain(&self.rows).map(|cells| {
-            let cell = |((cell, column), width): ((&String, &Column), &usize)| {
-                padded(&cut(cell, *width), *width, column.is_right)
+            let cell = |((cell, column), width): ((&String, &Column), &Option<usize>)| {
+                width.map(|width| padded(&cut(cell, width), width, column.is_right))
             };
-            let cells: Vec<String> = cells.iter().zip(&self.columns).zip(&widths).map(cell).collect();
+            let cells: Vec<String> = cells.iter().zip(&self.columns).zip(&widths).filter_map(cell).collect();
             let line = cells.join(GAP);
-            cut(line.trim_end(), columns.unwrap_or(usize::MAX)) + "\n"
+            cut(line.trim_end(), columns) + "\n"
         });
         lines.collect()
     }
 
-    fn widths(&self, columns: usize) -> Vec<usize> {
+    /// How wide each column is shown, if it is.
+    fn widths(&self, columns: usize) -> Vec<Option<usize>> {
         let widest = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max();
-        let own = |(at, column): (usize, &Column)| widest(at).unwrap_or(0).max(width(&column.name));
-        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(own).collect();
-        let gaps = GAP.len() * self.columns.len().saturating_sub(1);
-        let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
+        let own = |(at, column): (usize, &Column)| Some(widest(at).unwrap_or(0).max(width(&column.name)));
+        let mut widths: Vec<Option<usize>> = self.columns.iter().enumerate().map(own).collect();
+        while self.least(&widths) > columns
+            && let Some(at) = (0..widths.len()).rev().find(|at| self.may_go(*at, &widths))
+            && let Some(width) = widths.get_mut(at)
+        {
+            *width = None;
+        }
+        let all = widths.iter().flatten().map(|width| width + GAP.len()).sum::<usize>().saturating_sub(GAP.len());
+        let mut over = all.saturating_sub(columns);
         for (width, _) in widths.iter_mut().zip(&self.columns).rev().filter(|(_, column)| column.shrinks) {
-            let less = over.min(width.saturating_sub(LEAST));
-            *width -= less;
-            over -= less;
+            if let Some(width) = width {
+                let less = over.min(width.saturating_sub(LEAST));
+                *width -= less;
+                over -= less;
+            }
         }
         widths
+    }
+
+    /// How narrow a line of these columns can be made.
+    fn least(&self, widths: &[Option<usize>]) -> usize {
+        let least = |(width, column): (&Option<usize>, &Column)| {
+            width.map(|width| if column.shrinks { width.min(LEAST) } else { width } + GAP.len())
+        };
+        widths.iter().zip(&self.columns).filter_map(least).sum::<usize>().saturating_sub(GAP.len())
+    }
+
+    fn may_go(&self, at: usize, widths: &[Option<usize>]) -> bool {
+        widths.get(at).is_some_and(Option::is_some) && self.columns.get(at).is_some_and(|column| column.may_go)
     }
 }
 
@@ -86,5 +109,17 @@ mod tests {
         );
         assert_eq!(table.lines(Some(24)), "ID     TOKENS  TITLE\na           7  ␛[31mA l…\n日本  123,456\n");
         assert!(table.lines(Some(5)).lines().all(|line| width(line) <= 5));
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_whole_columns_and_not_the_names() {
+        let mut table = Table::new(&["ID", "?>TOKENS", "?AGE", "~TITLE"]);
+        table.row(["abcdefgh".to_owned(), "123,456".to_owned(), "5 s".to_owned(), "A long title".to_owned()]);
+        let row = |columns: usize| table.lines(Some(columns)).lines().nth(1).unwrap().to_owned();
+        assert_eq!(row(40), "abcdefgh  123,456  5 s  A long title");
+        assert_eq!(row(30), "abcdefgh  123,456  5 s  A lon…");
+        assert_eq!(row(29), "abcdefgh  123,456  A long ti…");
+        assert_eq!(row(20), "abcdefgh  A long ti…");
+        assert_eq!(row(9), "abcdefgh…");
     }
 }

@@ -23,6 +23,7 @@ pub struct Import {
     file: PathBuf,
     #[arg(long, value_parser = format, help = Format::names(Format::ALL))]
     format: Format,
+    /// Whose session it is; `dev` is the tenant of `serve --dev`.
     #[arg(long, default_value = "default")]
     tenant: String,
 }
@@ -35,6 +36,7 @@ pub struct ExportArgs {
     leaf: Option<Uuid>,
     #[arg(long, value_parser = format, help = Format::names(Format::ALL))]
     format: Format,
+    /// Whose session it is; `dev` is the tenant of `serve --dev`.
     #[arg(long, default_value = "default")]
     tenant: String,
 }

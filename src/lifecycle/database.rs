@@ -12,7 +12,7 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
 use tokio::time::timeout;
 
-use self::hosts::Hosts;
+use self::hosts::{Hosts, NoHost};
 use self::url::TargetSessionAttrs;
 use self::watch::Watch;
 use super::embedded_postgres::EmbeddedPostgres;
@@ -61,6 +61,11 @@ impl Database {
         let _ = timeout(PING_WITHIN, picked.connection.close()).await;
         let pool = pool_options(database, &hosts).connect_lazy_with(picked.options);
         Ok(Self { pool, embedded, hosts, silence: patience })
+    }
+
+    /// What to do about an error of [`Database::open`], where that is known.
+    pub fn remedy(error: &anyhow::Error) -> Option<&'static str> {
+        error.downcast_ref::<NoHost>().and_then(|error| error.remedy)
     }
 
     /// Looks after where the database is and how, until the future is dropped.

@@ -1,5 +1,8 @@
 //! The book and the README: every command in them is run, in order, before a fresh service; what the book says is complete.
 
+mod built;
+mod told;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +10,13 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::hook_support::{Receiver, Reply};
+use told::{Drift, settled};
 
 const WRITTEN_FOR: &str = "http://127.0.0.1:8080";
+/// Where the guide has its hooks and no model.
+const RECEIVER: &str = "http://127.0.0.1:9000";
+const NO_MODEL: &str = "http://127.0.0.1:9/v1";
 
 fn read(file: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
@@ -28,7 +36,7 @@ fn blocks<'p>(page: &'p str, kinds: &[&str]) -> Vec<(&'p str, &'p str)> {
 }
 
 /// Runs a page's commands in one shell, in a folder of its own; gives what they wrote after each block.
-fn run(page: &str, base: &str) -> Vec<String> {
+fn run(page: &str, base: &str, data: &Path) -> Vec<String> {
     const BORDER: &str = "=== the end of a block ===";
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(page, &["sh"]);
@@ -37,47 +45,64 @@ fn run(page: &str, base: &str) -> Vec<String> {
     let path = std::env::join_paths(
         std::iter::once(binaries).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
-    let mut command = Command::new("bash");
-    command.args(["-eu", "-o", "pipefail", "-c", &script.replace(WRITTEN_FOR, base)]).current_dir(folder.path());
-    let output =
-        command.env("PATH", path.unwrap()).env("CONTEXTD_URL", base).env_remove("CONTEXTD_API_KEY").output().unwrap();
+    // A page that waits for what never comes fails, and leaves nothing running.
+    let mut command = Command::new("timeout");
+    command
+        .args(["--kill-after=10", "900", "bash", "-eu", "-o", "pipefail", "-c", &script.replace(WRITTEN_FOR, base)])
+        .current_dir(folder.path());
+    command.env("PATH", path.unwrap()).env("CONTEXTD_URL", base).env("CONTEXTD_DATA_DIR", data);
+    let output = command.env_remove("CONTEXTD_API_KEY").env_remove("DATABASE_URL").output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
-    let told: Vec<String> = out.split(BORDER).map(str::to_owned).collect();
+    let told: Vec<String> = out.split(&format!("{BORDER}\n")).map(str::to_owned).collect();
     assert_eq!(told.len(), blocks.len() + 1);
     told
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_of_the_book_works() {
+    let receiver = Receiver::start(Reply::Text(204, "")).await;
+    let mut drift = Drift::asked();
     for chapter in chapters() {
         let page = read(&chapter);
-        let app = App::fresh(&[]);
-        let base = app.url("");
-        let told = tokio::task::spawn_blocking({
-            let page = page.clone();
-            move || run(&page, &base)
-        });
-        let told = told.await.unwrap();
+        let app = App::fresh(&settings_of(&page));
+        let (base, code) = (app.url(""), page.replace(RECEIVER, receiver.url().trim_end_matches("/hook")));
+        let data = app.data_dir().to_owned();
+        let told = tokio::task::spawn_blocking(move || run(&code, &base, &data)).await.unwrap();
         let mut block = 0;
-        for (kind, code) in blocks(&page, &["sh", "output"]) {
+        for (kind, code) in blocks(&page, &["sh", "output", "output exact"]) {
             match kind {
                 "sh" => block += 1,
-                _ => {
+                "output" => {
                     for line in code.lines() {
                         assert!(told[block - 1].contains(line.trim_end()), "{chapter}: {line}\n{}", told[block - 1]);
                     }
                 }
+                _ => drift.compare(&chapter, code, &settled(&told[block - 1])),
             }
         }
     }
+    drift.end();
+}
+
+/// What a chapter asks of the service that it is run before: only one shows what becomes of a model that is away.
+fn settings_of(page: &str) -> Vec<(&'static str, &'static str)> {
+    let mut settings = vec![("CONTEXTD_HOOKS_ALLOW_PRIVATE_NETWORKS", "true")];
+    if page.contains(NO_MODEL) {
+        settings.extend([
+            ("CONTEXTD_UPSTREAM_KIND", "openai"),
+            ("CONTEXTD_UPSTREAM_MODEL", "away"),
+            ("CONTEXTD_UPSTREAM_BASE_URL", NO_MODEL),
+        ]);
+    }
+    settings
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_of_the_readme_works() {
     let app = App::fresh(&[]);
-    let base = app.url("");
-    tokio::task::spawn_blocking(move || run(&read("README.md"), &base)).await.unwrap();
+    let (base, data) = (app.url(""), app.data_dir().to_owned());
+    tokio::task::spawn_blocking(move || run(&read("README.md"), &base, &data)).await.unwrap();
 }
 
 /// `METHOD /path`, with `{}` for whatever is filled in.

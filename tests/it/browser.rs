@@ -4,6 +4,7 @@
 //! `CONTEXTD_AXE` the accessibility checker's `axe.min.js`; `CONTEXTD_PICTURES` a folder that pictures are written to.
 
 mod lists;
+mod report;
 mod session;
 pub mod stage;
 

@@ -1,8 +1,10 @@
 //! The commands for people: the real binary before a real service.
 
 mod doctor;
+mod progress;
 mod report;
 mod tail;
+mod terminal;
 mod top;
 
 use std::process::Stdio;
@@ -249,22 +251,4 @@ async fn a_reader_that_leaves_is_no_failure() {
         child.stderr.take().unwrap().read_to_string(&mut said).await.unwrap();
         assert!(child.wait().await.unwrap().success() && said.is_empty(), "{args:?}: {said}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn imports_and_exports_say_nothing_of_progress_to_a_file() {
-    let data = tempfile::tempdir().unwrap();
-    let file = data.path().join("items.jsonl");
-    let items: String = turns(0..300, 3).iter().map(|item| format!("{item}\n")).collect();
-    std::fs::write(&file, &items).unwrap();
-    let folder = data.path().join("data");
-    let base = ["--data-dir", folder.to_str().unwrap()];
-    let ran =
-        end_of(contextd(&[&["import", file.to_str().unwrap(), "--format", "openai_chat"], base.as_slice()].concat()))
-            .await;
-    assert!(!ran.err.contains("items imported"), "{ran:?}");
-    let id = ran.good();
-    let ran = end_of(contextd(&[&["export", id.trim(), "--format", "openai_chat"], base.as_slice()].concat())).await;
-    assert!(!ran.err.contains("KiB written"), "{ran:?}");
-    assert_eq!(lines(&ran.good()), lines(&items));
 }

@@ -25,7 +25,12 @@ pub fn look(config: &Result<Config, ConfigError>) -> Vec<Finding> {
 fn accepted(config: &Config) -> String {
     let database = if config.database.url.is_some() { "a named database" } else { "the embedded database" };
     let upstreams = config.upstreams.iter().filter(|upstream| upstream.kind != UpstreamKindSetting::Builtin).count();
-    format!("accepted: {database}, {upstreams} upstreams beside the built-in summariser, listens on {}", config.listen)
+    let upstreams = match upstreams {
+        0 => "no upstream".to_owned(),
+        1 => "one upstream".to_owned(),
+        upstreams => format!("{upstreams} upstreams"),
+    };
+    format!("accepted: {database}, {upstreams} beside the built-in summariser, listens on {}", config.listen)
 }
 
 /// Names that the service reads are few; one that looks like them and is none of them is a slip.

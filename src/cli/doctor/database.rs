@@ -26,7 +26,10 @@ pub async fn look(config: &Config) -> Vec<Finding> {
     }
     let database = match Database::open(config).await {
         Ok(database) => database,
-        Err(error) => return vec![Finding::fail(CHECK, format!("{error:#}"), advice(config))],
+        Err(error) => {
+            let advice = Database::remedy(&error).unwrap_or_else(|| advice(config));
+            return vec![Finding::fail(CHECK, format!("{error:#}"), advice)];
+        }
     };
     let findings = asked(database.pool(), config, database.is_embedded()).await;
     database.close(CLOSE_WITHIN).await;
@@ -35,7 +38,7 @@ pub async fn look(config: &Config) -> Vec<Finding> {
 
 fn advice(config: &Config) -> &'static str {
     match config.database.url {
-        Some(_) => "see that the server of DATABASE_URL runs and lets this user in",
+        Some(_) => "see that DATABASE_URL is right, and that its server runs and lets this user in",
         None => {
             "README.md says where PostgreSQL's programs are looked for; postgres.log in the data directory says more"
         }

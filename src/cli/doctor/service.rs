@@ -21,7 +21,24 @@ pub async fn look(address: Address) -> Finding {
             format!("{} is ready, and is version {version}; this is {}", service.root(), env!("CARGO_PKG_VERSION")),
             "use the same version of both",
         ),
-        Err(fault) => Finding::fail(CHECK, fault.to_string(), "its log says more"),
+        Err(fault) => Finding::fail(CHECK, fault.to_string(), advice(&fault)),
+    }
+}
+
+fn advice(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Away { .. } => "start it, or mend --url",
+        Fault::Stranger { .. } | Fault::Broken { .. } => "see what listens there: --url may name another program",
+        Fault::Refused { status: 401, .. } => {
+            "give --key or CONTEXTD_API_KEY a key of its, which `contextd keys create` makes"
+        }
+        Fault::Refused { status: 403, .. } => {
+            "with --dev it answers on this machine alone: ask it there, or run it with keys"
+        }
+        Fault::Refused { .. } => {
+            "docs/CODES.md has what the code means, the book's troubleshooting what to do; its log says more"
+        }
+        _ => "its log says more",
     }
 }
 

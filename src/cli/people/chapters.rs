@@ -30,7 +30,7 @@ pub async fn run(args: ChaptersArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&(answer.text + "\n"));
     }
-    let mut table = Table::new(&["CHAPTER", "TASKS", ">BEFORE", ">AFTER", ">SAVED", "SHOWN", "~MESSAGE"]);
+    let mut table = Table::new(&["~CHAPTER", "TASKS", "?>BEFORE", "?>AFTER", ">SAVED", "?SHOWN", "~MESSAGE"]);
     rows(&mut table, answer.value.list("/items"), 0);
     if table.is_empty() {
         return print("no chapters\n");

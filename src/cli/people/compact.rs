@@ -67,7 +67,7 @@ pub async fn run(args: CompactArgs) -> anyhow::Result<()> {
     if args.json {
         print(&format!("{}\n", answer.text))?;
     } else {
-        print(&told(&answer.value))?;
+        print(&(late(&args, &answer.value) + &told(&answer.value)))?;
     }
     match answer.value.word("/status") {
         status @ ("failed" | "cancelled") => bail!("the compaction {status}: {}", visible(answer.value.word("/error"))),
@@ -100,6 +100,17 @@ async fn ended(service: &Service, begun: Answer, most: Duration) -> anyhow::Resu
         }
     }
     Ok(now)
+}
+
+/// One that was under way already is answered in place of a new one, and was begun without these wishes.
+fn late(args: &CompactArgs, begun: &Value) -> String {
+    match begun.word("/trigger") {
+        "manual" | "" => String::new(),
+        trigger if wishes(args).is_empty() => format!("one was under way already ({})\n", visible(trigger)),
+        trigger => {
+            format!("one was under way already ({}): what was asked for here did not change it\n", visible(trigger))
+        }
+    }
 }
 
 fn told(done: &Value) -> String {

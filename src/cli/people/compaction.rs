@@ -8,7 +8,8 @@ use crate::cli::table::Table;
 
 /// Compactions, a row each.
 pub fn table(compactions: &[&Value]) -> Table {
-    let names = ["COMPACTION", "STATUS", "TRIGGER", "STRATEGY", ">BEFORE", ">AFTER", ">SAVED", "CREATED", "~REMARK"];
+    let names =
+        ["COMPACTION", "STATUS", "?TRIGGER", "STRATEGY", "?>BEFORE", "?>AFTER", ">SAVED", "?CREATED", "~REMARK"];
     let mut table = Table::new(&names);
     for compaction in compactions {
         let is_done = compaction.word("/status") == "succeeded";

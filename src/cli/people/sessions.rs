@@ -43,7 +43,7 @@ pub async fn run(args: SessionsArgs) -> anyhow::Result<()> {
         return print("no sessions\n");
     }
     let mut table =
-        Table::new(&["SESSION", "STATE", "FILL", ">TOKENS", ">ENTRIES", "CHANGED", "~EXTERNAL ID", "~TITLE"]);
+        Table::new(&["SESSION", "STATE", "FILL", "?>TOKENS", "?>ENTRIES", "?CHANGED", "~EXTERNAL ID", "~TITLE"]);
     for session in &found {
         table.row(row(&session.value));
     }

@@ -84,8 +84,18 @@ fn counts(stats: &Value, at: &str) -> String {
 }
 
 fn upstreams(stats: &Value) -> String {
-    let mut table =
-        Table::new(&["~UPSTREAM", "~MODEL", ">CALLS", ">ERRORS", ">IN", ">OUT", ">CACHED", ">COST", ">P50", ">P95"]);
+    let mut table = Table::new(&[
+        "~UPSTREAM",
+        "~MODEL",
+        ">CALLS",
+        ">ERRORS",
+        "?>IN",
+        "?>OUT",
+        "?>CACHED",
+        ">COST",
+        "?>P50",
+        "?>P95",
+    ]);
     for upstream in stats.list("/upstreams") {
         let of = |at: &str| count(upstream.number(at));
         let time = |at: &str| upstream.figure(at).map_or_else(String::new, |ms| format!("{:.1} s", ms / 1000.0));

@@ -74,7 +74,8 @@ async fn watch(service: Service, first: Shown, args: TopArgs) -> anyhow::Result<
             });
         }
     });
-    let mut ended = signal(SignalKind::terminate())?;
+    let (mut ended, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hung_up = signal(SignalKind::hangup())?;
     let mut screen = Screen::open()?;
     let mut order = args.sort;
     loop {
@@ -85,6 +86,8 @@ async fn watch(service: Service, first: Shown, args: TopArgs) -> anyhow::Result<
         tokio::select! {
             _ = seen.changed() => {}
             _ = ended.recv() => break,
+            _ = interrupted.recv() => break,
+            _ = hung_up.recv() => break,
             pressed = screen.pressed() => match pressed {
                 Pressed::Leave => break,
                 Pressed::Order => order = if order == Order::Fill { Order::Activity } else { Order::Fill },

@@ -1,5 +1,6 @@
 //! The servers that the database may be at, and which of them to use now.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct NoHost {
     pub may_pass: bool,
     /// None of them said anything.
     pub is_silent: bool,
+    /// What to do about the last of them, where that is known.
+    pub remedy: Option<&'static str>,
 }
 
 impl Hosts {
@@ -63,6 +66,7 @@ impl Hosts {
     /// Causes, one for each server.
     pub async fn pick(&self) -> Result<Picked, NoHost> {
         let (mut causes, mut may_pass, mut is_silent, mut readable) = (Vec::new(), false, true, None);
+        let mut remedy = None;
         for host in &*self.all {
             let looked = timeout(CONNECT_WITHIN, look(&host.options)).await;
             is_silent &= looked.is_err();
@@ -77,6 +81,7 @@ impl Hosts {
                 }
                 Ok(Err(error)) => {
                     may_pass |= passes(&error);
+                    remedy = remedy_of(&error);
                     causes.push(format!("{}: {}", host.name, told(&error)));
                 }
                 Err(_) => {
@@ -85,7 +90,7 @@ impl Hosts {
                 }
             }
         }
-        readable.ok_or(NoHost { causes, may_pass, is_silent })
+        readable.ok_or(NoHost { causes, may_pass, is_silent, remedy })
     }
 
     /// Picks, for as long as `patience` lasts where trying again may help: a database may start beside its service.
@@ -163,6 +168,30 @@ fn passes(error: &sqlx::Error) -> bool {
         }
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
         _ => false,
+    }
+}
+
+/// What an operator does about a server that was not reached, or lets nobody in.
+fn remedy_of(error: &sqlx::Error) -> Option<&'static str> {
+    const REFUSED: &str = "mend user and password in DATABASE_URL, or the server's pg_hba.conf";
+    const NO_DATABASE: &str = "make the database (`createdb`), or name another in DATABASE_URL";
+    const FULL: &str =
+        "the server has no connection left: raise its max_connections, or lower database.max_connections";
+    const DOWN: &str = "start the server, or mend host and port in DATABASE_URL";
+    const NO_HOST: &str =
+        "mend the host in DATABASE_URL, or see that this machine may go there (name, route, firewall)";
+    match error {
+        sqlx::Error::Database(error) => match error.code()?.as_ref() {
+            "28P01" | "28000" => Some(REFUSED),
+            "3D000" => Some(NO_DATABASE),
+            "53300" => Some(FULL),
+            _ => None,
+        },
+        sqlx::Error::Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Some(DOWN),
+            _ => Some(NO_HOST),
+        },
+        _ => None,
     }
 }
 

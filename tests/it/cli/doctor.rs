@@ -47,7 +47,17 @@ async fn a_good_place_is_found_good() {
     let app = App::fresh(&[]);
     let data = app.data_dir().to_str().unwrap();
     let report = judged(&["--data-dir", data, "--url", &app.url("")], &[], 0).await;
-    for name in ["configuration", "database", "schema", "rights", "connections", "clocks", "upstreams", "service"] {
+    for name in [
+        "configuration",
+        "database",
+        "schema",
+        "rights",
+        "connections",
+        "clocks",
+        "upstreams",
+        "data directory",
+        "service",
+    ] {
         assert_eq!(verdict(&report, name), "ok", "{report}");
     }
     let told = doctor(&["--data-dir", data], &[]).await.good();
@@ -174,5 +184,54 @@ async fn a_service_that_is_away_or_refuses_is_told() {
     let args = ["--data-dir", data.to_str().unwrap(), "--url", &keyed.base, "--key", "cdx_wrong"];
     let report = judged(&args, &[], 1).await;
     assert!(check(&report, "service")["found"].as_str().unwrap().contains("401"), "{report}");
+    assert!(check(&report, "service")["advice"].as_str().unwrap().contains("keys create"), "{report}");
     assert!(!report.to_string().contains("cdx_wrong"), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_will_not_do_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("file"), folder.path().join("data"));
+    std::fs::write(&file, "").unwrap();
+    for place in [file.join("data"), file.clone()] {
+        let report = judged(&["--data-dir", place.to_str().unwrap()], &[], 1).await;
+        assert_eq!(verdict(&report, "data directory"), "fail", "{report}");
+        assert!(check(&report, "data directory")["advice"].as_str().unwrap().contains("--data-dir"), "{report}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let look = async |address: &str, code: i32| {
+        let args = ["--data-dir", data.to_str().unwrap()];
+        let report = judged(&args, &[("CONTEXTD_LISTEN", address)], code).await;
+        assert_eq!(verdict(&report, "data directory"), "ok", "{report}");
+        check(&report, "port").clone()
+    };
+    let found = look(&address, 0).await;
+    assert_eq!(found["verdict"], "warn", "it may be the service itself: {found}");
+    assert!(found["found"].as_str().unwrap().contains(&address), "{found}");
+    // An address for documentation, which no machine has.
+    assert_eq!(look("192.0.2.1:8080", 1).await["verdict"], "fail");
+    drop(taken);
+    assert_eq!(look(&address, 0).await["verdict"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_fault_of_a_database_has_its_remedy() {
+    let fresh = crate::pg::fresh().await;
+    let socket = fresh.get_socket().unwrap().to_str().unwrap().replace('/', "%2F");
+    let url = |user: &str, host: &str, database: &str| format!("postgres://{user}@{host}/{database}?sslmode=disable");
+    let (user, nowhere) = (fresh.get_username(), "127.0.0.1:9");
+    for (url, remedy) in [
+        (url(user, &socket, "no_such_database"), "createdb"),
+        (url("no_such_user", &socket, fresh.get_database().unwrap()), "mend user and password"),
+        (url(user, nowhere, "x"), "start the server"),
+        (url(user, "no-such-host.invalid", "x"), "mend the host"),
+        ("mysql://x".to_owned(), "DATABASE_URL is right"),
+    ] {
+        let envs = [("DATABASE_URL", url.as_str()), ("CONTEXTD_DATABASE_ACQUIRE_TIMEOUT_MS", "500")];
+        let report = judged(&[], &envs, 1).await;
+        assert_eq!(verdict(&report, "database"), "fail", "{report}");
+        let advice = check(&report, "database")["advice"].as_str().unwrap();
+        assert!(advice.contains(remedy), "{url}: {advice}: {report}");
+    }
 }

@@ -73,3 +73,17 @@ async fn an_empty_session_has_a_report_too() {
     assert_well_formed(&page);
     assert!(!page.contains("NaN"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_a_long_session_is_as_short() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": by_hand()})).await;
+    for begin in (0..3_000).step_by(250) {
+        app.append(&session, "openai_chat", json!(turns(begin..begin + 250, 1))).await;
+    }
+    compact(app, &session, json!({"strategy": "summarize"})).await;
+    let page = at(&app.url(""), &["report", id_of(&session), "-o", "-"]).await.good();
+    assert_well_formed(&page);
+    assert!(page.len() < 512 << 10, "{} bytes", page.len());
+    assert!(page.contains("12,001"), "all entries are counted");
+}

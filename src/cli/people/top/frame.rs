@@ -80,7 +80,7 @@ impl Frame<'_> {
         let mut sessions: Vec<&Value> = shown.sessions.iter().collect();
         sessions.sort_by(|a, b| self.compare(a, b));
         sessions.truncate(room);
-        let mut table = Table::new(&["~SESSION", "STATE", "FILL", ">TOKENS", ">WINDOW", "CHANGED", "~NAME"]);
+        let mut table = Table::new(&["~SESSION", "STATE", "FILL", "?>TOKENS", "?>WINDOW", "?CHANGED", "~NAME"]);
         for session in &sessions {
             let share = session.figure("/snapshot/utilization").unwrap_or_default();
             let name = ["/title", "/external_id"].map(|at| session.word(at));

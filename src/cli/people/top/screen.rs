@@ -37,8 +37,13 @@ impl Screen {
         enable_raw_mode().context("the terminal")?;
         let (pressed, keys) = mpsc::channel(16);
         let has_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        // From here on dropping it sets things right.
+        // From here on dropping it sets things right; so does a panic, whose words would vanish with the screen.
         let mut screen = Screen { output: stdout(), keys, has_colours };
+        let told = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back(&mut stdout());
+            told(panic);
+        }));
         execute!(screen.output, EnterAlternateScreen, Hide).context("the terminal")?;
         std::thread::spawn(move || listen(&pressed));
         Ok(screen)
@@ -79,9 +84,14 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = execute!(self.output, Show, LeaveAlternateScreen);
-        let _ = disable_raw_mode();
+        give_back(&mut self.output);
     }
+}
+
+/// May be called twice. A terminal that is gone has nothing to be given.
+fn give_back(output: &mut Stdout) {
+    let _ = execute!(output, Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
 }
 
 /// Reads keys on a thread of its own, until nobody listens or the terminal is gone.
