@@ -101,10 +101,10 @@ struct ListSessions {
     /// RFC 3339.
     #[param(value_type = Option<String>, format = DateTime)]
     updated_after: Option<String>,
-    /// A key at the top of the metadata, in place of `KEY`, and its value: a string as text, a number, a boolean or `null`
-    /// as its JSON. Of several, up to 16, a session has all.
-    #[param(rename = "metadata.KEY", max_length = 1000)]
-    metadata: Option<String>,
+    /// `metadata.KEY=VALUE` or `metadata[KEY]=VALUE`: a key at the top of the metadata and its value, a string as text, a
+    /// number, a boolean or `null` as its JSON. Of several, up to 16, a session has all.
+    #[param(value_type = Option<Object>, style = DeepObject, explode)]
+    metadata: Option<Map<String, Value>>,
     /// `created` (the newest first), `activity` (the last changed first) or `size` (the most tokens first). The last two
     /// sort the newest 50,000 sessions, then the 50,000 before them, and so on.
     #[param(value_type = Option<String>, default = "created")]
@@ -126,7 +126,13 @@ impl FromQuery for (SessionFilter, PageRequest) {
 }
 
 fn metadata(params: &mut Params) -> Vec<MetadataValue> {
-    let asked = params.with_prefix("metadata.");
+    let mut asked = params.with_prefix("metadata.");
+    for (key, value) in params.with_prefix("metadata[") {
+        match key.strip_suffix(']') {
+            Some(key) => asked.push((key.to_owned(), value)),
+            None => params.fault("metadata", "must be metadata.KEY or metadata[KEY]"),
+        }
+    }
     if asked.len() > MAX_METADATA_VALUES {
         params.fault("metadata", format!("must not be more than {MAX_METADATA_VALUES} keys"));
     }

@@ -60,6 +60,7 @@ async fn sessions_are_listed_by_their_metadata() {
         ("metadata.user=zo%C3%AB", vec![&zoe]),
         ("metadata.user=max", vec![&odd, &max]),
         ("metadata.user=max&metadata.on=true", vec![&max]),
+        ("metadata[user]=max&metadata%5Bon%5D=true", vec![&max]),
         ("metadata.n=1.0", vec![&max, &zoe]),
         ("metadata.n=1", vec![]),
         ("metadata.on=true", vec![&max, &zoe]),
@@ -85,6 +86,7 @@ async fn sessions_are_listed_by_their_metadata() {
         ("metadata.user=%00".to_owned(), "/query/metadata.user"),
         (many, "/query/metadata"),
         ("metadata=x".to_owned(), "/query/metadata"),
+        ("metadata[user=x".to_owned(), "/query/metadata"),
         ("order=newest".to_owned(), "/query/order"),
         ("after=x".to_owned(), "/query/after"),
         (format!("order=size&after={zoe}"), "/query/after"),
@@ -142,7 +144,7 @@ async fn ten_thousand_sessions_in_any_order() {
     assert_eq!(found("metadata.n=7700").await, nth(7700));
     assert_eq!(found("metadata.n=7700&state=red").await, "");
     assert_eq!(found("metadata.n=7000&state=red&external_id=ticket-7000").await, nth(7000));
-    assert_eq!(found("metadata.mod=3&state=red").await, [nth(5000)].join(" "));
+    assert_eq!(found("metadata.mod=3&state=red").await, nth(4000));
     assert_eq!(found("state=red").await.split(' ').count(), 10);
     let sevenths = pages(&app, "metadata.mod=0&order=size", 50).await.concat();
     assert_eq!(sevenths.len(), 10_000 / 7);

@@ -21,6 +21,7 @@ use crate::store::sessions::SessionRow;
 pub const STRETCH: i64 = 50_000;
 /// Sessions that one statement looks at where their metadata are read, or where it may end early.
 const STEP: i64 = 10_000;
+const FIRST_STEP: i64 = 1_000;
 const STEP_OF_EACH: i64 = 1_000;
 /// Bytes of metadata that one statement reads, and how many such statements a page makes.
 const STEP_BYTES: i64 = 8 << 20;
@@ -187,6 +188,7 @@ impl<'w> Search<'w> {
             // So many of each of them.
             _ if matches!(&self.wanted.among, Among::ExternalIds(names) if names.len() > 1) => STEP_OF_EACH,
             (true, false) => STRETCH,
+            _ if self.looked_at == 0 => FIRST_STEP,
             _ => STEP,
         };
         Look {
