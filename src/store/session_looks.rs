@@ -169,8 +169,8 @@ fn looked(among: &Among) -> String {
                 SELECT {COLUMNS} FROM sessions WHERE {own} AND external_id = n.name ORDER BY id DESC LIMIT $3) s
              ORDER BY id DESC LIMIT $3"
         ),
-        Among::Ids(_) => format!(
-            "SELECT {COLUMNS} FROM sessions WHERE {own} AND id = ANY ($5::uuid[]) ORDER BY id DESC LIMIT $3"
-        ),
+        Among::Ids(_) => {
+            format!("SELECT {COLUMNS} FROM sessions WHERE {own} AND id = ANY ($5::uuid[]) ORDER BY id DESC LIMIT $3")
+        }
     }
 }

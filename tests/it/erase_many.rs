@@ -140,7 +140,8 @@ async fn forks_that_stay_keep_what_they_share() {
     app.append(&parent, "openai_chat", json!(turns(0..20, 60))).await;
     let trunk = all(&app, &format!("{parent}/entries")).await;
     let mut forks = Vec::new();
-    for (at, metadata) in [(7, json!({"kind": "trunk"})), (20, json!({"kind": "kept"})), (30, json!({"kind": "trunk"}))] {
+    for (at, metadata) in [(7, json!({"kind": "trunk"})), (20, json!({"kind": "kept"})), (30, json!({"kind": "trunk"}))]
+    {
         let fork = app.post(&format!("{parent}/fork"), json!({"entry_id": trunk[at]["id"]})).await.expect(201);
         let fork = format!("/v1/sessions/{}", fork["id"].as_str().unwrap());
         app.patch(&fork, json!({"metadata": metadata})).await.expect(200);
@@ -251,7 +252,9 @@ async fn a_crash_in_the_middle_leaves_nothing_half_erased() {
     }
     assert_eq!(erased, left, "the same call goes on where it was cut off");
     until("nothing is left", async || count(&pool, "SELECT count(*) FROM sessions").await == 0).await;
-    for statement in ["SELECT count(*) FROM entries", "SELECT count(*) FROM branches", "SELECT count(*) FROM tool_calls"] {
+    for statement in
+        ["SELECT count(*) FROM entries", "SELECT count(*) FROM branches", "SELECT count(*) FROM tool_calls"]
+    {
         assert_eq!(count(&pool, statement).await, 0, "{statement}");
     }
 }

@@ -136,7 +136,8 @@ async fn summaries_and_results_are_found_too() {
     let app = App::fresh(&[]);
     let session = app.session(json!({"settings": by_hand()})).await;
     app.append(&session, "openai_chat", json!(turns(0..20, 120))).await;
-    let done = compact(&app, &session, json!({"strategy": "summarize", "summary": "## Goal\n- find the zebrafinch"})).await;
+    let done =
+        compact(&app, &session, json!({"strategy": "summarize", "summary": "## Goal\n- find the zebrafinch"})).await;
     assert_eq!(done["status"], "succeeded", "{done}");
     let (hits, _) = found(&app, "zebrafinch", 50).await;
     assert_eq!((hits.len(), &hits[0]["type"]), (1, &json!("compaction")));
@@ -187,7 +188,8 @@ async fn ten_thousand_sessions_are_searched_answer_by_answer() {
     let first = app.get("/v1/search?q=stands+here&limit=200").await.expect(200);
     assert_eq!((first["items"].as_array().unwrap().len(), first["complete"].as_bool()), (200, Some(false)));
     assert!(first["searched_entries"].as_i64().unwrap() <= 2_001, "a full page ends the look");
-    let seqs: Vec<i64> = first["items"].as_array().unwrap()[1..13].iter().map(|hit| hit["seq"].as_i64().unwrap()).collect();
+    let seqs: Vec<i64> =
+        first["items"].as_array().unwrap()[1..13].iter().map(|hit| hit["seq"].as_i64().unwrap()).collect();
     assert_eq!(seqs, (0..12).rev().collect::<Vec<i64>>());
 }
 
@@ -226,7 +228,8 @@ async fn large_entries_bound_an_answer() {
 async fn no_tenant_finds_what_is_another_s() {
     let database = crate::pg::url().await;
     let services = Services::new(PgPool::connect(&database).await.unwrap(), Options::default());
-    let (own, other) = (services.keys.create("own", "k").await.unwrap(), services.keys.create("other", "k").await.unwrap());
+    let (own, other) =
+        (services.keys.create("own", "k").await.unwrap(), services.keys.create("other", "k").await.unwrap());
     let server = Keyed::start(&database, &[], &[]);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let call = async |key: &str, method: reqwest::Method, path: &str, body: Value| -> Value {
@@ -237,9 +240,11 @@ async fn no_tenant_finds_what_is_another_s() {
     };
     use reqwest::Method;
     for (key, word) in [(&own, "heron"), (&other, "egret")] {
-        let made = call(key, Method::POST, "/v1/sessions", json!({"external_id": word, "metadata": {"bird": true}})).await;
+        let made =
+            call(key, Method::POST, "/v1/sessions", json!({"external_id": word, "metadata": {"bird": true}})).await;
         let path = format!("/v1/sessions/{}/entries", made["id"].as_str().unwrap());
-        call(key, Method::POST, &path, json!({"format": "openai_chat", "items": said(&format!("a {word} bird"))})).await;
+        call(key, Method::POST, &path, json!({"format": "openai_chat", "items": said(&format!("a {word} bird"))}))
+            .await;
     }
     for (key, word) in [(&own, "heron"), (&other, "egret")] {
         let found = call(key, Method::GET, "/v1/search?q=bird", json!({})).await;

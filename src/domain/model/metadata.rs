@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn strings_are_compared_as_text_and_other_scalars_by_their_json() {
-        let metadata = r#"{"user": "zoë", "n": 1.0, "big": 1e999, "on": true, "none": null, "t": "1.0", "o": {"a": 1}, "l": [1]}"#;
+        let metadata =
+            r#"{"user": "zoë", "n": 1.0, "big": 1e999, "on": true, "none": null, "t": "1.0", "o": {"a": 1}, "l": [1]}"#;
         for (key, value) in
             [("user", "zoë"), ("n", "1.0"), ("big", "1e999"), ("on", "true"), ("none", "null"), ("t", "1.0")]
         {

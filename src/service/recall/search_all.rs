@@ -181,9 +181,8 @@ impl Walk {
                 portion = came_to.map_or_else(Vec::new, |came_to| rest(&portion, came_to));
             }
         }
-        let looked_into = |session: &&SessionOnTheWay| {
-            session.is_there && stop.is_none_or(|stop: Place| session.id >= stop.session)
-        };
+        let looked_into =
+            |session: &&SessionOnTheWay| session.is_there && stop.is_none_or(|stop: Place| session.id >= stop.session);
         self.sessions = before + sessions.iter().filter(looked_into).count() as i64;
         Ok(stop)
     }

@@ -67,7 +67,8 @@ impl Wanted {
 
     /// Returns true if a session is still among them, whatever it has become since it was found.
     pub fn admits(&self, row: &SessionRow) -> bool {
-        let Conditions { fill_state, updated_after, updated_before, created_after, created_before, .. } = &self.conditions;
+        let Conditions { fill_state, updated_after, updated_before, created_after, created_before, .. } =
+            &self.conditions;
         fill_state.as_ref().is_none_or(|state| *state == row.head.fill_state)
             && updated_after.is_none_or(|time| row.updated_at > time)
             && updated_before.is_none_or(|time| row.updated_at < time)
@@ -176,7 +177,16 @@ struct Search<'w> {
 
 impl<'w> Search<'w> {
     fn new(wanted: &'w Wanted, start: Place, limit: i64) -> Search<'w> {
-        Search { wanted, start, limit, first: None, from: start.from, looked_at: 0, is_over: false, sessions: Vec::new() }
+        Search {
+            wanted,
+            start,
+            limit,
+            first: None,
+            from: start.from,
+            looked_at: 0,
+            is_over: false,
+            sessions: Vec::new(),
+        }
     }
 
     fn look(&self) -> Look {

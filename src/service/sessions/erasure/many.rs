@@ -137,13 +137,7 @@ impl Erasure {
         Ok((matched, place))
     }
 
-    async fn erase_each(
-        &self,
-        tenant: Tenant,
-        wanted: &Wanted,
-        ids: &[Uuid],
-        next: Option<Place>,
-    ) -> Result<Erased> {
+    async fn erase_each(&self, tenant: Tenant, wanted: &Wanted, ids: &[Uuid], next: Option<Place>) -> Result<Erased> {
         let end = Instant::now() + HIDING;
         let (hidden, lines) = mpsc::unbounded_channel();
         let emptied = tokio::spawn(self.clone().empty_lines(tenant, lines));
