@@ -11,6 +11,7 @@ mod context;
 mod count;
 mod docs;
 mod entries;
+mod erase;
 mod events;
 mod export;
 mod hooks;
@@ -103,6 +104,7 @@ fn described() -> OpenApiRouter<AppState> {
 fn resources() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(sessions::routes())
+        .merge(erase::routes())
         .merge(entries::routes())
         .merge(transcript::routes())
         .merge(tree::routes())

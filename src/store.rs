@@ -21,6 +21,7 @@ pub mod recalls;
 pub mod sealing_keys;
 pub mod search;
 pub mod session_lines;
+pub mod session_looks;
 pub mod sessions;
 pub mod stats;
 mod text_key;

@@ -16,6 +16,7 @@ mod login;
 mod overview;
 mod parts;
 mod query;
+mod search;
 mod session;
 mod sessions;
 mod state;
@@ -39,6 +40,7 @@ pub fn router(ui: Ui) -> Router {
     let pages = Router::new()
         .merge(overview::routes())
         .merge(sessions::routes())
+        .merge(search::routes())
         .merge(compactions::routes())
         .merge(hooks::routes())
         .merge(keys::routes())

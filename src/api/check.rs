@@ -13,6 +13,11 @@ use crate::service::core::error::FieldError;
 pub const STATELESS_ITEMS: usize = 20_000;
 pub const MAX_NAME_CHARS: usize = 512;
 pub const MAX_TITLE_CHARS: usize = 1_000;
+/// Values of metadata that one call asks for.
+pub const MAX_METADATA_VALUES: usize = 16;
+const MAX_METADATA_CHARS: usize = 1_000;
+/// How full a session's window is.
+pub const STATES: [&str; 3] = ["green", "yellow", "red"];
 pub const MAX_PROSE_CHARS: usize = 100_000;
 
 /// Faults found so far.
@@ -96,6 +101,18 @@ impl Faults {
     pub fn finish(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(Problem::invalid(self.0)) }
     }
+}
+
+/// What is wrong with a key and a value of metadata that are looked for.
+pub fn metadata_fault(key: &str, value: &str) -> Option<String> {
+    let is_long = |text: &str, most: usize| text.len() > most && text.chars().count() > most;
+    if key.contains('\0') || value.contains('\0') {
+        return Some("must not contain the character U+0000".to_owned());
+    }
+    if is_long(key, MAX_NAME_CHARS) {
+        return Some(format!("must not name a key of more than {MAX_NAME_CHARS} characters"));
+    }
+    is_long(value, MAX_METADATA_CHARS).then(|| format!("must not be longer than {MAX_METADATA_CHARS} characters"))
 }
 
 /// For a field where `null` says something else than leaving it out. Use with `#[serde(default)]`.

@@ -64,6 +64,18 @@ impl Params {
         found
     }
 
+    /// Takes all parameters whose names begin with `prefix`, each with the rest of its name.
+    pub fn with_prefix(&mut self, prefix: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        self.pairs.retain_mut(|(name, value)| {
+            let rest = name.strip_prefix(prefix).map(str::to_owned);
+            let is_other = rest.is_none();
+            found.extend(rest.map(|rest| (rest, std::mem::take(value))));
+            is_other
+        });
+        found
+    }
+
     /// Takes a parameter that can't be left out.
     pub fn required(&mut self, name: &str) -> Option<String> {
         let is_there = self.pairs.iter().any(|(key, _)| key == name);

@@ -1,4 +1,4 @@
-//! Search over a session.
+//! Search over a session, and over all of them.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,9 +13,10 @@ use super::state::AppState;
 use crate::service::core::page::PageRequest;
 use crate::service::core::tenant::Tenant;
 use crate::service::recall::search::SearchPage;
+use crate::service::recall::search_all::SearchAllPage;
 
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(search))
+    OpenApiRouter::new().routes(routes!(search)).routes(routes!(search_all))
 }
 
 #[derive(IntoParams)]
@@ -49,4 +50,19 @@ async fn search(
     Query((wanted, page)): Query<(SearchText, PageRequest)>,
 ) -> Result<Json<SearchPage>> {
     Ok(Json(state.services.queries.search(tenant, sid, &wanted.0, page).await?))
+}
+
+/// Full text over every entry of all sessions, the newest session first, and in each the newest entry.
+///
+/// An answer looks at up to 10,000 sessions, 50,000 entries or 64 MiB, and for about five seconds. Where that is not all,
+/// `complete` is false, and `next_cursor` goes on: only when `complete` is true has everything been looked at. An entry has
+/// every word of the query.
+#[utoipa::path(get, path = "/v1/search", tag = "ledger", params(SearchQuery, PageQuery),
+    responses((status = 200, body = SearchAllPage)))]
+async fn search_all(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Query((wanted, page)): Query<(SearchText, PageRequest)>,
+) -> Result<Json<SearchAllPage>> {
+    Ok(Json(state.services.queries.search_all(tenant, &wanted.0, page).await?))
 }

@@ -12,19 +12,24 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::body::Body;
-use super::check::{Faults, MAX_NAME_CHARS, MAX_TITLE_CHARS, double_option};
+use super::check::{
+    Faults, MAX_METADATA_VALUES, MAX_NAME_CHARS, MAX_TITLE_CHARS, STATES, double_option, metadata_fault,
+};
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
+use crate::domain::model::metadata::MetadataValue;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
-use crate::service::sessions::{NewSession, Session, SessionFilter, SessionPatch};
+use crate::service::sessions::list::SessionFilter;
+use crate::service::sessions::{NewSession, Session, SessionPatch};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create_session, list_sessions))
         .routes(routes!(get_session, update_session, delete_session))
+        .routes(routes!(get_session_by_external_id))
         .routes(routes!(fork_session))
         .routes(routes!(get_snapshot))
         .routes(routes!(reset_anti_thrash))
@@ -96,18 +101,50 @@ struct ListSessions {
     /// RFC 3339.
     #[param(value_type = Option<String>, format = DateTime)]
     updated_after: Option<String>,
+    /// `metadata.KEY=VALUE` or `metadata[KEY]=VALUE`: a key at the top of the metadata and its value, a string as text, a
+    /// number, a boolean or `null` as its JSON. Of several, up to 16, a session has all.
+    #[param(value_type = Option<Object>, style = DeepObject, explode)]
+    metadata: Option<Map<String, Value>>,
+    /// `created` (the newest first), `activity` (the last changed first) or `size` (the most tokens first). The last two
+    /// sort the newest 50,000 sessions, then the 50,000 before them, and so on.
+    #[param(value_type = Option<String>, default = "created")]
+    order: Option<String>,
 }
 
 impl FromQuery for (SessionFilter, PageRequest) {
     fn read(params: &mut Params) -> Option<Self> {
-        let state = |word: &str| ["green", "yellow", "red"].contains(&word).then(|| word.to_owned());
+        let state = |word: &str| STATES.contains(&word).then(|| word.to_owned());
         let filter = SessionFilter {
             external_id: params.text("external_id"),
             state: params.parsed("state", "green, yellow or red", state),
             updated_after: params.time("updated_after"),
+            metadata: metadata(params),
+            order: params.word("order").unwrap_or_default(),
         };
         Some((filter, params.page()))
     }
+}
+
+fn metadata(params: &mut Params) -> Vec<MetadataValue> {
+    let mut asked = params.with_prefix("metadata.");
+    for (key, value) in params.with_prefix("metadata[") {
+        match key.strip_suffix(']') {
+            Some(key) => asked.push((key.to_owned(), value)),
+            None => params.fault("metadata", "must be metadata.KEY or metadata[KEY]"),
+        }
+    }
+    if asked.len() > MAX_METADATA_VALUES {
+        params.fault("metadata", format!("must not be more than {MAX_METADATA_VALUES} keys"));
+    }
+    let mut values = Vec::new();
+    for (key, value) in asked {
+        match metadata_fault(&key, &value) {
+            // A name of any length is not told back.
+            Some(fault) => params.fault(&format!("metadata.{}", key.chars().take(64).collect::<String>()), fault),
+            None => values.push(MetadataValue { key, value }),
+        }
+    }
+    values
 }
 
 /// Creates a session.
@@ -138,6 +175,9 @@ async fn create_session(
 }
 
 /// Lists sessions, newest first.
+///
+/// A page looks at 50,000 sessions at most: where what is asked for is rarer than that, it may be short, or empty, and still
+/// have a `next_cursor`. A session that changes its place in an order between two pages may be on both or on neither.
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(ListSessions, PageQuery),
     responses((status = 200, body = Page<Session>)))]
 async fn list_sessions(
@@ -153,6 +193,17 @@ async fn list_sessions(
     responses((status = 200, body = Session)))]
 async fn get_session(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<Session>> {
     Ok(Json(state.services.queries.session(tenant, sid).await?))
+}
+
+/// Reads the session of an external id: the newest, where several have it.
+#[utoipa::path(get, path = "/v1/sessions/by-external-id/{*external_id}", tag = "sessions",
+    params(("external_id" = String, Path)), responses((status = 200, body = Session)))]
+async fn get_session_by_external_id(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(external_id): Ids<String>,
+) -> Result<Json<Session>> {
+    Ok(Json(state.services.queries.session_by_external_id(tenant, &external_id).await?))
 }
 
 /// Changes a session. Settings act on the next check.

@@ -347,6 +347,8 @@ fn the_contract_is_routed() {
     for (path, methods) in [
         ("/v1/sessions", "post get"),
         ("/v1/sessions/{sid}", "get patch delete"),
+        ("/v1/sessions/by-external-id/{external_id}", "get"),
+        ("/v1/sessions/erase", "post"),
         ("/v1/sessions/{sid}/fork", "post"),
         ("/v1/sessions/{sid}/entries", "post get"),
         ("/v1/sessions/{sid}/entries/{eid}", "get"),
@@ -382,6 +384,7 @@ fn the_contract_is_routed() {
         ("/v1/compactions/{cid}/retry", "post"),
         ("/v1/compactions/purge", "post"),
         ("/v1/stats", "get"),
+        ("/v1/search", "get"),
         ("/v1/count", "post"),
         ("/v1/lint", "post"),
         ("/v1/compact", "post"),

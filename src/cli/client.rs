@@ -20,6 +20,8 @@ const MAX_ANSWER: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Items of a page: the most that the service gives.
 const PAGE: usize = 200;
+/// Empty pages in a row that a list may have: each stands for 50,000 sessions that fit nothing.
+const EMPTY_PAGES: usize = 1_000;
 
 /// Where a service is.
 #[derive(Debug, Clone, Args)]
@@ -125,20 +127,21 @@ impl Service {
     pub async fn list(&self, path: &[&str], query: &[(&str, &str)], limit: usize) -> Result<Vec<Answer>, Fault> {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
+        let mut empty = 0;
         while items.len() < limit {
             let size = (limit - items.len()).min(PAGE).to_string();
             let mut query = [query, &[("limit", size.as_str())]].concat();
             query.extend(cursor.as_deref().map(|cursor| ("after", cursor)));
             let answer = self.get(path, &query).await?;
             let page: Page = serde_json::from_str(&answer.text).map_err(|_| Fault::stranger(&self.root, "no list"))?;
-            // A page with a cursor and nothing on it would go on for ever.
-            let is_empty = page.items.is_empty();
+            // A page may be empty and have a next one; too many of them in a row are no list.
+            empty = if page.items.is_empty() { empty + 1 } else { 0 };
             for item in page.items {
                 let value = serde_json::from_str(item.get()).unwrap_or_default();
                 items.push(Answer { text: Box::<str>::from(item).into(), value });
             }
             match page.next_cursor {
-                Some(next) if !is_empty => cursor = Some(next),
+                Some(next) if empty < EMPTY_PAGES => cursor = Some(next),
                 _ => break,
             }
         }

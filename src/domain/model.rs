@@ -14,6 +14,7 @@ pub mod item;
 pub mod json;
 pub mod ledger;
 pub mod message;
+pub mod metadata;
 pub mod shape;
 pub mod strategy;
 pub mod todo;

@@ -2,4 +2,5 @@
 
 pub mod export;
 pub mod search;
+pub mod search_all;
 pub mod tool_calls;

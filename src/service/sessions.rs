@@ -1,7 +1,9 @@
 //! Sessions: create, read, change, list, erase, fork.
 
 pub mod erasure;
+pub mod find;
 pub mod lines;
+pub mod list;
 pub mod outline;
 pub mod recount;
 pub mod tree;
@@ -28,7 +30,6 @@ use crate::service::core::head::{Head, SessionState};
 use crate::service::core::heads::Heads;
 use crate::service::core::idempotency::{Outcome, about, seal};
 use crate::service::core::offload::offload;
-use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::queries::Queries;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -36,7 +37,7 @@ use crate::service::core::{clock, references};
 use crate::service::events;
 use crate::service::path::view::{self, ReadMode};
 use crate::store::path::Leaf;
-use crate::store::sessions::{self, HeadRow, ListQuery, SessionRow};
+use crate::store::sessions::{self, HeadRow, SessionRow};
 use crate::store::transaction;
 
 /// A session as the API shows it.
@@ -83,15 +84,6 @@ pub struct SessionPatch {
     pub system: Option<Option<Box<RawValue>>>,
     pub tools: Option<Option<Box<RawValue>>>,
     pub settings: Option<Map<String, Value>>,
-}
-
-/// Which sessions to list.
-#[derive(Debug, Clone, Default)]
-pub struct SessionFilter {
-    pub external_id: Option<String>,
-    /// `green`, `yellow` or `red`.
-    pub state: Option<String>,
-    pub updated_after: Option<DateTime<Utc>>,
 }
 
 impl Service {
@@ -276,27 +268,12 @@ impl Queries {
         show(row, &head)
     }
 
-    pub async fn sessions(&self, tenant: Tenant, filter: SessionFilter, page: PageRequest) -> Result<Page<Session>> {
-        let before_id = page.cursor_id()?;
-        let query = ListQuery {
-            external_id: filter.external_id,
-            fill_state: filter.state,
-            updated_after: filter.updated_after,
-            before_id,
-            limit: page.limit + 1,
-            bytes: PAGE_BYTES,
-        };
-        let (rows, found) = sessions::list(&self.pool, tenant.0, &query).await?;
-        let shown = rows.into_iter().map(|row| show_row(&self.heads, row)).collect::<Result<Vec<_>>>()?;
-        Ok(Page::of(shown, found, page.limit, |session| session.id.to_string()))
-    }
-
     pub async fn snapshot(&self, tenant: Tenant, session_id: Uuid) -> Result<Snapshot> {
         Ok(self.heads.read(&self.pool, tenant, session_id).await?.snapshot())
     }
 }
 
-fn show_row(heads: &Heads, row: SessionRow) -> Result<Session> {
+pub(crate) fn show_row(heads: &Heads, row: SessionRow) -> Result<Session> {
     let head = heads.of(&row)?;
     show(row, &head)
 }

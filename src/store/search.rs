@@ -1,5 +1,7 @@
 //! Entries that a search reads: those that may hold its words.
 
+pub mod all;
+
 use futures::stream::{BoxStream, StreamExt};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
@@ -29,12 +31,19 @@ const COLUMNS: &str = "e.session_id, e.branch, e.depth, e.seq, e.kind, e.item";
 
 /// `"C"` lowers byte by byte, many times faster than a language's rules would.
 fn passes(probes: &str, every: &str) -> String {
+    format!("{} WHERE {}", lowered(), holds(probes, every))
+}
+
+fn lowered() -> &'static str {
+    r#"CROSS JOIN LATERAL (SELECT lower(e.item COLLATE "C") AS item OFFSET 0) AS lowered"#
+}
+
+fn holds(probes: &str, every: &str) -> String {
     format!(
-        r#"CROSS JOIN LATERAL (SELECT lower(e.item COLLATE "C") AS item OFFSET 0) AS lowered
-           WHERE cardinality({probes}::text[]) = 0 OR strpos(lowered.item, '\u') > 0
+        r"cardinality({probes}::text[]) = 0 OR strpos(lowered.item, '\u') > 0
               OR (SELECT CASE WHEN {every} THEN bool_and(strpos(lowered.item, probe) > 0)
                               ELSE bool_or(strpos(lowered.item, probe) > 0) END
-                  FROM unnest({probes}::text[]) AS probe)"#
+                  FROM unnest({probes}::text[]) AS probe)"
     )
 }
 

@@ -6,9 +6,6 @@ use uuid::Uuid;
 
 use crate::store::sessions::HeadAndSettings;
 
-/// Most sessions that one page of a search looks at.
-pub const MOST_LOOKED_AT: i64 = 50_000;
-
 /// A session's line.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct LineRow {
@@ -22,54 +19,17 @@ pub struct LineRow {
     pub head: HeadAndSettings,
 }
 
-/// Which sessions are looked for.
-#[derive(Debug, Clone, Default)]
-pub struct LineQuery {
-    /// The beginning of an id, or a part of the external id or the title, in letters of any case.
-    pub text: Option<String>,
-    pub fill_state: Option<&'static str>,
-    pub before_id: Option<Uuid>,
-    pub limit: i64,
-}
-
-/// The sessions that fit among the next [`MOST_LOOKED_AT`], newest first.
-pub async fn list(executor: impl PgExecutor<'_>, tenant: Uuid, query: &LineQuery) -> sqlx::Result<Vec<LineRow>> {
+/// Those of these sessions that are there, in this order.
+pub async fn of(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid]) -> sqlx::Result<Vec<LineRow>> {
     sqlx::query_as(
-        "SELECT id, left(external_id, 200) AS external_id, left(title, 200) AS title, created_at, updated_at, version,
+        "SELECT s.id, left(external_id, 200) AS external_id, left(title, 200) AS title, created_at, updated_at, version,
             next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens, settings,
             model, parent_session
-         FROM (
-            SELECT * FROM sessions WHERE tenant_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id < $2)
-            ORDER BY id DESC LIMIT $3
-         ) looked
-         WHERE ($4::text IS NULL OR fill_state = $4)
-           AND ($5::text IS NULL OR strpos(id::text, lower($5)) = 1 OR strpos(lower(external_id), lower($5)) > 0
-                OR strpos(lower(title), lower($5)) > 0)
-         ORDER BY id DESC LIMIT $6",
+         FROM unnest($2::uuid[]) WITH ORDINALITY wanted(id, place) JOIN sessions s USING (id)
+         WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY place",
     )
     .bind(tenant)
-    .bind(query.before_id)
-    .bind(MOST_LOOKED_AT)
-    .bind(query.fill_state)
-    .bind(&query.text)
-    .bind(query.limit)
+    .bind(ids)
     .fetch_all(executor)
-    .await
-}
-
-/// The last session that [`list`] looks at, where there are so many.
-pub async fn looked_to(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    before_id: Option<Uuid>,
-) -> sqlx::Result<Option<Uuid>> {
-    sqlx::query_scalar(
-        "SELECT id FROM sessions WHERE tenant_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id < $2)
-         ORDER BY id DESC OFFSET $3 LIMIT 1",
-    )
-    .bind(tenant)
-    .bind(before_id)
-    .bind(MOST_LOOKED_AT - 1)
-    .fetch_optional(executor)
     .await
 }

@@ -66,18 +66,6 @@ pub struct HeadAndSettings {
     pub parent_session: Option<Uuid>,
 }
 
-/// Filters and place of a listing, newest first.
-#[derive(Debug, Clone, Default)]
-pub struct ListQuery {
-    pub external_id: Option<String>,
-    pub fill_state: Option<String>,
-    pub updated_after: Option<DateTime<Utc>>,
-    pub before_id: Option<Uuid>,
-    pub limit: i64,
-    /// Most bytes of text, one larger session aside.
-    pub bytes: i64,
-}
-
 pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRow) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO sessions (tenant_id, id, external_id, title, metadata, model, system, tools, settings, version,
@@ -202,44 +190,47 @@ pub async fn oldest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &st
     .await
 }
 
-/// The sessions that fit, and how many there are within the limit.
-pub async fn list(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    query: &ListQuery,
-) -> sqlx::Result<(Vec<SessionRow>, usize)> {
-    let rows: Vec<ListedRow> = sqlx::query_as(
-        "WITH found AS (
-            SELECT *, octet_length(metadata)::bigint + octet_length(settings) + octet_length(state)
-                + coalesce(octet_length(system), 0) + coalesce(octet_length(tools), 0) AS bytes
-              FROM sessions
-             WHERE tenant_id = $1 AND deleted_at IS NULL
-               AND ($2::text IS NULL OR external_id = $2)
-               AND ($3::text IS NULL OR fill_state = $3)
-               AND ($4::timestamptz IS NULL OR updated_at > $4)
-               AND ($5::uuid IS NULL OR id < $5)
-             ORDER BY id DESC LIMIT $6
-         ), summed AS (
-            SELECT *, sum(bytes) OVER (ORDER BY id DESC) AS upto, count(*) OVER () AS found FROM found
-         )
-         SELECT * FROM summed WHERE upto <= $7 OR upto = bytes ORDER BY id DESC",
+/// The newest session of an external id.
+pub async fn newest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar(
+        "SELECT id FROM sessions WHERE tenant_id = $1 AND external_id = $2 AND deleted_at IS NULL
+         ORDER BY id DESC LIMIT 1",
     )
     .bind(tenant)
-    .bind(&query.external_id)
-    .bind(&query.fill_state)
-    .bind(query.updated_after)
-    .bind(query.before_id)
-    .bind(query.limit)
-    .bind(query.bytes)
+    .bind(name)
+    .fetch_optional(executor)
+    .await
+}
+
+/// Those of these sessions that are there, as far as they fit on a page, each with its place among `ids`, in that order.
+pub async fn listed(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    ids: &[Uuid],
+    bytes: i64,
+) -> sqlx::Result<Vec<(usize, SessionRow)>> {
+    let rows: Vec<ListedRow> = sqlx::query_as(
+        "WITH found AS (
+            SELECT s.*, wanted.place, octet_length(metadata)::bigint + octet_length(settings) + octet_length(state)
+                + coalesce(octet_length(system), 0) + coalesce(octet_length(tools), 0) AS bytes
+              FROM unnest($2::uuid[]) WITH ORDINALITY wanted(id, place) JOIN sessions s USING (id)
+             WHERE s.tenant_id = $1 AND s.deleted_at IS NULL
+         ), summed AS (
+            SELECT *, sum(bytes) OVER (ORDER BY place) AS upto FROM found
+         )
+         SELECT * FROM summed WHERE upto <= $3 OR upto = bytes ORDER BY place",
+    )
+    .bind(tenant)
+    .bind(ids)
+    .bind(bytes)
     .fetch_all(executor)
     .await?;
-    let found = rows.first().map_or(0, |row| usize::try_from(row.found).unwrap_or(0));
-    Ok((rows.into_iter().map(|row| row.session).collect(), found))
+    Ok(rows.into_iter().map(|row| (usize::try_from(row.place - 1).unwrap_or(0), row.session)).collect())
 }
 
 #[derive(sqlx::FromRow)]
 struct ListedRow {
-    found: i64,
+    place: i64,
     #[sqlx(flatten)]
     session: SessionRow,
 }

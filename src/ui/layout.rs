@@ -14,6 +14,7 @@ use super::visible::{TITLE, line};
 pub enum Section {
     Overview,
     Sessions,
+    Search,
     Compactions,
     Hooks,
     Keys,
@@ -22,9 +23,10 @@ pub enum Section {
 }
 
 /// Name, address and place of each; the key after `g` that leads there.
-const SECTIONS: [(Section, &str, &str, &str); 5] = [
+const SECTIONS: [(Section, &str, &str, &str); 6] = [
     (Section::Overview, "Overview", "/ui", "o"),
     (Section::Sessions, "Sessions", "/ui/sessions", "s"),
+    (Section::Search, "Search", "/ui/search", "f"),
     (Section::Compactions, "Compactions", "/ui/compactions", "c"),
     (Section::Hooks, "Hooks", "/ui/hooks", "h"),
     (Section::Keys, "Keys", "/ui/keys", "k"),
@@ -120,6 +122,7 @@ fn help() -> Markup {
         ("/", "search"),
         ("g o", "overview"),
         ("g s", "sessions"),
+        ("g f", "search in all sessions"),
         ("g c", "compactions"),
         ("g h", "hooks"),
         ("g k", "keys"),

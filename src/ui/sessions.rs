@@ -7,7 +7,7 @@ use axum::routing::get;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::fault::Result;
+use super::fault::{Fault, Result};
 use super::format::{count, when};
 use super::layout::{Section, page};
 use super::parts::{badge, choice, fill_bar, pager};
@@ -15,7 +15,9 @@ use super::query::{Asked, given, list_page, parsed};
 use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::{line, name};
+use crate::domain::model::metadata::MetadataValue;
 use crate::domain::tokens::accounting::FillState;
+use crate::service::sessions::find::SessionOrder;
 use crate::service::sessions::lines::{SessionLine, SessionSearch};
 
 pub fn routes() -> Router<Ui> {
@@ -26,17 +28,30 @@ pub fn routes() -> Router<Ui> {
 struct Search {
     q: Option<String>,
     state: Option<String>,
+    /// `key=value`
+    metadata: Option<String>,
+    order: Option<String>,
     after: Option<String>,
 }
 
 async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>) -> Result<Html<String>> {
     let text = given(asked.q.as_deref())?;
     let state: Option<FillState> = parsed("state", asked.state.as_deref())?;
+    let metadata = given(asked.metadata.as_deref())?;
+    let order: SessionOrder = parsed("order", asked.order.as_deref())?.unwrap_or_default();
     let after = given(asked.after.as_deref())?;
-    let search = SessionSearch { text: text.map(str::to_owned), state };
+    let search = SessionSearch {
+        text: text.map(str::to_owned),
+        state,
+        metadata: metadata.map(value_of).transpose()?.into_iter().collect(),
+        order,
+    };
     let found = ui.services.queries.session_lines(viewer.tenant, search, list_page(after)).await?;
     let word = state.map_or("", Into::into);
-    let params = [("q", text.unwrap_or_default()), ("state", word)];
+    let is_search = text.is_some() || state.is_some() || metadata.is_some();
+    let by = if order == SessionOrder::default() { "" } else { order.into() };
+    let params =
+        [("q", text.unwrap_or_default()), ("state", word), ("metadata", metadata.unwrap_or_default()), ("order", by)];
     let main = html! {
         div.head { h1 { "Sessions" } }
         form.filters method="get" action="/ui/sessions" role="search" {
@@ -45,14 +60,25 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>)
                     placeholder="id, external id or title";
             }
             (choice("state", "State", state))
+            label { "Metadata "
+                input type="text" name="metadata" value=(line(metadata.unwrap_or_default(), 1_600)) maxlength="1600"
+                    placeholder="key=value";
+            }
+            label { "Order "
+                select name="order" {
+                    @for (word, told) in ORDERS {
+                        option value=(word) selected[word == by] { (told) }
+                    }
+                }
+            }
             button type="submit" { "Search" }
-            @if text.is_some() || state.is_some() { a href="/ui/sessions" { "Clear" } }
+            @if is_search || !by.is_empty() { a href="/ui/sessions" { "Clear" } }
         }
         div.card {
             @if found.items.is_empty() {
-                p.empty { (nothing(text.is_some() || state.is_some(), found.next_cursor.is_some())) }
+                p.empty { (nothing(is_search, found.next_cursor.is_some())) }
             } @else {
-                (table(&found.items))
+                (table(&found.items, order))
             }
             (pager("/ui/sessions", &params, after, found.next_cursor.as_deref()))
         }
@@ -68,11 +94,19 @@ fn nothing(is_search: bool, has_more: bool) -> &'static str {
     }
 }
 
-fn table(lines: &[SessionLine]) -> Markup {
+/// What a list can be sorted by; the first is the default.
+const ORDERS: [(&str, &str); 3] = [("", "newest first"), ("activity", "last active first"), ("size", "largest first")];
+
+fn value_of(text: &str) -> Result<MetadataValue> {
+    let (key, value) = text.split_once('=').ok_or_else(|| Fault::invalid("Metadata are asked for as key=value."))?;
+    Ok(MetadataValue { key: key.to_owned(), value: value.to_owned() })
+}
+
+fn table(lines: &[SessionLine], order: SessionOrder) -> Markup {
     html! {
         div.scroll {
             table {
-                caption.sr { "Sessions, newest first" }
+                caption.sr { "Sessions, " (ORDERS.iter().find(|(word, _)| *word == <&str>::from(order)).map_or(ORDERS[0].1, |(_, told)| told)) }
                 thead { tr {
                     th scope="col" { "Session" }
                     th scope="col" { "External id" }

@@ -10,6 +10,9 @@ pub const TITLE: usize = 120;
 /// Characters of a text on a page, where all of it can be asked for elsewhere.
 pub const TEXT: usize = 2_000;
 
+/// Characters of what a search found.
+const SNIPPET: usize = 300;
+
 /// The text with its control characters, and those that change the direction of writing, as symbols. Line ends and tabs
 /// stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
@@ -83,9 +86,29 @@ pub fn text(text: &str, most: usize, all: Option<&str>) -> Markup {
     }
 }
 
+/// What a search found. Matches are told by marks in the text, which the text may have of its own: the worst that comes of
+/// it is a word marked too many.
+pub fn snippet(text: &str) -> Markup {
+    let text = line(text, SNIPPET);
+    let parts: Vec<(&str, &str)> =
+        text.split("<mark>").skip(1).map(|part| part.split_once("</mark>").unwrap_or(("", part))).collect();
+    html! {
+        bdi {
+            (text.split("<mark>").next().unwrap_or_default())
+            @for (marked, rest) in parts { mark { (marked) } (rest) }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_found_is_marked_and_nothing_else_is_markup() {
+        let shown = snippet("a <mark>b</mark> <script>c</script> <mark>open").into_string();
+        assert_eq!(shown, "<bdi>a <mark>b</mark> &lt;script&gt;c&lt;/script&gt; <mark></mark>open</bdi>");
+    }
 
     #[test]
     fn shows_what_would_not_be_seen() {

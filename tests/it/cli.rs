@@ -139,6 +139,15 @@ async fn many_sessions_come_page_by_page() {
     assert_eq!(all.len(), 205);
     let some = at(&app.url(""), &["sessions", "--limit", "201"]).await.good();
     assert_eq!(some.lines().count(), 203, "a head, and a word about the others");
+    let largest = app.session(json!({"metadata": {"user": "ada", "n": 5}, "system": "many words ".repeat(500)})).await;
+    app.session(json!({"metadata": {"user": "ada"}})).await;
+    let first = lines(&at(&app.url(""), &["sessions", "--json", "--order", "size", "--limit", "1"]).await.good());
+    assert_eq!(first[0]["id"], id_of(&largest));
+    let ada = lines(&at(&app.url(""), &["sessions", "--json", "--metadata", "user=ada"]).await.good());
+    assert_eq!((ada.len(), &ada[1]["id"]), (2, &json!(id_of(&largest))));
+    let both = ["sessions", "--json", "--metadata", "user=ada", "--metadata", "n=5"];
+    assert_eq!(lines(&at(&app.url(""), &both).await.good()).len(), 1);
+    assert_eq!(at(&app.url(""), &["sessions", "--metadata", "user"]).await.code, Some(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -545,6 +545,44 @@ export interface EntryView {
   type: string;
 }
 
+/** Which sessions: those that are all of what is named. Nothing named is refused without `all`. */
+export interface EraseSessions {
+  /** `next_cursor` of the call before. */
+  after?: string | null;
+  /** Every session. Not together with anything that names some. */
+  all?: boolean;
+  created_before?: string | null;
+  /** Erases nothing and counts them, also beyond `limit`. */
+  dry_run?: boolean;
+  /** All sessions of each. Not together with `ids`. */
+  external_ids?: string[] | null;
+  ids?: string[] | null;
+  /** Most sessions that this call erases. */
+  limit?: number | null;
+  /**
+   * Keys at the top of the metadata, each with its value: a text, a number, a boolean or null. Compared as in
+   * `GET /v1/sessions`: a text also with the JSON of a number, and the other way round.
+   */
+  metadata?: {
+    [key: string]: unknown;
+  } | null;
+  /** `green`, `yellow` or `red`. */
+  state?: string | null;
+  /** Not changed since. */
+  updated_before?: string | null;
+}
+
+/** What came of it. */
+export interface Erased {
+  /** Those of them that are erased: no call finds them any more. One that no longer fitted when its turn came is not. */
+  erased: number;
+  /** Sessions that were found, the newest first. */
+  matched: number;
+  /** Not all sessions were looked at: the same call again, with `next_cursor` as `after`, goes on. */
+  more: boolean;
+  next_cursor?: string | null;
+}
+
 export interface Estimate {
   /** 0 where no model would be asked. Null where the upstream has no price. */
   cost_usd?: number | null;
@@ -1043,6 +1081,17 @@ export interface Savings {
   net_usd?: number | null;
 }
 
+/** What was found, the newest session first, and in each the newest entry. */
+export interface SearchAllPage {
+  /** Nothing is left to look at. Where it is false, `next_cursor` goes on, also after an answer without items. */
+  complete: boolean;
+  items: SessionHit[];
+  next_cursor?: string | null;
+  searched_entries: number;
+  /** Sessions that this answer looked into, the first and the last perhaps in part. */
+  searched_sessions: number;
+}
+
 export interface SearchHit {
   entry_id: string;
   /**
@@ -1095,6 +1144,22 @@ export interface SessionCounts {
   green: number;
   red: number;
   yellow: number;
+}
+
+/** An entry that has every word of the query. */
+export interface SessionHit {
+  entry_id: string;
+  /** 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that. */
+  rank: number;
+  role?: string | null;
+  seq: number;
+  session_id: string;
+  /**
+   * The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
+   * nothing in it is escaped.
+   */
+  snippet: string;
+  type: string;
 }
 
 export interface SetLabel {

@@ -10,6 +10,8 @@ import type {
   LintItems,
   McpAnswer,
   McpRequest,
+  SearchAllPage,
+  SessionHit,
   Stats,
 } from "./api.js";
 import { Calls } from "./calls.js";
@@ -18,6 +20,7 @@ import { Compactions } from "./compactions.js";
 import { configOf, type ContextdOptions } from "./config.js";
 import type { EventsOptions, EventStream } from "./events.js";
 import { Hooks } from "./hooks.js";
+import type { List, PageParams } from "./pages.js";
 import type { Params } from "./params.js";
 import { Sessions } from "./sessions.js";
 import { type RequestOptions, Transport } from "./transport.js";
@@ -78,6 +81,11 @@ export class Contextd {
     options?: RequestOptions,
   ): Promise<Stats> {
     return this.#calls.get("/v1/stats", params, options);
+  }
+
+  /** Looks for text in all sessions, the newest first. Each page says how far it looked. */
+  search(params: PageParams & { q: string }, options?: RequestOptions): List<SessionHit, SearchAllPage> {
+    return this.#calls.list("/v1/search", params, options);
   }
 
   /** One message of MCP; a notification has no answer. Tried once: it knows no idempotency key. */

@@ -26,8 +26,10 @@ export function wire(params: object): Wire {
 export function query(params: Wire): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
-    if (value !== undefined && value !== null)
-      search.set(name, value instanceof Date ? value.toISOString() : String(value));
+    if (value instanceof Date) search.set(name, value.toISOString());
+    else if (typeof value === "object" && value !== null)
+      for (const [key, its] of Object.entries(value)) search.set(`${name}[${key}]`, String(its));
+    else if (value !== undefined && value !== null) search.set(name, String(value));
   }
   const text = search.toString();
   return text && `?${text}`;

@@ -6,6 +6,8 @@ import type {
   Composition,
   Context,
   CreateSession,
+  Erased,
+  EraseSessions,
   FileLists,
   FillState,
   ForkSession,
@@ -46,6 +48,10 @@ export interface ListSessions extends PageParams {
   externalId?: string | undefined;
   state?: FillState | undefined;
   updatedAfter?: Date | string | undefined;
+  /** Keys at the top of the metadata, and their values. */
+  metadata?: Record<string, string | number | boolean | null> | undefined;
+  /** The newest first (`created`), the last changed, or the most tokens. */
+  order?: "created" | "activity" | "size" | undefined;
 }
 
 export interface ContextParams {
@@ -89,6 +95,16 @@ export class Sessions {
     return this.#calls.get(path`/v1/sessions/${sessionId}`, {}, options);
   }
 
+  /** The newest session of an external id. */
+  getByExternalId(externalId: string, options?: RequestOptions): Promise<Session> {
+    return this.#calls.get(path`/v1/sessions/by-external-id/${externalId}`, {}, options);
+  }
+
+  /** Erases many sessions by what they are. While `more` is true, the call is made again with `next_cursor`. */
+  erase(params: Params<EraseSessions>, options?: RequestOptions): Promise<Erased> {
+    return this.#calls.post("/v1/sessions/erase", params, options);
+  }
+
   /** Changes what is given, and nothing else. */
   update(sessionId: string, params: Params<UpdateSession>, options?: RequestOptions): Promise<Session> {
     return this.#calls.patch(path`/v1/sessions/${sessionId}`, params, options);
@@ -99,7 +115,7 @@ export class Sessions {
     return this.#calls.delete(path`/v1/sessions/${sessionId}`, options);
   }
 
-  /** Sessions, newest first. */
+  /** Sessions, newest first or in another order. A page may be shorter than its limit. */
   list(params: ListSessions = {}, options?: RequestOptions): List<Session> {
     return this.#calls.list("/v1/sessions", params, options);
   }

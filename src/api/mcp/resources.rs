@@ -11,7 +11,7 @@ use crate::service::core::error::ServiceError;
 use crate::service::core::page::PageRequest;
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
-use crate::service::sessions::SessionFilter;
+use crate::service::sessions::list::SessionFilter;
 
 const SCHEME: &str = "contextd://sessions/";
 const MARKDOWN: &str = "text/markdown";

@@ -22,6 +22,12 @@ pub struct SessionsArgs {
     /// Changed since this time (RFC 3339).
     #[arg(long, value_name = "TIME")]
     updated_after: Option<String>,
+    /// With this value under a key of its metadata; several of them, to have all.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = metadata)]
+    metadata: Vec<(String, String)>,
+    /// What comes first: the newest, the last changed, or the most tokens.
+    #[arg(long, value_parser = ["created", "activity", "size"])]
+    order: Option<String>,
     /// The most sessions that are listed.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
@@ -31,9 +37,15 @@ pub struct SessionsArgs {
 }
 
 pub async fn run(args: SessionsArgs) -> anyhow::Result<()> {
-    let filters = [("state", &args.state), ("external_id", &args.external_id), ("updated_after", &args.updated_after)];
-    let query: Vec<(&str, &str)> =
+    let filters = [
+        ("state", &args.state),
+        ("external_id", &args.external_id),
+        ("updated_after", &args.updated_after),
+        ("order", &args.order),
+    ];
+    let mut query: Vec<(&str, &str)> =
         filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+    query.extend(args.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let limit = usize::try_from(args.limit)?;
     let found = Service::new(&args.service)?.list(&["v1", "sessions"], &query, limit).await?;
     if args.json {
@@ -49,9 +61,15 @@ pub async fn run(args: SessionsArgs) -> anyhow::Result<()> {
     }
     print(&table.lines(columns()))?;
     if found.len() == limit {
-        print(&format!("the newest {limit}; --limit shows more\n"))?;
+        print(&format!("the first {limit}; --limit shows more\n"))?;
     }
     Ok(())
+}
+
+/// The parameter that asks for a value of metadata.
+fn metadata(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE")?;
+    Ok((format!("metadata.{key}"), value.to_owned()))
 }
 
 fn row(session: &Value) -> [String; 8] {

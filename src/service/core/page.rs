@@ -38,6 +38,11 @@ impl PageRequest {
     }
 }
 
+/// The greatest id below this one.
+pub(crate) fn id_before(id: Uuid) -> Uuid {
+    Uuid::from_u128(id.as_u128().saturating_sub(1))
+}
+
 fn bad_cursor() -> ServiceError {
     ServiceError::invalid("/query/after", "is no cursor that a list handed out")
 }

@@ -3,11 +3,15 @@
 //! The session is hidden in one short transaction; from then on no call finds it and no row can be written for it. What
 //! it holds is then removed in stretches. Should that be cut short, `erase_rest` goes on with it later.
 
+mod many;
+
+pub use many::{EraseFilter, EraseRequest, Erased};
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -15,6 +19,7 @@ use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::feed::Feed;
 use crate::service::core::head::HeadCache;
+use crate::service::core::long_reads::LongReads;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::erasure::{self, TABLES};
@@ -35,6 +40,7 @@ pub struct Erasure {
     cached_heads: Arc<HeadCache>,
     feed: Arc<Feed>,
     turns: Arc<Semaphore>,
+    long_reads: LongReads,
 }
 
 impl Erasure {
@@ -45,6 +51,7 @@ impl Erasure {
             cached_heads: Arc::clone(&inner.cached_heads),
             feed: Arc::clone(&inner.feed),
             turns: Arc::new(Semaphore::new(AT_A_TIME)),
+            long_reads: inner.long_reads.clone(),
         }
     }
 
@@ -55,14 +62,7 @@ impl Erasure {
     /// `NotFound`, and the database's, before anything is erased.
     pub async fn erase(&self, tenant: Tenant, session_id: Uuid) -> Result<()> {
         let mut transaction = transaction::begin(&self.pool).await?;
-        if !erasure::hide(&mut transaction, tenant.0, session_id, clock::now()).await? {
-            return Err(ServiceError::NotFound("session"));
-        }
-        // In this order everywhere, so that two erasures never wait for each other.
-        let line = path::sessions(&mut transaction, tenant.0, session_id).await?;
-        for parent in line.iter().filter(|id| **id != session_id) {
-            erasure::mark_due(&mut *transaction, tenant.0, *parent).await?;
-        }
+        let line = hide(&mut transaction, tenant, session_id).await?.ok_or(ServiceError::NotFound("session"))?;
         transaction.commit().await?;
         self.cached_heads.forget(tenant, session_id);
         self.feed.touch(tenant, session_id);
@@ -120,4 +120,17 @@ impl Erasure {
         transaction.commit().await?;
         Ok(more)
     }
+}
+
+/// Hides a session. The line of sessions that it comes from, itself first; `None` where it is not there.
+async fn hide(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid) -> Result<Option<Vec<Uuid>>> {
+    if !erasure::hide(&mut *connection, tenant.0, session_id, clock::now()).await? {
+        return Ok(None);
+    }
+    // In this order everywhere, so that two erasures never wait for each other.
+    let line = path::sessions(&mut *connection, tenant.0, session_id).await?;
+    for parent in line.iter().filter(|id| **id != session_id) {
+        erasure::mark_due(&mut *connection, tenant.0, *parent).await?;
+    }
+    Ok(Some(line))
 }

@@ -3,12 +3,15 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::domain::model::metadata::MetadataValue;
 use crate::domain::tokens::accounting::{FillState, Snapshot};
 use crate::service::core::error::Result;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
-use crate::store::session_lines::{self, LineQuery, LineRow};
+use crate::service::sessions::find::{SessionOrder, Wanted};
+use crate::store::session_lines::{self, LineRow};
+use crate::store::session_looks::{Among, Conditions};
 
 /// Which sessions are looked for: those that are all of what is named.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +19,8 @@ pub struct SessionSearch {
     /// The beginning of an id, or a part of an external id or a title, in letters of any case.
     pub text: Option<String>,
     pub state: Option<FillState>,
+    pub metadata: Vec<MetadataValue>,
+    pub order: SessionOrder,
 }
 
 /// A session in a list. Long names are cut off.
@@ -32,26 +37,21 @@ pub struct SessionLine {
 }
 
 impl Queries {
-    /// A page of the sessions that fit, newest first. One page looks at 50,000 sessions at most: where those are not all,
-    /// it may be short and still have a next one.
+    /// A page of the sessions that fit. One page looks at 50,000 sessions at most: where those are not all, it may be short
+    /// and still have a next one.
     pub async fn session_lines(
         &self,
         tenant: Tenant,
         search: SessionSearch,
         page: PageRequest,
     ) -> Result<Page<SessionLine>> {
-        let before_id = page.cursor_id()?;
-        let fill_state = search.state.map(Into::into);
-        let query = LineQuery { text: search.text, fill_state, before_id, limit: page.limit + 1 };
-        let mut connection = self.pool.acquire().await?;
-        let rows = session_lines::list(&mut *connection, tenant.0, &query).await?;
-        let lines = rows.into_iter().map(|row| self.line(row)).collect::<Result<Vec<_>>>()?;
-        let mut shown = Page::cut(lines, page.limit, |line| line.id.to_string());
-        if shown.next_cursor.is_none() && (query.text.is_some() || fill_state.is_some()) {
-            let looked_to = session_lines::looked_to(&mut *connection, tenant.0, before_id).await?;
-            shown.next_cursor = looked_to.map(|id| id.to_string());
-        }
-        Ok(shown)
+        let SessionSearch { text, state, metadata, order } = search;
+        let fill_state = state.map(|state| state.into_str().to_owned());
+        let conditions = Conditions { text, fill_state, ..Conditions::default() };
+        let found = self.found(tenant, &Wanted::new(Among::All, conditions, metadata, order), &page).await?;
+        let rows = session_lines::of(&self.pool, tenant.0, &found.ids()).await?;
+        let items = rows.into_iter().map(|row| self.line(row)).collect::<Result<Vec<_>>>()?;
+        Ok(Page { items, next_cursor: found.next.map(|place| place.to_string()) })
     }
 
     fn line(&self, row: LineRow) -> Result<SessionLine> {

@@ -13,14 +13,12 @@ use crate::ui::parts::pager;
 use crate::ui::query::{Asked, Ids, given};
 use crate::ui::state::Ui;
 use crate::ui::viewer::Viewer;
-use crate::ui::visible::line;
+use crate::ui::visible::{line, snippet};
 use crate::ui::words::{self, speaker};
 
 use super::frame::{Wanted, answer, home};
 
 const LIMIT: i64 = 20;
-/// Characters of what was found.
-const CHARS: usize = 300;
 
 #[derive(Deserialize)]
 pub struct Sought {
@@ -87,30 +85,7 @@ fn row(session: Uuid, hit: &SearchHit) -> Markup {
         li {
             a href=(format!("{}/entries/{}", home(session), hit.entry_id)) { (speaker(hit.kind, hit.role)) }
             span.dim { " " (hit.seq + 1) }
-            p.snippet { bdi { (snippet(&hit.snippet)) } }
+            p.snippet { (snippet(&hit.snippet)) }
         }
-    }
-}
-
-/// Matches are told by marks in the text, which the text may have of its own: the worst that comes of it is a word
-/// marked too many.
-fn snippet(text: &str) -> Markup {
-    let text = line(text, CHARS);
-    let parts: Vec<(&str, &str)> =
-        text.split("<mark>").skip(1).map(|part| part.split_once("</mark>").unwrap_or(("", part))).collect();
-    html! {
-        (text.split("<mark>").next().unwrap_or_default())
-        @for (marked, rest) in parts { mark { (marked) } (rest) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_found_is_marked_and_nothing_else_is_markup() {
-        let shown = snippet("a <mark>b</mark> <script>c</script> <mark>open").into_string();
-        assert_eq!(shown, "a <mark>b</mark> &lt;script&gt;c&lt;/script&gt; <mark></mark>open");
     }
 }

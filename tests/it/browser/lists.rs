@@ -12,9 +12,11 @@ use super::stage::Stage;
 use crate::app::Keyed;
 use crate::pg;
 
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 7] = [
     ("overview", "/ui"),
     ("sessions", "/ui/sessions"),
+    ("search", "/ui/search"),
+    ("found", "/ui/search?q=the"),
     ("compactions", "/ui/compactions"),
     ("hooks", "/ui/hooks"),
     ("keys", "/ui/keys"),
@@ -117,8 +119,14 @@ async fn no_text_of_others_runs() {
     stage.session(json!({"title": hostile, "external_id": hostile, "model": hostile}), 1).await;
     let browser = Browser::start().await;
     let query: String = form_urlencoded::byte_serialize(hostile.as_bytes()).collect();
-    for path in ["/ui", "/ui/sessions", &format!("/ui/sessions?q={query}"), "/ui/compactions", &format!("/ui/{query}")]
-    {
+    for path in [
+        "/ui",
+        "/ui/sessions",
+        &format!("/ui/sessions?q={query}"),
+        &format!("/ui/search?q={query}"),
+        "/ui/compactions",
+        &format!("/ui/{query}"),
+    ] {
         browser.client.goto(&stage.url(path)).await.unwrap();
         browser.until("ready", "return document.readyState === 'complete'").await;
         assert_eq!(browser.run("return window.canary ?? null").await, Value::Null, "{path}");

@@ -35,12 +35,13 @@ async fn ten_thousand_sessions_page_by_page() {
     let made = made.bearer_auth(&key).header("content-type", "application/json").body(r#"{"title": "the first"}"#);
     assert_eq!(made.send().await.unwrap().status(), 201);
     sqlx::query(
-        "INSERT INTO sessions (tenant_id, id, external_id, title, metadata, settings, version, next_seq, next_branch,
+        r#"INSERT INTO sessions (tenant_id, id, external_id, title, metadata, settings, version, next_seq, next_branch,
             entry_count, leaf_branch, leaf_depth, state, fill_state, tokens, created_at, updated_at)
          SELECT tenant_id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'ticket-' || n,
-            CASE n % 3 WHEN 0 THEN NULL ELSE 'Chat number ' || n END, metadata, settings, 0, 0, 1, 0, 0, -1, state,
+            CASE n % 3 WHEN 0 THEN NULL ELSE 'Chat number ' || n END,
+            CASE n WHEN 9900 THEN '{"user": "ada"}' ELSE metadata END, settings, 0, 0, 1, 0, 0, -1, state,
             CASE WHEN n % 100 = 0 THEN 'red' ELSE 'green' END, 0, now(), now()
-         FROM sessions, generate_series(1, 9999) n",
+         FROM sessions, generate_series(1, 9999) n"#,
     )
     .execute(&pool)
     .await
@@ -66,6 +67,8 @@ async fn ten_thousand_sessions_page_by_page() {
     assert_eq!(found("q=the+FIRST").await.len(), 1);
     assert_eq!(found("q=%25").await, Vec::<String>::new(), "no wildcard");
     assert_eq!(found("state=red").await.len(), 50);
+    assert_eq!(found("metadata=user%3Dada&state=red&order=activity").await, [with(9900)], "all that is asked for");
+    assert_eq!(found("order=size&q=ticket-9999").await, [with(9999)]);
     assert_eq!(found("q=&state=").await.len(), 50, "what is left empty is no filter");
     for odd in ["state=purple", "after=x", "q=%00"] {
         let refused = visitor.get(&format!("/ui/sessions?{odd}")).await;
@@ -101,6 +104,8 @@ async fn hostile_texts_are_text() {
         "/ui".to_owned(),
         "/ui/sessions".to_owned(),
         format!("/ui/sessions?q={query}"),
+        format!("/ui/sessions?metadata={query}%3D{query}&order=activity"),
+        format!("/ui/search?q={query}"),
         "/ui/compactions".to_owned(),
         format!("/ui/compactions?session={}&since=24h&status=succeeded", id_of(&compacted)),
         "/ui/hooks".to_owned(),
@@ -115,7 +120,9 @@ async fn hostile_texts_are_text() {
     }
     let listed = visitor.get(&pages[2]).await.page();
     assert!(listed.contains("&lt;script&gt;canary()") && listed.contains("⟨U+202E⟩"), "it is found and shown");
-    let compactions = visitor.get(&pages[4]).await.page();
+    let found = visitor.get(&pages[4]).await.page();
+    assert!(found.contains("&lt;script&gt;") && found.contains("<mark>") && found.contains("⟨U+202E⟩"), "{found}");
+    let compactions = visitor.get(&pages[6]).await.page();
     assert!(compactions.contains(&format!("/ui/compactions/{}", done["id"].as_str().unwrap())));
 
     for odd in [
@@ -126,6 +133,9 @@ async fn hostile_texts_are_text() {
         "/ui/compactions?session=5",
         "/ui/compactions?after=5",
         "/ui/hooks?after=5",
+        "/ui/sessions?order=newest",
+        "/ui/sessions?metadata=user",
+        "/ui/sessions?order=size&after=00000000-0000-7000-8000-000000000000",
     ] {
         let refused = visitor.get(odd).await;
         assert_eq!(refused.status, 422, "{odd}");

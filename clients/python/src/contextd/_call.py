@@ -140,10 +140,18 @@ def _json(content: bytes) -> object:
 
 
 def _query(query: Mapping[str, object]) -> dict[str, str]:
-    return {name: _word(value) for name, value in query.items() if value is not None}
+    words: dict[str, str] = {}
+    for name, value in query.items():
+        if isinstance(value, Mapping):
+            words |= {f"{name}[{key}]": _word(its) for key, its in value.items()}
+        elif value is not None:
+            words[name] = _word(value)
+    return words
 
 
 def _word(value: object) -> str:
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else str(value)

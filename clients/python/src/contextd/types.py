@@ -1205,6 +1205,40 @@ class EntryView(TypedDict):
     type: str
 
 
+class EraseSessions(TypedDict):
+    """Which sessions: those that are all of what is named. Nothing named is refused without `all`."""
+    after: NotRequired[str | None]
+    """`next_cursor` of the call before."""
+    all: NotRequired[bool]
+    """Every session. Not together with anything that names some."""
+    created_before: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    """Erases nothing and counts them, also beyond `limit`."""
+    external_ids: NotRequired[list[str] | None]
+    """All sessions of each. Not together with `ids`."""
+    ids: NotRequired[list[str] | None]
+    limit: NotRequired[int | None]
+    """Most sessions that this call erases."""
+    metadata: NotRequired[dict[str, Any] | None]
+    """Keys at the top of the metadata, each with its value: a text, a number, a boolean or null. Compared as in
+    `GET /v1/sessions`: a text also with the JSON of a number, and the other way round."""
+    state: NotRequired[str | None]
+    """`green`, `yellow` or `red`."""
+    updated_before: NotRequired[str | None]
+    """Not changed since."""
+
+
+class Erased(TypedDict):
+    """What came of it."""
+    erased: int
+    """Those of them that are erased: no call finds them any more. One that no longer fitted when its turn came is not."""
+    matched: int
+    """Sessions that were found, the newest first."""
+    more: bool
+    """Not all sessions were looked at: the same call again, with `next_cursor` as `after`, goes on."""
+    next_cursor: NotRequired[str | None]
+
+
 class ForkSession(TypedDict):
     entry_id: NotRequired[str | None]
     """The last entry that the new session shares; the leaf when left out."""
@@ -1599,6 +1633,31 @@ class ResetEvent(TypedDict):
     """`expired`: what followed `Last-Event-ID` is no longer kept; `unknown`: the id was never given."""
     session_id: NotRequired[str | None]
     snapshot: NotRequired[Snapshot | None]
+
+
+class SessionHit(TypedDict):
+    """An entry that has every word of the query."""
+    entry_id: str
+    rank: float
+    """0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that."""
+    role: NotRequired[str | None]
+    seq: int
+    session_id: str
+    snippet: str
+    """The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
+    nothing in it is escaped."""
+    type: str
+
+
+class SearchAllPage(TypedDict):
+    """What was found, the newest session first, and in each the newest entry."""
+    complete: bool
+    """Nothing is left to look at. Where it is false, `next_cursor` goes on, also after an answer without items."""
+    items: list[SessionHit]
+    next_cursor: NotRequired[str | None]
+    searched_entries: int
+    searched_sessions: int
+    """Sessions that this answer looked into, the first and the last perhaps in part."""
 
 
 class SearchHit(TypedDict):

@@ -24,12 +24,14 @@ from ..types import (
     Linted,
     LintItems,
     McpAnswer,
+    SearchAllPage,
+    SessionHit,
     Stats,
 )
 from .collections import AsyncChapters, AsyncCompactions, AsyncEntries, AsyncToolCalls
 from .hooks import AsyncHooks
 from .sessions import AsyncSessions
-from .transport import AsyncTransport
+from .transport import AsyncPager, AsyncTransport
 
 
 class AsyncContextd:
@@ -130,6 +132,13 @@ class AsyncContextd:
     async def stats(self, *, since: str | datetime | None = None, bucket: int | None = None) -> Stats:
         """Gives the tenant at a glance; `bucket` is seconds of its series."""
         return await self._send(Call("GET", "/v1/stats", query={"since": since, "bucket": bucket}))
+
+    def search(
+        self, q: str, *, limit: int | None = None, after: str | None = None
+    ) -> AsyncPager[SessionHit, SearchAllPage]:
+        """Finds entries of all sessions by their text, the newest session first. Pages say how far they looked."""
+        query = {"q": q, "limit": limit, "after": after}
+        return AsyncPager(self._transport, Call("GET", "/v1/search", query=query))
 
     async def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from .._call import EVENT_STREAM, NDJSON, Call, EventNames, path
 from .._compat import Unpack
@@ -19,6 +19,8 @@ from ..types import (
     Composition,
     Context,
     CreateSession,
+    Erased,
+    EraseSessions,
     FileLists,
     FillState,
     ForkSession,
@@ -68,6 +70,14 @@ class AsyncSessions(AsyncResource):
         """Gives a session."""
         return await self._send(Call("GET", path("/v1/sessions/{}", session_id)))
 
+    async def get_by_external_id(self, external_id: str) -> Session:
+        """Gives the newest session with an external id."""
+        return await self._send(Call("GET", path("/v1/sessions/by-external-id/{}", external_id)))
+
+    async def erase(self, **body: Unpack[EraseSessions]) -> Erased:
+        """Erases many sessions by what they are. While `more` is true, the call is made again with `next_cursor`."""
+        return await self._send(Call("POST", "/v1/sessions/erase", body))
+
     async def update(self, session_id: str, **body: Unpack[UpdateSession]) -> Session:
         """Changes what is given; None clears."""
         return await self._send(Call("PATCH", path("/v1/sessions/{}", session_id), body))
@@ -82,14 +92,18 @@ class AsyncSessions(AsyncResource):
         external_id: str | None = None,
         state: FillState | None = None,
         updated_after: str | datetime | None = None,
+        metadata: Mapping[str, str | int | float | bool | None] | None = None,
+        order: Literal["created", "activity", "size"] | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> AsyncPager[Session, SessionPage]:
-        """Lists sessions, newest first. `limit` is the size of a page."""
+        """Lists sessions, newest first or in another `order`. `limit` is the size of a page, which may be shorter."""
         query = {
             "external_id": external_id,
             "state": state,
             "updated_after": updated_after,
+            "metadata": metadata,
+            "order": order,
             "limit": limit,
             "after": after,
         }

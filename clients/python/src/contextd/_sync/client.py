@@ -25,12 +25,14 @@ from ..types import (
     Linted,
     LintItems,
     McpAnswer,
+    SearchAllPage,
+    SessionHit,
     Stats,
 )
 from .collections import Chapters, Compactions, Entries, ToolCalls
 from .hooks import Hooks
 from .sessions import Sessions
-from .transport import Transport
+from .transport import Pager, Transport
 
 
 class Contextd:
@@ -131,6 +133,13 @@ class Contextd:
     def stats(self, *, since: str | datetime | None = None, bucket: int | None = None) -> Stats:
         """Gives the tenant at a glance; `bucket` is seconds of its series."""
         return self._send(Call("GET", "/v1/stats", query={"since": since, "bucket": bucket}))
+
+    def search(
+        self, q: str, *, limit: int | None = None, after: str | None = None
+    ) -> Pager[SessionHit, SearchAllPage]:
+        """Finds entries of all sessions by their text, the newest session first. Pages say how far they looked."""
+        query = {"q": q, "limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", "/v1/search", query=query))
 
     def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""
