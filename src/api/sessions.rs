@@ -96,6 +96,8 @@ struct ListSessions {
     /// RFC 3339.
     #[param(value_type = Option<String>, format = DateTime)]
     updated_after: Option<String>,
+    /// `tripped`: those alone whose anti-thrash guard held compactions back when they last changed.
+    guard: Option<String>,
 }
 
 impl FromQuery for (SessionFilter, PageRequest) {
@@ -105,6 +107,7 @@ impl FromQuery for (SessionFilter, PageRequest) {
             external_id: params.text("external_id"),
             state: params.parsed("state", "green, yellow or red", state),
             updated_after: params.time("updated_after"),
+            guard_tripped: params.parsed("guard", "tripped", |word| (word == "tripped").then_some(())).is_some(),
         };
         Some((filter, params.page()))
     }

@@ -92,6 +92,8 @@ pub struct SessionFilter {
     /// `green`, `yellow` or `red`.
     pub state: Option<String>,
     pub updated_after: Option<DateTime<Utc>>,
+    /// Those alone whose guard is tripped.
+    pub guard_tripped: bool,
 }
 
 impl Service {
@@ -282,6 +284,7 @@ impl Queries {
             external_id: filter.external_id,
             fill_state: filter.state,
             updated_after: filter.updated_after,
+            guard_tripped: filter.guard_tripped,
             before_id,
             limit: page.limit + 1,
             bytes: PAGE_BYTES,

@@ -36,6 +36,8 @@ pub struct HeadRow {
     pub state: String,
     pub fill_state: String,
     pub tokens: i64,
+    /// What the snapshot's `anti_thrash.tripped` said when this was written.
+    pub guard_tripped: bool,
 }
 
 impl HeadRow {
@@ -52,6 +54,7 @@ impl HeadRow {
             state: String::new(),
             fill_state: String::new(),
             tokens: 0,
+            guard_tripped: false,
         }
     }
 }
@@ -72,6 +75,8 @@ pub struct ListQuery {
     pub external_id: Option<String>,
     pub fill_state: Option<String>,
     pub updated_after: Option<DateTime<Utc>>,
+    /// Those alone whose guard is tripped.
+    pub guard_tripped: bool,
     pub before_id: Option<Uuid>,
     pub limit: i64,
     /// Most bytes of text, one larger session aside.
@@ -82,8 +87,9 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRo
     sqlx::query(
         "INSERT INTO sessions (tenant_id, id, external_id, title, metadata, model, system, tools, settings, version,
             next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens,
-            parent_session, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+            guard_tripped, parent_session, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+            $23)",
     )
     .bind(tenant)
     .bind(row.id)
@@ -104,6 +110,7 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRo
     .bind(&row.head.state)
     .bind(&row.head.fill_state)
     .bind(row.head.tokens)
+    .bind(row.head.guard_tripped)
     .bind(row.parent_session)
     .bind(row.created_at)
     .bind(row.updated_at)
@@ -145,7 +152,7 @@ macro_rules! head_statement {
     ($lock:literal) => {
         concat!(
             "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
-                tokens, settings, model, parent_session
+                tokens, guard_tripped, settings, model, parent_session
              FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
             $lock
         )
@@ -202,37 +209,46 @@ pub async fn oldest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &st
     .await
 }
 
+/// A page of sessions. `$guard` is said in words, for its index is of those that are tripped alone.
+macro_rules! listed {
+    ($guard:literal) => {
+        concat!(
+            "WITH found AS (
+                SELECT *, octet_length(metadata)::bigint + octet_length(settings) + octet_length(state)
+                    + coalesce(octet_length(system), 0) + coalesce(octet_length(tools), 0) AS bytes
+                  FROM sessions
+                 WHERE tenant_id = $1 AND deleted_at IS NULL
+                   AND ($2::text IS NULL OR external_id = $2)
+                   AND ($3::text IS NULL OR fill_state = $3)
+                   AND ($4::timestamptz IS NULL OR updated_at > $4)
+                   AND ($5::uuid IS NULL OR id < $5)",
+            $guard,
+            " ORDER BY id DESC LIMIT $6
+             ), summed AS (
+                SELECT *, sum(bytes) OVER (ORDER BY id DESC) AS upto, count(*) OVER () AS found FROM found
+             )
+             SELECT * FROM summed WHERE upto <= $7 OR upto = bytes ORDER BY id DESC"
+        )
+    };
+}
+
 /// The sessions that fit, and how many there are within the limit.
 pub async fn list(
     executor: impl PgExecutor<'_>,
     tenant: Uuid,
     query: &ListQuery,
 ) -> sqlx::Result<(Vec<SessionRow>, usize)> {
-    let rows: Vec<ListedRow> = sqlx::query_as(
-        "WITH found AS (
-            SELECT *, octet_length(metadata)::bigint + octet_length(settings) + octet_length(state)
-                + coalesce(octet_length(system), 0) + coalesce(octet_length(tools), 0) AS bytes
-              FROM sessions
-             WHERE tenant_id = $1 AND deleted_at IS NULL
-               AND ($2::text IS NULL OR external_id = $2)
-               AND ($3::text IS NULL OR fill_state = $3)
-               AND ($4::timestamptz IS NULL OR updated_at > $4)
-               AND ($5::uuid IS NULL OR id < $5)
-             ORDER BY id DESC LIMIT $6
-         ), summed AS (
-            SELECT *, sum(bytes) OVER (ORDER BY id DESC) AS upto, count(*) OVER () AS found FROM found
-         )
-         SELECT * FROM summed WHERE upto <= $7 OR upto = bytes ORDER BY id DESC",
-    )
-    .bind(tenant)
-    .bind(&query.external_id)
-    .bind(&query.fill_state)
-    .bind(query.updated_after)
-    .bind(query.before_id)
-    .bind(query.limit)
-    .bind(query.bytes)
-    .fetch_all(executor)
-    .await?;
+    let statement = if query.guard_tripped { listed!(" AND guard_tripped") } else { listed!("") };
+    let rows: Vec<ListedRow> = sqlx::query_as(statement)
+        .bind(tenant)
+        .bind(&query.external_id)
+        .bind(&query.fill_state)
+        .bind(query.updated_after)
+        .bind(query.before_id)
+        .bind(query.limit)
+        .bind(query.bytes)
+        .fetch_all(executor)
+        .await?;
     let found = rows.first().map_or(0, |row| usize::try_from(row.found).unwrap_or(0));
     Ok((rows.into_iter().map(|row| row.session).collect(), found))
 }
@@ -254,7 +270,7 @@ pub async fn update(
     let done = sqlx::query(
         "UPDATE sessions SET version = version + 1, title = $4, metadata = $5, model = $6, system = $7, tools = $8,
             settings = $9, next_seq = $10, next_branch = $11, entry_count = $12, leaf_branch = $13, leaf_depth = $14,
-            leaf_id = $15, state = $16, fill_state = $17, tokens = $18, updated_at = $19
+            leaf_id = $15, state = $16, fill_state = $17, tokens = $18, guard_tripped = $19, updated_at = $20
          WHERE tenant_id = $1 AND id = $2 AND version = $3 AND deleted_at IS NULL",
     )
     .bind(tenant)
@@ -275,6 +291,7 @@ pub async fn update(
     .bind(&row.head.state)
     .bind(&row.head.fill_state)
     .bind(row.head.tokens)
+    .bind(row.head.guard_tripped)
     .bind(now)
     .execute(executor)
     .await?;

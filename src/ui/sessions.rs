@@ -26,17 +26,27 @@ pub fn routes() -> Router<Ui> {
 struct Search {
     q: Option<String>,
     state: Option<String>,
+    guard: Option<String>,
     after: Option<String>,
+}
+
+/// A guard that sessions are looked for by.
+#[derive(Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
+enum GuardState {
+    Tripped,
 }
 
 async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>) -> Result<Html<String>> {
     let text = given(asked.q.as_deref())?;
     let state: Option<FillState> = parsed("state", asked.state.as_deref())?;
+    let guard: Option<GuardState> = parsed("guard", asked.guard.as_deref())?;
     let after = given(asked.after.as_deref())?;
-    let search = SessionSearch { text: text.map(str::to_owned), state };
+    let search = SessionSearch { text: text.map(str::to_owned), state, guard_tripped: guard.is_some() };
     let found = ui.services.queries.session_lines(viewer.tenant, search, list_page(after)).await?;
     let word = state.map_or("", Into::into);
-    let params = [("q", text.unwrap_or_default()), ("state", word)];
+    let params = [("q", text.unwrap_or_default()), ("state", word), ("guard", guard.map_or("", Into::into))];
+    let is_search = text.is_some() || state.is_some() || guard.is_some();
     let main = html! {
         div.head { h1 { "Sessions" } }
         form.filters method="get" action="/ui/sessions" role="search" {
@@ -45,12 +55,13 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>)
                     placeholder="id, external id or title";
             }
             (choice("state", "State", state))
+            (choice("guard", "Guard", guard))
             button type="submit" { "Search" }
-            @if text.is_some() || state.is_some() { a href="/ui/sessions" { "Clear" } }
+            @if is_search { a href="/ui/sessions" { "Clear" } }
         }
         div.card {
             @if found.items.is_empty() {
-                p.empty { (nothing(text.is_some() || state.is_some(), found.next_cursor.is_some())) }
+                p.empty { (nothing(is_search, found.next_cursor.is_some())) }
             } @else {
                 (table(&found.items))
             }

@@ -152,7 +152,7 @@ async fn attempts_and_tokens_are_counted() {
         r#"contextd_upstream_requests_total{upstream="played",outcome="ok"} 1"#,
         r#"contextd_upstream_tokens_total{upstream="played",direction="input"} 100"#,
         r#"contextd_upstream_tokens_total{upstream="played",direction="cached"} 40"#,
-        r#"contextd_upstream_latency_seconds_count{upstream="played"} 2"#,
+        r#"contextd_upstream_request_duration_seconds_count{upstream="played"} 2"#,
     ] {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }

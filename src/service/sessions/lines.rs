@@ -16,6 +16,8 @@ pub struct SessionSearch {
     /// The beginning of an id, or a part of an external id or a title, in letters of any case.
     pub text: Option<String>,
     pub state: Option<FillState>,
+    /// Those alone whose guard is tripped.
+    pub guard_tripped: bool,
 }
 
 /// A session in a list. Long names are cut off.
@@ -42,13 +44,14 @@ impl Queries {
     ) -> Result<Page<SessionLine>> {
         let before_id = page.cursor_id()?;
         let fill_state = search.state.map(Into::into);
-        let query = LineQuery { text: search.text, fill_state, before_id, limit: page.limit + 1 };
+        let guard_tripped = search.guard_tripped;
+        let query = LineQuery { text: search.text, fill_state, guard_tripped, before_id, limit: page.limit + 1 };
         let mut connection = self.pool.acquire().await?;
         let rows = session_lines::list(&mut *connection, tenant.0, &query).await?;
         let lines = rows.into_iter().map(|row| self.line(row)).collect::<Result<Vec<_>>>()?;
         let mut shown = Page::cut(lines, page.limit, |line| line.id.to_string());
         if shown.next_cursor.is_none() && (query.text.is_some() || fill_state.is_some()) {
-            let looked_to = session_lines::looked_to(&mut *connection, tenant.0, before_id).await?;
+            let looked_to = session_lines::looked_to(&mut *connection, tenant.0, &query).await?;
             shown.next_cursor = looked_to.map(|id| id.to_string());
         }
         Ok(shown)
