@@ -4,6 +4,7 @@
 mod census;
 mod families;
 mod figures;
+mod million;
 mod scrape;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -46,6 +46,8 @@ export interface ListSessions extends PageParams {
   externalId?: string | undefined;
   state?: FillState | undefined;
   updatedAfter?: Date | string | undefined;
+  /** Those alone whose anti-thrash guard held compactions back when they last changed. */
+  guard?: "tripped" | undefined;
 }
 
 export interface ContextParams {

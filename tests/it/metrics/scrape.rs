@@ -12,7 +12,7 @@ use super::Scrape;
 use crate::app::App;
 use crate::drill_support::{asking, compact, filled, id_of, turns};
 use crate::hook_support::{Receiver, Reply};
-use crate::patience::{eventually, until};
+use crate::patience::eventually;
 use crate::played_upstream::{Behaviour, PlayedUpstream};
 
 /// Names, types and labels as operators' rules and boards have them: changed only with those.
@@ -207,31 +207,6 @@ fn assert_figures(found: &Scrape) {
     assert_eq!(found.value("contextd_upstream_cost_usd_total", &[("upstream", "nobody")]), None, "no price, no cost");
     assert_eq!(value("contextd_database_up", &[]), 1.0);
     assert_eq!(value("contextd_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_breaker_shows_while_it_is_open() {
-    let played = PlayedUpstream::start(Behaviour::Status(503, None)).await;
-    let config = format!(
-        "[[upstreams]]\nname = \"default\"\nkind = \"openai\"\nmodel = \"played\"\nbase_url = \"{}\"\napi_key = \"sk-played\"\n\
-         max_retries = 0\nbreaker_failures = 1\nbreaker_rest_ms = 1\n",
-        played.base_url()
-    );
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), config).unwrap();
-    let app = App::fresh(&[("CONTEXTD_CONFIG", file.path().to_str().unwrap())]);
-    let is_open = async || scrape(&app).await.value("contextd_upstream_breaker_open", &[("upstream", "default")]);
-    assert_eq!(is_open().await, Some(0.0), "known before anybody asks");
-    let session = filled(&app, asking("default", "fallback"), 30).await;
-    compact(&app, &session, json!({"strategy": "llm_summarize"})).await;
-    assert_eq!(is_open().await, Some(1.0));
-    played.play(Behaviour::good());
-    until("a probe closes it", async || {
-        app.append(&session, "openai_chat", json!(turns(40..60, 120))).await;
-        compact(&app, &session, json!({"strategy": "llm_summarize"})).await;
-        is_open().await == Some(0.0)
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from .._call import EVENT_STREAM, NDJSON, Call, EventNames, path
 from .._compat import Unpack
@@ -82,6 +82,7 @@ class AsyncSessions(AsyncResource):
         external_id: str | None = None,
         state: FillState | None = None,
         updated_after: str | datetime | None = None,
+        guard: Literal["tripped"] | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> AsyncPager[Session, SessionPage]:
@@ -90,6 +91,7 @@ class AsyncSessions(AsyncResource):
             "external_id": external_id,
             "state": state,
             "updated_after": updated_after,
+            "guard": guard,
             "limit": limit,
             "after": after,
         }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from .._call import EVENT_STREAM, NDJSON, Call, EventNames, path
 from .._compat import Unpack
@@ -83,6 +83,7 @@ class Sessions(Resource):
         external_id: str | None = None,
         state: FillState | None = None,
         updated_after: str | datetime | None = None,
+        guard: Literal["tripped"] | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> Pager[Session, SessionPage]:
@@ -91,6 +92,7 @@ class Sessions(Resource):
             "external_id": external_id,
             "state": state,
             "updated_after": updated_after,
+            "guard": guard,
             "limit": limit,
             "after": after,
         }
