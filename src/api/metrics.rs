@@ -2,6 +2,7 @@
 //! asks neither the database nor anybody else.
 
 mod process;
+mod text;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -100,18 +101,18 @@ fn status_label(status: u16) -> metrics::SharedString {
 pub fn render(handle: &PrometheusHandle, health: &Health) -> String {
     set_figures(health);
     set_database(health);
-    let mut text = handle.render();
+    let mut page = handle.render();
     let cost = families::ALL.iter().find(|family| family.name == families::UPSTREAM_COST);
     let costs = amounts::costs();
     if let Some(family) = cost.filter(|_| !costs.is_empty()) {
-        head(&mut text, family.name, family.kind, family.help);
+        text::head(&mut page, family.name, family.kind, family.help);
         for (upstream, usd) in costs {
-            text.push_str(&format!("{}{{upstream=\"{}\"}} {usd}\n", family.name, escaped(&upstream)));
+            page.push_str(&format!("{}{{upstream=\"{}\"}} {usd}\n", family.name, text::escaped(&upstream)));
         }
-        text.push('\n');
+        page.push('\n');
     }
-    process::write(&mut text);
-    text
+    process::write(&mut page);
+    page
 }
 
 /// Shows what was counted, each group with its time. What never was counted is not shown.
@@ -146,14 +147,4 @@ fn set_database(health: &Health) {
 
 fn unix_seconds(millis: i64) -> f64 {
     millis as f64 / 1_000.0
-}
-
-/// The two lines that a family begins with.
-fn head(text: &mut String, name: &str, kind: Kind, help: &str) {
-    text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {}\n", kind.into_str()));
-}
-
-/// A label's value, as the text format wants it.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::head;
+use super::text::head;
 use crate::families::Kind;
 
 /// A tick of `/proc/self/stat` on every architecture that Linux runs on with a modern C library.

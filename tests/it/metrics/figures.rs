@@ -9,7 +9,7 @@ use crate::patience::{eventually, until};
 use crate::pg_proxy::{Mode, Proxy};
 
 async fn read(base: &str) -> Scrape {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::app::client();
     let answer = client.get(format!("{base}/metrics")).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     Scrape::read(&answer.text().await.unwrap())

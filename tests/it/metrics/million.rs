@@ -49,7 +49,7 @@ async fn scan(pool: &PgPool) -> Duration {
 
 /// The times of a hundred scrapes, sorted.
 async fn scrapes(base: &str) -> Vec<Duration> {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::app::client();
     let mut times = Vec::new();
     for _ in 0..100 {
         let began = Instant::now();
@@ -98,7 +98,7 @@ async fn a_census_and_a_scrape_of_a_million_sessions() {
     let process = Keyed::start(&url, &[], &[]);
     let during = scrapes(&process.base).await;
     eprintln!("a scrape while it counts: {:?} at the median, {:?} at most of 100", during[50], during[99]);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::app::client();
     let found = eventually("all are counted", async || {
         let text = client.get(format!("{}/metrics", process.base)).send().await.unwrap().text().await.unwrap();
         let found = Scrape::read(&text);

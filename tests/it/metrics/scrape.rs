@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Scrape;
 use crate::app::App;
-use crate::drill_support::{asking, compact, filled, id_of, turns};
+use crate::drill_support::{asking, compact, filled, id_of};
 use crate::hook_support::{Receiver, Reply};
 use crate::patience::eventually;
 use crate::played_upstream::{Behaviour, PlayedUpstream};
@@ -214,7 +214,7 @@ async fn only_who_has_the_key_reads_it() {
     let url = crate::pg::url().await;
     let key = "a-key-of-the-operator";
     let keyed = crate::app::Keyed::start(&url, &[], &[("CONTEXTD_METRICS_KEY", key)]);
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::app::client();
     let asked = async |authorization: Option<String>| {
         let request = client.get(format!("{}/metrics", keyed.base));
         let request = match authorization {
