@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod families;
 pub mod hooks;
 pub mod lifecycle;
 pub mod llm;

@@ -36,7 +36,7 @@ use crate::service::events::Events;
 use crate::service::sessions::erasure::Erasure;
 use crate::service::stateless::Summariser;
 use crate::ui::{self, Ui};
-use crate::worker::{self, DeliveryOptions, Jobs, Worker, WorkerOptions};
+use crate::worker::{self, Census, CensusOptions, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
 /// what is left is for closing the database.
@@ -90,6 +90,8 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
         prepared = prepare(config, database) => prepared?,
         () = stop.cancelled() => return Ok(()),
     }
+    // First of all, so that what is recorded from here on counts.
+    api::install_metrics().context("metrics")?;
     let services = Arc::new(services(config, database));
     let ready = Arc::new(AtomicBool::new(false));
     let upstreams = upstreams::upstreams(&config.upstreams)?;
@@ -192,6 +194,7 @@ async fn app_state(
         max_body: config.limits.max_body_bytes,
         bounds: Arc::new(bounds(config)),
         metrics: api::install_metrics().context("metrics")?,
+        metrics_key: config.server.metrics_key.clone().filter(|_| !config.dev),
     })
 }
 
@@ -249,11 +252,14 @@ impl Background {
             let jobs = Jobs { service: services.sessions.clone(), upstreams };
             let worker = Worker::new(services.sessions.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
+            let census = Census::new(services.sessions.pool().clone(), CensusOptions::default());
+            tasks.spawn(census.run(stop.clone()));
             tasks.spawn(worker::deliver(services.hooks.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
             tasks.spawn(keep_house(services.answers.clone(), services.events.clone(), keep_events, stop.clone()));
             tasks.spawn(tidy(services.erasure.clone(), services.sessions.clone(), stop.clone()));
         }
+        tasks.spawn(services.health.clone().follow_figures(stop.clone()));
         if config.role.serves_api() {
             tasks.spawn(services.events.clone().follow(stop.clone()));
         }

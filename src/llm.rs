@@ -9,7 +9,7 @@ mod config;
 mod endpoint;
 mod error;
 mod http;
-pub mod metrics;
+mod metrics;
 mod openai;
 mod openai_responses;
 mod pace;
@@ -85,6 +85,9 @@ impl Upstream {
         };
         let slots = Semaphore::new(config.max_concurrency.min(Semaphore::MAX_PERMITS));
         let breaker = Breaker::new(config.breaker_failures, config.breaker_rest);
+        if http.is_some() {
+            metrics::record_breaker(&config.name, false);
+        }
         let pace = config.requests_per_minute.map(|limit| Pace::new(limit as usize, MINUTE));
         Ok(Upstream { config, slots, pace, breaker, http })
     }
@@ -122,6 +125,7 @@ impl Upstream {
         tally.took(started.elapsed());
         // An upstream that refuses this one call is alive.
         self.breaker.note(Instant::now(), result.as_ref().is_err_and(UpstreamError::is_retryable));
+        metrics::record_breaker(&self.config.name, self.breaker.is_open());
         result
     }
 
@@ -184,7 +188,7 @@ impl Upstream {
     fn checked(&self, answer: ModelAnswer, prompt: &[&str], tally: &Tally) -> Result<ModelAnswer, UpstreamError> {
         let usage = plausible(answer.usage, self.config.context_window, prompt, &answer.text);
         tally.usage(&usage);
-        metrics::record_tokens(&self.config.name, &usage);
+        metrics::record_usage(&self.config, &usage);
         let reported = ReportedUsage { input: answer.usage.input, output: answer.usage.output, ..Default::default() };
         match answer.stop {
             Stop::Length if is_silent_overflow(Some(Stop::Length), &reported, self.config.context_window) => {

@@ -1,13 +1,13 @@
-//! SQL, one file per table family. Executor first, tenant second; no statement crosses tenants.
+//! SQL, one file per table family. Executor first, tenant second; only those that say so cross tenants.
 
 pub mod branch_summaries;
+pub mod censuses;
 pub mod checkup;
 pub mod compactions;
 pub mod entries;
 pub mod erasure;
 pub mod events;
 pub mod fault;
-pub mod gauges;
 pub mod hooks;
 pub mod idempotency;
 pub mod keys;

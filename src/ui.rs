@@ -36,7 +36,6 @@ pub use state::Ui;
 
 /// All pages, and what they load.
 pub fn router(ui: Ui) -> Router {
-    csp::describe();
     let pages = Router::new()
         .merge(overview::routes())
         .merge(sessions::routes())

@@ -4,6 +4,7 @@
 //! a job runs, and none is held while a model works.
 
 mod branch_summary;
+mod census;
 mod compaction;
 mod context;
 mod deliveries;
@@ -31,6 +32,7 @@ use crate::store::queue::{self, Job};
 use context::{RELEASE_WITHIN, WorkerContext};
 use pause::Outage;
 
+pub use census::{Census, CensusOptions};
 pub use context::WorkerOptions;
 pub use deliveries::{DeliveryOptions, deliver};
 pub use handler::{Handler, JobOutcome};

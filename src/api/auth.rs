@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::bounds;
 use super::problem::{Problem, Result};
@@ -31,6 +32,18 @@ async fn tenant_of(state: &AppState, headers: &HeaderMap) -> Result<Tenant> {
     let key = bearer(headers).ok_or_else(|| unauthorized("an API key is needed: Authorization: Bearer <key>"))?;
     let tenant = state.services.keys.authenticate(key).await?;
     tenant.ok_or_else(|| unauthorized("the API key is unknown or was revoked"))
+}
+
+/// Refuses a request that does not bear this key, where there is one. Compared by digests, so that the time that it takes
+/// tells nothing of the key.
+pub fn require(key: Option<&SecretString>, headers: &HeaderMap) -> Result<()> {
+    let Some(key) = key else { return Ok(()) };
+    let given = bearer(headers).ok_or_else(|| unauthorized("a key is needed: Authorization: Bearer <key>"))?;
+    // `blake3::Hash` is compared in constant time.
+    if blake3::hash(given.as_bytes()) == blake3::hash(key.expose_secret().as_bytes()) {
+        return Ok(());
+    }
+    Err(unauthorized("the key is not the one that the operator has set"))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

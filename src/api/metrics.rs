@@ -1,4 +1,8 @@
-//! Prometheus metrics: what the HTTP side records, the descriptions of all, and the figures read at each scrape.
+//! `/metrics`: the process's recorder, what the HTTP side records, and what is put beside it as it is asked for. A scrape
+//! asks neither the database nor anybody else.
+
+mod process;
+mod text;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,28 +11,15 @@ use axum::http::Method;
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::service::ops::gauges::Gauges;
-
-const REQUESTS: &str = "contextd_http_requests_total";
-const REQUEST_SECONDS: &str = "contextd_http_request_duration_seconds";
-const APPENDS: &str = "contextd_appends_total";
-const ENTRIES: &str = "contextd_entries_appended_total";
-const SESSIONS: &str = "contextd_sessions";
-const TOKENS: &str = "contextd_context_tokens";
-const EVENT_STREAMS: &str = "contextd_event_streams";
-const QUEUE_JOBS: &str = "contextd_queue_jobs";
-const QUEUE_AGE: &str = "contextd_queue_oldest_job_age_seconds";
-const COMPACTIONS: &str = "contextd_compactions_total";
-const SAVINGS: &str = "contextd_compaction_savings_percent";
-const COMPACTION_WAIT: &str = "contextd_compaction_wait_seconds";
-const COMPACTION_SECONDS: &str = "contextd_compaction_duration_seconds";
-const PROXY_REQUESTS: &str = "contextd_proxy_requests_total";
-const HOOK_CALLS: &str = "contextd_hook_calls_total";
-const HOOK_SECONDS: &str = "contextd_hook_duration_seconds";
+use crate::domain::tokens::accounting::FillState;
+use crate::families::{self, Kind, amounts};
+use crate::service::ops::readiness::Health;
 
 const LATENCY_BUCKETS: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 const LONG_BUCKETS: [f64; 10] = [0.01, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
-const PERCENT_BUCKETS: [f64; 11] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0];
+/// A queue that is worked off, and one that is not.
+const WAIT_BUCKETS: [f64; 10] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
+const RATIO_BUCKETS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// Samples wait in memory until they are folded into buckets; nobody may ever scrape.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -39,8 +30,9 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
         return Ok(handle.clone());
     }
     let builder = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Full(REQUEST_SECONDS.to_owned()), &LATENCY_BUCKETS)?
-        .set_buckets_for_metric(Matcher::Full(SAVINGS.to_owned()), &PERCENT_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Full(families::HTTP_REQUEST_SECONDS.to_owned()), &LATENCY_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Full(families::QUEUE_WAIT_SECONDS.to_owned()), &WAIT_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Suffix("_ratio".to_owned()), &RATIO_BUCKETS)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &LONG_BUCKETS)?;
     match builder.install_recorder() {
         Ok(handle) => {
@@ -60,32 +52,29 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     }
 }
 
+/// Describes every family, and begins the counters that have one series alone, so that their first increment is seen.
 fn describe() {
-    describe_gauge!(EVENT_STREAMS, "Event streams that are open at this process.");
-    describe_counter!(REQUESTS, "HTTP requests answered, by method, route template and status.");
-    describe_histogram!(REQUEST_SECONDS, "Time from a request's head to its answer's head, by method and route.");
-    describe_counter!(APPENDS, "Appends that landed.");
-    describe_counter!(ENTRIES, "Entries that appends added.");
-    describe_gauge!(SESSIONS, "Sessions by fill state.");
-    describe_gauge!(TOKENS, "Tokens of all sessions' contexts, by fill state.");
-    describe_gauge!(QUEUE_JOBS, "Jobs by status.");
-    describe_gauge!(QUEUE_AGE, "Seconds since the oldest job that is due became due; 0 when none is.");
-    describe_counter!(COMPACTIONS, "Compactions ended, by status and strategy.");
-    describe_histogram!(SAVINGS, "Tokens saved by a compaction, in percent of the tokens before it.");
-    describe_histogram!(COMPACTION_WAIT, "Time from a context turning red to its compaction, by trigger.");
-    describe_counter!(PROXY_REQUESTS, "Requests handed on to a provider, by route and what was done to them.");
-    describe_counter!(HOOK_CALLS, "Calls of hooks, by event and outcome; a question with its retries is one.");
-    describe_histogram!(HOOK_SECONDS, "Time of a call of a hook, by event.");
-    describe_counter!("contextd_chapter_requests_total", "Times an agent was to be asked to close chapters.");
-    describe_histogram!(COMPACTION_SECONDS, "Time from a compaction's start to its end.");
+    for family in families::ALL {
+        match family.kind {
+            Kind::Counter => describe_counter!(family.name, family.help),
+            Kind::Gauge => describe_gauge!(family.name, family.help),
+            Kind::Histogram => describe_histogram!(family.name, family.help),
+        }
+        if family.kind == Kind::Counter && family.labels.is_empty() {
+            counter!(family.name).absolute(0);
+        }
+    }
+    gauge!(families::EVENT_STREAMS).set(0.0);
+    gauge!(families::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
 /// Counts one answered request.
 pub fn request(method: &Method, route: &str, status: u16, took: Duration) {
     let route = metrics::SharedString::from(route.to_owned());
     let method = method_label(method);
-    counter!(REQUESTS, "method" => method, "route" => route.clone(), "status" => status.to_string()).increment(1);
-    histogram!(REQUEST_SECONDS, "method" => method, "route" => route).record(took.as_secs_f64());
+    let labels = [("method", method.into()), ("route", route.clone()), ("status", status_label(status))];
+    counter!(families::HTTP_REQUESTS, &labels).increment(1);
+    histogram!(families::HTTP_REQUEST_SECONDS, "method" => method, "route" => route).record(took.as_secs_f64());
 }
 
 /// A client can make up methods; each would be a time series.
@@ -102,17 +91,60 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
-/// Shows figures just read from the database.
-pub fn set(gauges: &Gauges) {
-    for state in ["green", "yellow", "red"] {
-        let row = gauges.sessions.iter().find(|row| row.state == state);
-        // A state that no session is in any more must not keep its last value.
-        gauge!(SESSIONS, "state" => state).set(row.map_or(0.0, |row| row.sessions as f64));
-        gauge!(TOKENS, "state" => state).set(row.map_or(0.0, |row| row.tokens as f64));
+/// A provider behind the proxy can make up statuses.
+fn status_label(status: u16) -> metrics::SharedString {
+    let is_known = axum::http::StatusCode::from_u16(status).is_ok_and(|status| status.canonical_reason().is_some());
+    if is_known { status.to_string().into() } else { "other".into() }
+}
+
+/// The text of a scrape.
+pub fn render(handle: &PrometheusHandle, health: &Health) -> String {
+    set_figures(health);
+    set_database(health);
+    let mut page = handle.render();
+    let cost = families::ALL.iter().find(|family| family.name == families::UPSTREAM_COST);
+    let costs = amounts::costs();
+    if let Some(family) = cost.filter(|_| !costs.is_empty()) {
+        text::head(&mut page, family.name, family.kind, family.help);
+        for (upstream, usd) in costs {
+            page.push_str(&format!("{}{{upstream=\"{}\"}} {usd}\n", family.name, text::escaped(&upstream)));
+        }
+        page.push('\n');
     }
-    let queue = gauges.queue;
-    gauge!(QUEUE_JOBS, "status" => "pending").set(queue.pending as f64);
-    gauge!(QUEUE_JOBS, "status" => "running").set(queue.running as f64);
-    gauge!(QUEUE_JOBS, "status" => "dead").set(queue.dead as f64);
-    gauge!(QUEUE_AGE).set(queue.oldest_pending_age_seconds);
+    process::write(&mut page);
+    page
+}
+
+/// Shows what was counted, each group with its time. What never was counted is not shown.
+fn set_figures(health: &Health) {
+    let figures = health.figures();
+    if let Some(taken) = figures.sessions {
+        for state in [FillState::Green, FillState::Yellow, FillState::Red] {
+            let of_state = taken.figures.of(state);
+            gauge!(families::SESSIONS, "state" => state.into_str()).set(of_state.sessions as f64);
+            gauge!(families::CONTEXT_TOKENS, "state" => state.into_str()).set(of_state.tokens as f64);
+        }
+        gauge!(families::GUARD_TRIPPED).set(taken.figures.guard_tripped as f64);
+        gauge!(families::FIGURES_TIME, "figures" => "sessions").set(unix_seconds(taken.at.timestamp_millis()));
+    }
+    if let Some(taken) = figures.queue {
+        let queue = taken.figures;
+        for (status, jobs) in [("pending", queue.pending), ("running", queue.running), ("dead", queue.dead)] {
+            gauge!(families::QUEUE_JOBS, "status" => status).set(jobs as f64);
+        }
+        gauge!(families::QUEUE_AGE).set(queue.oldest_age_seconds);
+        gauge!(families::FIGURES_TIME, "figures" => "queue").set(unix_seconds(taken.at.timestamp_millis()));
+    }
+}
+
+fn set_database(health: &Health) {
+    gauge!(families::DATABASE_UP).set(if health.is_reachable() { 1.0 } else { 0.0 });
+    let pool = health.pool_use();
+    gauge!(families::DATABASE_CONNECTIONS, "state" => "idle").set(f64::from(pool.idle));
+    gauge!(families::DATABASE_CONNECTIONS, "state" => "used").set(f64::from(pool.used));
+    gauge!(families::DATABASE_CONNECTIONS_MAX).set(f64::from(pool.max));
+}
+
+fn unix_seconds(millis: i64) -> f64 {
+    millis as f64 / 1_000.0
 }

@@ -1,17 +1,18 @@
-//! Routes for operators and their tools: is it alive, is it ready, how is it doing. No key is needed.
+//! Routes for operators and their tools: is it alive, is it ready, how is it doing. No API key is needed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::auth;
 use super::metrics;
 use super::problem::{Problem, Result};
 use super::problem_code::ProblemCode;
@@ -68,15 +69,12 @@ fn not_ready(code: ProblemCode, detail: &str) -> Problem {
     Problem::new(code, detail).retry_after(RETRY_SECONDS)
 }
 
-/// Prometheus metrics in the text format.
+/// Prometheus metrics in the text format. Figures over all sessions and jobs are those that were last counted;
+/// `contextd_figures_timestamp_seconds` says when. Where the operator has set a key for it, it has to come as a bearer.
 #[utoipa::path(get, path = "/metrics", tag = "service", operation_id = "metrics", security(),
     responses((status = 200, body = String, content_type = "text/plain")))]
-async fn prometheus(State(state): State<AppState>) -> impl IntoResponse {
-    // The rest is worth the more when the database is away.
-    match tokio::time::timeout(READY_TIMEOUT, state.services.health.gauges()).await {
-        Ok(Ok(gauges)) => metrics::set(&gauges),
-        Ok(Err(error)) => tracing::warn!(%error, "gauges could not be read"),
-        Err(_) => tracing::warn!("gauges could not be read in time"),
-    }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render())
+async fn prometheus(State(state): State<AppState>, headers: HeaderMap) -> Result<impl IntoResponse> {
+    auth::require(state.metrics_key.as_ref(), &headers)?;
+    let text = metrics::render(&state.metrics, &state.services.health);
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }

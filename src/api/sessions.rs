@@ -109,6 +109,8 @@ struct ListSessions {
     /// sort the newest 50,000 sessions, then the 50,000 before them, and so on.
     #[param(value_type = Option<String>, default = "created")]
     order: Option<String>,
+    /// `tripped`: those alone whose anti-thrash guard held compactions back when they last changed.
+    guard: Option<String>,
 }
 
 impl FromQuery for (SessionFilter, PageRequest) {
@@ -120,6 +122,7 @@ impl FromQuery for (SessionFilter, PageRequest) {
             updated_after: params.time("updated_after"),
             metadata: metadata(params),
             order: params.word("order").unwrap_or_default(),
+            guard_tripped: params.parsed("guard", "tripped", |word| (word == "tripped").then_some(())).is_some(),
         };
         Some((filter, params.page()))
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use secrecy::SecretString;
 
 use super::bounds::Bounds;
 use crate::service::Services;
@@ -27,4 +28,6 @@ pub struct AppState {
     pub bounds: Arc<Bounds>,
     /// From [`install_metrics`](super::install_metrics).
     pub metrics: PrometheusHandle,
+    /// What a scrape of `/metrics` has to bear; `None`: it is open.
+    pub metrics_key: Option<SecretString>,
 }

@@ -41,6 +41,7 @@ fn state(dev: bool) -> AppState {
         max_body: 32 * MIB,
         bounds: Arc::new(Bounds::new(Duration::from_secs(60), Duration::from_secs(60), 256 * MIB, 128 * MIB)),
         metrics: install_metrics().unwrap(),
+        metrics_key: None,
     }
 }
 

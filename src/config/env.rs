@@ -57,6 +57,9 @@ fn server(server: &mut Server, env: &Env) -> Result<(), ConfigError> {
     if let Some(secret) = env.get("CONTEXTD_UI_SECRET") {
         server.ui_secret = Some(secret.into());
     }
+    if let Some(key) = env.get("CONTEXTD_METRICS_KEY") {
+        server.metrics_key = Some(key.into());
+    }
     env.parse("CONTEXTD_HEADER_TIMEOUT_MS", &mut server.header_timeout_ms)?;
     env.parse("CONTEXTD_BODY_TIMEOUT_MS", &mut server.body_timeout_ms)?;
     env.parse("CONTEXTD_IDLE_TIMEOUT_MS", &mut server.idle_timeout_ms)?;

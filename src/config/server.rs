@@ -9,6 +9,12 @@ use serde::Deserialize;
 const BODIES_AT_ONCE: usize = 8;
 const BODIES_OF_A_TENANT: usize = 4;
 
+/// Whether a header can carry a key as it is, and it is too long to be guessed by the way.
+fn is_sent_whole(key: &SecretString) -> bool {
+    let key = key.expose_secret();
+    (16..=1_024).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Times and counts of connections and requests.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -34,6 +40,8 @@ pub struct Server {
     /// What the cookies of `/ui` are signed with, the same for all processes of an installation. Without it a login holds
     /// at one process, until that ends.
     pub ui_secret: Option<SecretString>,
+    /// What `/metrics` wants as a bearer; unset, or with `--dev`: anybody may read it.
+    pub metrics_key: Option<SecretString>,
 }
 
 impl Default for Server {
@@ -49,6 +57,7 @@ impl Default for Server {
             max_buffered_bytes_per_tenant: None,
             background_nice: crate::background::STEP_BACK,
             ui_secret: None,
+            metrics_key: None,
         }
     }
 }
@@ -86,7 +95,7 @@ impl Server {
     }
 
     /// Each figure by name, with whether it can be.
-    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 10] {
+    pub(super) fn figures(&self, max_body: usize) -> [(&'static str, bool); 11] {
         [
             ("server.header_timeout_ms", self.header_timeout_ms > 0),
             ("server.body_timeout_ms", self.body_timeout_ms > 0),
@@ -96,6 +105,7 @@ impl Server {
             ("server.max_connections", self.max_connections > 0),
             ("server.background_nice", self.background_nice <= 19),
             ("server.ui_secret", self.ui_secret.as_ref().is_none_or(|secret| secret.expose_secret().len() >= 32)),
+            ("server.metrics_key", self.metrics_key.as_ref().is_none_or(is_sent_whole)),
             // Else there are bodies that are allowed and never accepted.
             ("server.max_buffered_bytes", self.buffered(max_body) >= max_body),
             ("server.max_buffered_bytes_per_tenant", self.buffered_per_tenant(max_body) >= max_body),

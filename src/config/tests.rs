@@ -47,6 +47,8 @@ fn times_and_bounds_are_checked() {
         ("[server]\nbody_timeout_ms = 0", "server.body_timeout_ms"),
         ("[server]\nbackground_nice = 20", "server.background_nice"),
         ("[server]\nui_secret = \"short\"", "server.ui_secret"),
+        ("[server]\nmetrics_key = \"fifteen letters\"", "server.metrics_key"),
+        ("[server]\nmetrics_key = \"a key with spaces in it\"", "server.metrics_key"),
         ("[server]\nmax_buffered_bytes = 1", "server.max_buffered_bytes"),
         ("[server]\nmax_buffered_bytes_per_tenant = 1", "server.max_buffered_bytes_per_tenant"),
         ("[database]\nstatement_timeout_ms = 0", "database.statement_timeout_ms"),

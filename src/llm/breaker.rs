@@ -54,6 +54,11 @@ impl Breaker {
         }
     }
 
+    /// Returns true from the failure that opened it to the next success, probes included.
+    pub(super) fn is_open(&self) -> bool {
+        self.threshold > 0 && self.state().failures >= self.threshold
+    }
+
     fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,22 +2,28 @@
 
 use std::time::Duration;
 
-use super::usage::TokenUsage;
+use metrics::{counter, gauge, histogram};
 
-/// Counter, labels `upstream` and `outcome` (`ok` or the error's code): attempts.
-pub const REQUESTS: &str = "contextd_upstream_requests_total";
-/// Histogram, label `upstream`: seconds that an attempt took.
-pub const LATENCY: &str = "contextd_upstream_latency_seconds";
-/// Counter, labels `upstream` and `direction` (`input`, `output`, `cached`; cached is part of input).
-pub const TOKENS: &str = "contextd_upstream_tokens_total";
+use super::config::UpstreamConfig;
+use super::usage::TokenUsage;
+use crate::families::{self, amounts};
 
 pub(super) fn record_attempt(upstream: &str, outcome: &'static str, took: Duration) {
-    metrics::counter!(REQUESTS, "upstream" => upstream.to_owned(), "outcome" => outcome).increment(1);
-    metrics::histogram!(LATENCY, "upstream" => upstream.to_owned()).record(took.as_secs_f64());
+    counter!(families::UPSTREAM_REQUESTS, "upstream" => upstream.to_owned(), "outcome" => outcome).increment(1);
+    histogram!(families::UPSTREAM_REQUEST_SECONDS, "upstream" => upstream.to_owned()).record(took.as_secs_f64());
 }
 
-pub(super) fn record_tokens(upstream: &str, usage: &TokenUsage) {
+/// Tokens of an answer, and what they cost where the upstream has a price.
+pub(super) fn record_usage(upstream: &UpstreamConfig, usage: &TokenUsage) {
     for (direction, tokens) in [("input", usage.input), ("output", usage.output), ("cached", usage.cached)] {
-        metrics::counter!(TOKENS, "upstream" => upstream.to_owned(), "direction" => direction).increment(tokens);
+        counter!(families::UPSTREAM_TOKENS, "upstream" => upstream.name.clone(), "direction" => direction)
+            .increment(tokens);
     }
+    if upstream.is_priced {
+        amounts::add_cost(&upstream.name, upstream.cost_usd(usage));
+    }
+}
+
+pub(super) fn record_breaker(upstream: &str, is_open: bool) {
+    gauge!(families::UPSTREAM_BREAKER, "upstream" => upstream.to_owned()).set(if is_open { 1.0 } else { 0.0 });
 }

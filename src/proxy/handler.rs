@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use tokio::time::timeout;
 
+use crate::families;
 use crate::proxy::answer::Answer;
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::compactor::Compactor;
@@ -30,8 +31,6 @@ use crate::service::core::clock;
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
-
-const REQUESTS: &str = "contextd_proxy_requests_total";
 
 /// How the proxy works.
 #[derive(Debug, Clone)]
@@ -120,7 +119,7 @@ impl Proxy {
         let answered = self.answered(provider, route, &parts, body).await;
         let (response, outcome) = answered.unwrap_or_else(|refused| (refused.response(provider), "refused"));
         let route = route.map_or("other", |route| route.into_str());
-        metrics::counter!(REQUESTS, "route" => route, "outcome" => outcome).increment(1);
+        metrics::counter!(families::PROXY_REQUESTS, "route" => route, "outcome" => outcome).increment(1);
         response
     }
 

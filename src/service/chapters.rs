@@ -20,6 +20,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::Fold;
 use crate::domain::tokens::accounting::Snapshot;
+use crate::families;
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
 use crate::service::core::queries::Queries;
@@ -100,7 +101,7 @@ pub(crate) fn is_requested(before: &Snapshot, after: &Snapshot) -> bool {
 /// Says once that the agent is to close chapters, within the transaction of the append that made it due: whatever is
 /// to be told of it, is told from here.
 pub(crate) async fn request(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<()> {
-    metrics::counter!("contextd_chapter_requests_total").increment(1);
+    metrics::counter!(families::CHAPTER_REQUESTS).increment(1);
     tracing::info!(tenant = %tenant.0, session_id = %head.session_id, "the chapter task is due");
     events::record_chapter_request(&mut *connection, tenant, head.session_id, &head.snapshot()).await?;
     if !EnabledHooks::load(&mut *connection, tenant).await?.has(Event::ChapterRequested) {

@@ -1,7 +1,7 @@
 //! Use cases of operators: readiness, figures, keys.
 
 pub mod composition;
-pub mod gauges;
+pub mod figures;
 pub mod health;
 pub mod keys;
 pub mod readiness;

@@ -29,7 +29,8 @@ pub async fn hide(connection: &mut PgConnection, tenant: Uuid, id: Uuid, now: Da
     }
     sqlx::query(
         "UPDATE sessions SET deleted_at = $3, erase_due = true, version = version + 1, external_id = NULL, title = NULL,
-            metadata = '{}', model = NULL, system = NULL, tools = NULL, settings = '{}', state = '{}'
+            metadata = '{}', model = NULL, system = NULL, tools = NULL, settings = '{}', state = '{}',
+            guard_tripped = false
          WHERE tenant_id = $1 AND id = $2",
     )
     .bind(tenant)

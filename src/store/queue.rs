@@ -63,6 +63,8 @@ pub struct Job {
     /// This attempt's number, from 1.
     pub attempts: i32,
     pub token: Uuid,
+    /// From being due to being claimed.
+    pub waited_seconds: f64,
 }
 
 /// Proof of the lease, which a worker needs to finish a job: without the current token nothing is written.
@@ -98,14 +100,20 @@ pub enum Retried {
     LeaseLost,
 }
 
-/// The queue as a whole, all tenants.
-#[derive(Debug, Clone, Copy, PartialEq, FromRow)]
-pub struct Depth {
-    pub pending: i64,
-    pub running: i64,
-    pub dead: i64,
-    /// How long the oldest due job has been waiting; 0 when none is due.
-    pub oldest_pending_age_seconds: f64,
+/// A job whose lease had ended.
+#[derive(Debug, Clone, FromRow)]
+pub struct Reaped {
+    status: String,
+    /// Of its compaction, if it is of one.
+    pub strategy: Option<String>,
+    pub trigger: Option<String>,
+}
+
+impl Reaped {
+    /// Its attempts are spent: its compaction has failed.
+    pub fn is_dead(&self) -> bool {
+        self.status == "dead"
+    }
 }
 
 /// Queues a job within the caller's transaction: it exists, and is announced, when that commits.
@@ -268,10 +276,9 @@ pub async fn cancel(
     Ok(result.rows_affected() > 0)
 }
 
-/// Returns jobs whose lease has ended to the queue, their attempt spent. Gives how many.
-pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
-    let moved: Vec<String> = sqlx::query_scalar(sql::REAP).fetch_all(executor).await?;
-    Ok(moved.len() as u64)
+/// Returns jobs whose lease has ended to the queue, their attempt spent.
+pub async fn reap(executor: impl PgExecutor<'_>) -> Result<Vec<Reaped>> {
+    sqlx::query_as(sql::REAP).fetch_all(executor).await
 }
 
 /// Returns every running job, whatever its lease: for a start that finds no other worker alive. One that lives all
@@ -279,11 +286,6 @@ pub async fn reap(executor: impl PgExecutor<'_>) -> Result<u64> {
 pub async fn requeue(executor: impl PgExecutor<'_>) -> Result<u64> {
     let moved: Vec<String> = sqlx::query_scalar(sql::TAKE_BACK).fetch_all(executor).await?;
     Ok(moved.len() as u64)
-}
-
-/// How full the queue is.
-pub async fn depth(executor: impl PgExecutor<'_>) -> Result<Depth> {
-    sqlx::query_as(sql::DEPTH).fetch_one(executor).await
 }
 
 /// A tenant's pending and running jobs.

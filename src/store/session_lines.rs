@@ -23,8 +23,8 @@ pub struct LineRow {
 pub async fn of(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid]) -> sqlx::Result<Vec<LineRow>> {
     sqlx::query_as(
         "SELECT s.id, left(external_id, 200) AS external_id, left(title, 200) AS title, created_at, updated_at, version,
-            next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens, settings,
-            model, parent_session
+            next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens,
+            guard_tripped, settings, model, parent_session
          FROM unnest($2::uuid[]) WITH ORDINALITY wanted(id, place) JOIN sessions s USING (id)
          WHERE s.tenant_id = $1 AND s.deleted_at IS NULL ORDER BY place",
     )

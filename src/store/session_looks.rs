@@ -30,6 +30,8 @@ pub struct Conditions {
     pub updated_before: Option<DateTime<Utc>>,
     pub created_after: Option<DateTime<Utc>>,
     pub created_before: Option<DateTime<Utc>>,
+    /// Those alone whose guard is tripped.
+    pub guard_tripped: bool,
     /// The beginning of an id, or a part of the external id or the title, in letters of any case.
     pub text: Option<String>,
     /// Whether the metadata of those that fit are read.
@@ -39,7 +41,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Returns true if every session fits.
+    /// Returns true if every session fits of those whose guard is as it is wanted.
     pub fn is_empty(&self) -> bool {
         let times = [self.updated_after, self.updated_before, self.created_after, self.created_before];
         self.fill_state.is_none() && self.text.is_none() && !self.with_metadata && times.iter().all(Option::is_none)
@@ -92,7 +94,7 @@ pub async fn look(
         Among::ExternalIds(names) => (names.clone(), Vec::new()),
         Among::Ids(ids) => (Vec::new(), ids.clone()),
     };
-    sqlx::query_as(AssertSqlSafe(statement(among, look.by)))
+    sqlx::query_as(AssertSqlSafe(statement(among, conditions.guard_tripped, look.by)))
         .bind(tenant)
         .bind(look.from)
         .bind(look.sessions)
@@ -118,13 +120,13 @@ pub async fn look(
 const COLUMNS: &str =
     "id, external_id, title, fill_state, tokens, metadata, created_at, updated_at, deleted_at IS NULL AS is_there";
 
-fn statement(among: &Among, by: By) -> String {
+fn statement(among: &Among, guard_tripped: bool, by: By) -> String {
     let value = match by {
         By::Id => "0::bigint",
         By::UpdatedAt => "(extract(epoch FROM updated_at) * 1000000)::bigint",
         By::Tokens => "tokens",
     };
-    let looked = looked(among);
+    let looked = looked(among, guard_tripped);
     // Narrow rows, in the order of the index, so that nothing is sorted or kept but what fits.
     format!(
         r"WITH looked AS ({looked}),
@@ -157,8 +159,10 @@ fn statement(among: &Among, by: By) -> String {
     )
 }
 
-fn looked(among: &Among) -> String {
-    let own = "tenant_id = $1 AND id BETWEEN $18 AND $2";
+fn looked(among: &Among, guard_tripped: bool) -> String {
+    // Said in words where it is wanted, for an index is of those that are tripped alone.
+    let guard = if guard_tripped { " AND guard_tripped" } else { "" };
+    let own = format!("tenant_id = $1 AND id BETWEEN $18 AND $2{guard}");
     match among {
         Among::All => {
             format!("SELECT {COLUMNS} FROM sessions WHERE {own} ORDER BY id DESC LIMIT $3")

@@ -36,6 +36,8 @@ pub struct HeadRow {
     pub state: String,
     pub fill_state: String,
     pub tokens: i64,
+    /// What the snapshot's `anti_thrash.tripped` said when this was written.
+    pub guard_tripped: bool,
 }
 
 impl HeadRow {
@@ -52,6 +54,7 @@ impl HeadRow {
             state: String::new(),
             fill_state: String::new(),
             tokens: 0,
+            guard_tripped: false,
         }
     }
 }
@@ -70,8 +73,9 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRo
     sqlx::query(
         "INSERT INTO sessions (tenant_id, id, external_id, title, metadata, model, system, tools, settings, version,
             next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state, tokens,
-            parent_session, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+            guard_tripped, parent_session, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+            $23)",
     )
     .bind(tenant)
     .bind(row.id)
@@ -92,6 +96,7 @@ pub async fn insert(executor: impl PgExecutor<'_>, tenant: Uuid, row: &SessionRo
     .bind(&row.head.state)
     .bind(&row.head.fill_state)
     .bind(row.head.tokens)
+    .bind(row.head.guard_tripped)
     .bind(row.parent_session)
     .bind(row.created_at)
     .bind(row.updated_at)
@@ -133,7 +138,7 @@ macro_rules! head_statement {
     ($lock:literal) => {
         concat!(
             "SELECT version, next_seq, next_branch, entry_count, leaf_branch, leaf_depth, leaf_id, state, fill_state,
-                tokens, settings, model, parent_session
+                tokens, guard_tripped, settings, model, parent_session
              FROM sessions WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL",
             $lock
         )
@@ -245,7 +250,7 @@ pub async fn update(
     let done = sqlx::query(
         "UPDATE sessions SET version = version + 1, title = $4, metadata = $5, model = $6, system = $7, tools = $8,
             settings = $9, next_seq = $10, next_branch = $11, entry_count = $12, leaf_branch = $13, leaf_depth = $14,
-            leaf_id = $15, state = $16, fill_state = $17, tokens = $18, updated_at = $19
+            leaf_id = $15, state = $16, fill_state = $17, tokens = $18, guard_tripped = $19, updated_at = $20
          WHERE tenant_id = $1 AND id = $2 AND version = $3 AND deleted_at IS NULL",
     )
     .bind(tenant)
@@ -266,6 +271,7 @@ pub async fn update(
     .bind(&row.head.state)
     .bind(&row.head.fill_state)
     .bind(row.head.tokens)
+    .bind(row.head.guard_tripped)
     .bind(now)
     .execute(executor)
     .await?;

@@ -150,13 +150,17 @@ pub struct StateRow {
     pub state: String,
     pub sessions: i64,
     pub tokens: i64,
+    pub guard_tripped: i64,
 }
 
 /// The newest sessions by fill state.
 pub async fn states(executor: impl PgExecutor<'_>, tenant: Uuid) -> sqlx::Result<Vec<StateRow>> {
     sqlx::query_as(
-        "SELECT fill_state AS state, count(*) AS sessions, coalesce(sum(tokens), 0)::bigint AS tokens FROM (
-            SELECT fill_state, tokens FROM sessions WHERE tenant_id = $1 AND deleted_at IS NULL
+        "SELECT fill_state AS state, count(*) AS sessions,
+            least(coalesce(sum(tokens), 0), 9223372036854775807)::bigint AS tokens,
+            count(*) FILTER (WHERE guard_tripped) AS guard_tripped
+         FROM (
+            SELECT fill_state, tokens, guard_tripped FROM sessions WHERE tenant_id = $1 AND deleted_at IS NULL
             ORDER BY id DESC LIMIT $2
          ) s GROUP BY fill_state",
     )

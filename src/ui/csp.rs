@@ -7,13 +7,13 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
-use metrics::{counter, describe_counter};
+use metrics::counter;
 use serde_json::Value;
 
 use super::state::Ui;
 use super::visible::visible;
+use crate::families;
 
-const REPORTS: &str = "contextd_ui_csp_reports_total";
 const MOST_LOGGED_CHARS: usize = 200;
 /// Reports are counted all, and logged so often.
 const LOGGED_EACH: Duration = Duration::from_secs(1);
@@ -25,14 +25,10 @@ pub fn routes() -> Router<Ui> {
     Router::new().route("/ui/csp-report", post(report))
 }
 
-pub fn describe() {
-    describe_counter!(REPORTS, "Reports of browsers that a page was kept from something.");
-}
-
 /// Anybody may send one: nothing is done with it but to count it and to log a short line now and then.
 async fn report(body: Bytes) -> StatusCode {
     static LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
-    counter!(REPORTS).increment(1);
+    counter!(families::UI_CSP_REPORTS).increment(1);
     let mut logged = LOGGED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if logged.is_none_or(|at| at.elapsed() >= LOGGED_EACH) {
         *logged = Some(Instant::now());

@@ -28,30 +28,45 @@ pub fn routes() -> Router<Ui> {
 struct Search {
     q: Option<String>,
     state: Option<String>,
+    guard: Option<String>,
     /// `key=value`
     metadata: Option<String>,
     order: Option<String>,
     after: Option<String>,
 }
 
+/// A guard that sessions are looked for by.
+#[derive(Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case", const_into_str)]
+enum GuardState {
+    Tripped,
+}
+
 async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>) -> Result<Html<String>> {
     let text = given(asked.q.as_deref())?;
     let state: Option<FillState> = parsed("state", asked.state.as_deref())?;
+    let guard: Option<GuardState> = parsed("guard", asked.guard.as_deref())?;
     let metadata = given(asked.metadata.as_deref())?;
     let order: SessionOrder = parsed("order", asked.order.as_deref())?.unwrap_or_default();
     let after = given(asked.after.as_deref())?;
     let search = SessionSearch {
         text: text.map(str::to_owned),
         state,
+        guard_tripped: guard.is_some(),
         metadata: metadata.map(value_of).transpose()?.into_iter().collect(),
         order,
     };
     let found = ui.services.queries.session_lines(viewer.tenant, search, list_page(after)).await?;
     let word = state.map_or("", Into::into);
-    let is_search = text.is_some() || state.is_some() || metadata.is_some();
+    let is_search = text.is_some() || state.is_some() || guard.is_some() || metadata.is_some();
     let by = if order == SessionOrder::default() { "" } else { order.into() };
-    let params =
-        [("q", text.unwrap_or_default()), ("state", word), ("metadata", metadata.unwrap_or_default()), ("order", by)];
+    let params = [
+        ("q", text.unwrap_or_default()),
+        ("state", word),
+        ("guard", guard.map_or("", Into::into)),
+        ("metadata", metadata.unwrap_or_default()),
+        ("order", by),
+    ];
     let main = html! {
         div.head { h1 { "Sessions" } }
         form.filters method="get" action="/ui/sessions" role="search" {
@@ -60,6 +75,7 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Search>)
                     placeholder="id, external id or title";
             }
             (choice("state", "State", state))
+            (choice("guard", "Guard", guard))
             label { "Metadata "
                 input type="text" name="metadata" value=(line(metadata.unwrap_or_default(), 1_600)) maxlength="1600"
                     placeholder="key=value";

@@ -8,8 +8,10 @@ use tokio::time::sleep;
 use super::context::WorkerContext;
 use super::handler::Handler;
 use super::pause::{Outage, within};
+use super::runner::count_failed;
 use crate::backoff::jittered;
-use crate::store::queue;
+use crate::families;
+use crate::store::queue::{self, Reaped};
 
 pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>) {
     let mut outage = Outage::new("reaping jobs");
@@ -27,9 +29,12 @@ pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>) {
 
 async fn once<H: Handler>(context: &WorkerContext<H>) -> sqlx::Result<()> {
     let reaped = queue::reap(&context.pool).await?;
-    if reaped > 0 {
-        tracing::warn!(jobs = reaped, "leases ended without a result");
-        counter!("contextd_jobs_reaped_total").increment(reaped);
+    if !reaped.is_empty() {
+        tracing::warn!(jobs = reaped.len(), "leases ended without a result");
+        counter!(families::QUEUE_REAPED).increment(reaped.len() as u64);
+        for job in reaped.into_iter().filter(Reaped::is_dead) {
+            count_failed(job.strategy.zip(job.trigger));
+        }
         context.wake.notify_one();
     }
     Ok(())

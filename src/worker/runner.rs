@@ -15,6 +15,9 @@ use super::handler::{Handler, JobOutcome};
 use super::pause::within;
 use crate::background::at_usual_priority;
 use crate::backoff::{doubled, jittered};
+use crate::families;
+use crate::service::compaction::Status;
+use crate::store::compactions;
 use crate::store::queue::{self, Job, Retried};
 
 /// How an attempt ended.
@@ -31,6 +34,7 @@ pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
         trigger = Empty, upstream = Empty, fallback = Empty, replaced_tokens = Empty, summaries = Empty,
     );
     async {
+        histogram!(families::QUEUE_WAIT_SECONDS, "kind" => job.kind.into_str()).record(job.waited_seconds);
         let started = Instant::now();
         let end = attempt(&context, &job).await;
         let settled = within(RELEASE_WITHIN, settle(&context, &job, &end)).await;
@@ -39,8 +43,8 @@ pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
             "unsettled"
         });
         let elapsed = started.elapsed();
-        counter!("contextd_jobs_total", "kind" => job.kind.into_str(), "outcome" => outcome).increment(1);
-        histogram!("contextd_job_duration_seconds", "kind" => job.kind.into_str()).record(elapsed);
+        counter!(families::QUEUE_ATTEMPTS, "kind" => job.kind.into_str(), "outcome" => outcome).increment(1);
+        histogram!(families::QUEUE_ATTEMPT_SECONDS, "kind" => job.kind.into_str()).record(elapsed);
         tracing::info!(outcome, duration_ms = elapsed.as_millis() as u64, "job");
     }
     .instrument(span)
@@ -82,13 +86,30 @@ async fn settle<H: Handler>(context: &WorkerContext<H>, job: &Job, end: &End) ->
         End::Left(JobOutcome::Retry(error)) => {
             match queue::retry(&context.pool, job, error, retry_delay(context, job)).await? {
                 Retried::Pending => "retry",
-                Retried::Dead => "dead",
+                Retried::Dead => {
+                    count_failed(failed_compaction(context, job).await?);
+                    "dead"
+                }
                 Retried::LeaseLost => "lease_lost",
             }
         }
         End::Abandoned if queue::release(&context.pool, job).await? => "released",
         End::Abandoned => "lease_lost",
     })
+}
+
+/// Strategy and trigger of the compaction of a job whose attempts are spent.
+async fn failed_compaction<H>(context: &WorkerContext<H>, job: &Job) -> sqlx::Result<Option<(String, String)>> {
+    let Some(id) = job.compaction_id else { return Ok(None) };
+    let row = compactions::get(&context.pool, job.tenant, id).await?;
+    Ok(row.map(|row| (row.strategy, row.trigger)))
+}
+
+/// Counts a compaction that has failed with its job: by its strategy and its trigger, words that the database checks.
+pub(super) fn count_failed(compaction: Option<(String, String)>) {
+    let Some((strategy, trigger)) = compaction else { return };
+    let status = Status::Failed.into_str();
+    counter!(families::COMPACTIONS, "status" => status, "strategy" => strategy, "trigger" => trigger).increment(1);
 }
 
 fn retry_delay<H>(context: &WorkerContext<H>, job: &Job) -> Duration {

@@ -14,6 +14,7 @@ use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, worth};
+use crate::families;
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
 use crate::service::compaction::summarise::SummaryOutcome;
 use caller::Caller;
@@ -102,8 +103,9 @@ impl Trail {
     fn failed(&mut self, name: String, failure: Failure) {
         let reason = failure.code();
         tracing::warn!(upstream = name, reason, "no summary from the upstream");
-        metrics::counter!("contextd_summary_failures_total", "upstream" => name.clone(), "reason" => reason)
-            .increment(1);
+        // Stored settings may name one that the configuration no longer has: no label of ours.
+        let label = if matches!(failure, Failure::Unknown(_)) { "unknown".to_owned() } else { name.clone() };
+        metrics::counter!(families::SUMMARY_FAILURES, "upstream" => label, "reason" => reason).increment(1);
         self.failures.push((name, failure));
     }
 

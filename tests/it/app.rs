@@ -247,7 +247,7 @@ impl Drop for App {
 }
 
 /// Without idle connections: each test has a runtime of its own, and a connection dies with its runtime.
-fn client() -> Client {
+pub fn client() -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder().pool_max_idle_per_host(0).no_proxy().build().unwrap()
 }

@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 11] = [
+const LAYERS: [(&str, &[&str], &[&str]); 12] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
     ("store", &["domain"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
     ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
-    ("llm", &["backoff", "domain"], &["axum", "sqlx"]),
+    ("families", &[], &["axum", "sqlx", "tokio", "reqwest"]),
+    ("llm", &["backoff", "domain", "families"], &["axum", "sqlx"]),
     ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
-    ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
-    ("api", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("proxy", &["service", "domain"], &["sqlx"]),
-    ("ui", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
+    ("service", &["background", "domain", "families", "store", "hooks"], &["axum", "reqwest"]),
+    ("api", &["service", "domain", "families"], &["sqlx", "reqwest"]),
+    ("proxy", &["service", "domain", "families"], &["sqlx"]),
+    ("ui", &["service", "domain", "families"], &["sqlx", "reqwest"]),
+    ("worker", &["background", "backoff", "families", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
 const TEST_SUPPORT: [&str; 3] = ["codes_page", "data", "made_up"];

@@ -66,6 +66,7 @@ mod local_only;
 mod long_reads;
 mod mcp;
 mod mcp_stdio;
+mod metrics;
 mod migrations;
 mod model_calls;
 mod money;

@@ -298,6 +298,7 @@ async fn a_key_opens_the_sessions_of_its_tenant_and_no_others() {
         ready: Default::default(),
         max_body: 1 << 20,
         metrics: api::install_metrics().unwrap(),
+        metrics_key: None,
     };
     let (status, answer) = ask_with_key(&state, Some(&own), session).await;
     assert_eq!(

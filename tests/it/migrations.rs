@@ -13,6 +13,7 @@ use contextd::service::core::clock;
 use contextd::service::core::page::PageRequest;
 use contextd::service::path::entries::EntryQuery;
 use contextd::store::MIGRATIONS;
+use contextd::store::censuses::Subject;
 use contextd::store::queue::JobKind;
 use serde_json::json;
 use sqlx::{Connection, PgConnection, Row};
@@ -23,7 +24,7 @@ use crate::pg;
 use crate::service_support::Stage;
 
 /// From the root of the foreign keys on.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 18] = [
     "tenants",
     "api_keys",
     "sessions",
@@ -41,11 +42,13 @@ const TABLES: [&str; 17] = [
     "departures",
     "sealing_keys",
     "recalls",
+    "censuses",
 ];
 
 /// A word that the column knows, where any other would be refused.
 fn word(table: &str, column: &str) -> &'static str {
     match (table, column) {
+        ("censuses", "subject") => "sessions",
         ("entries", "kind") => "message",
         ("entries", "role") => "user",
         ("entries", "source_format") => "native",
@@ -146,7 +149,8 @@ async fn columns_of_words_know_the_words_of_the_service_and_no_other() {
     let mut connection = PgConnection::connect_with(&pg::fresh().await).await.unwrap();
     let deliveries = ["pending", "running", "delivered", "failed"].map(str::to_owned).into_iter().collect();
     let jobs = ["pending", "running", "dead"].map(str::to_owned).into_iter().collect();
-    let known: [(&str, BTreeSet<String>); 12] = [
+    let known: [(&str, BTreeSet<String>); 13] = [
+        ("censuses_subject_known", words(Subject::VARIANTS, |one| one.into_str())),
         ("compactions_skip_reason_known", words(Reason::VARIANTS, |one| one.into_str())),
         ("compactions_status_known", words(Status::VARIANTS, |one| one.into_str())),
         ("compactions_strategy_known", words(Strategy::VARIANTS, |one| one.into_str())),

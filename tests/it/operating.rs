@@ -266,7 +266,7 @@ const NOBODY: &str = "http://127.0.0.1:9/v1";
 async fn a_tenant_at_a_glance() {
     let app = App::fresh(&upstream(NOBODY, "1000"));
     let nothing = app.get("/v1/stats").await.expect(200);
-    assert_eq!(nothing["sessions"], json!({"green": 0, "yellow": 0, "red": 0}));
+    assert_eq!(nothing["sessions"], json!({"green": 0, "yellow": 0, "red": 0, "guard_tripped": 0}));
     assert_eq!((&nothing["tokens_shed"], &nothing["savings"]["net_usd"]), (&json!(0), &Value::Null));
     assert_eq!(nothing["series"].as_array().unwrap().len(), 24);
 

@@ -54,7 +54,7 @@ async fn without_the_lease_nothing_is_written() {
     let old = claim_one(&pool).await;
     assert!(queue::heartbeat(&pool, &old, LEASE).await.unwrap());
     end_leases(&pool).await;
-    assert_eq!(queue::reap(&pool).await.unwrap(), 1);
+    assert_eq!(queue::reap(&pool).await.unwrap().len(), 1);
     let current = claim_one(&pool).await;
     assert_eq!((current.id, current.attempts), (old.id, 2));
 
@@ -75,12 +75,12 @@ async fn the_reaper_takes_only_ended_leases_and_buries_the_hopeless() {
     let tenant = tenant(&pool).await;
     let new = compaction(&pool, tenant, 2).await;
     let mut job = claim_one(&pool).await;
-    assert_eq!(queue::reap(&pool).await.unwrap(), 0);
+    assert!(queue::reap(&pool).await.unwrap().is_empty());
     for _ in 0..2 {
         end_leases(&pool).await;
         assert!(queue::heartbeat(&pool, &job, LEASE).await.unwrap(), "an ended lease that nobody took is renewed");
         end_leases(&pool).await;
-        assert_eq!(queue::reap(&pool).await.unwrap(), 1);
+        assert_eq!(queue::reap(&pool).await.unwrap().len(), 1);
         job = claim(&pool, 1).await.pop().unwrap_or(job);
     }
     assert_eq!(counts(&pool).await, (0, 0, 1));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contextd::service::core::clock::new_id;
+use contextd::store::censuses;
 use contextd::store::queue::{self, Enqueued, Job, JobKind, NewJob};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -126,8 +127,8 @@ pub async fn jobs(pool: &PgPool, tenant: Uuid) -> Vec<(String, i32, Option<Strin
 
 /// Pending, running and dead jobs.
 pub async fn counts(pool: &PgPool) -> (i64, i64, i64) {
-    let depth = queue::depth(pool).await.unwrap();
-    (depth.pending, depth.running, depth.dead)
+    let all = censuses::queue_page(pool, (Uuid::nil(), Uuid::nil()), i64::MAX).await.unwrap();
+    (all.pending, all.running, all.dead)
 }
 
 pub async fn complete(pool: &PgPool, job: &Job) -> queue::Completed {

@@ -1139,9 +1139,13 @@ export interface Session {
   updated_at: string;
 }
 
-/** Sessions by the state of their context. */
+/**
+ * Sessions by the state of their context. `guard_tripped`: those of them whose anti-thrash guard held compactions back
+ * when they last changed.
+ */
 export interface SessionCounts {
   green: number;
+  guard_tripped: number;
   red: number;
   yellow: number;
 }
@@ -1285,13 +1289,15 @@ export interface Snapshot {
 export type Source = "estimate" | "usage";
 
 /**
- * A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
- * ended since a time. Those that ended before this version was installed count, but have no figures.
+ * A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
+ * to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures.
  */
 export interface Stats {
   bucket_seconds: number;
-  /** There are more sessions, or more compactions, than were looked at. */
+  /** There are more compactions than were looked at, or more sessions, which nobody has counted yet. */
   capped: boolean;
+  /** When the sessions were counted: with this answer, or in the background. */
+  census_at: string;
   compactions: CompactionCounts;
   queue: QueueStats;
   savings: Savings;

@@ -52,6 +52,8 @@ export interface ListSessions extends PageParams {
   metadata?: Record<string, string | number | boolean | null> | undefined;
   /** The newest first (`created`), the last changed, or the most tokens. */
   order?: "created" | "activity" | "size" | undefined;
+  /** Those alone whose anti-thrash guard held compactions back when they last changed. */
+  guard?: "tripped" | undefined;
 }
 
 export interface ContextParams {

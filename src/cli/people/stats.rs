@@ -47,10 +47,11 @@ pub fn glance(stats: &Value) -> Vec<String> {
     vec![
         format!("since {}{capped}", time(stats.word("/since"))),
         format!(
-            "sessions     {} green, {} yellow, {} red; {} tokens held",
+            "sessions     {} green, {} yellow, {} red, {} held back by the guard; {} tokens held",
             of("/sessions/green"),
             of("/sessions/yellow"),
             of("/sessions/red"),
+            of("/sessions/guard_tripped"),
             of("/tokens_held")
         ),
         format!("compactions  {}", counts(stats, "/compactions/by_status")),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use metrics::{counter, gauge};
 
 use super::activity::Activity;
+use crate::families;
 
 /// Places beside the usual ones, for connections that come when all of those are being answered.
 const SPARE: usize = 64;
@@ -54,7 +55,7 @@ impl Places {
         taken.next += 1;
         let number = taken.next;
         taken.connections.insert(number, Arc::clone(&activity));
-        gauge!("contextd_http_connections").set(taken.connections.len() as f64);
+        gauge!(families::HTTP_CONNECTIONS).set(taken.connections.len() as f64);
         Some(Admitted { places: Arc::clone(self), number, activity, is_spare })
     }
 
@@ -71,7 +72,7 @@ impl Taken {
         let Some((_, number)) = waiting.min() else { return false };
         if let Some(activity) = self.connections.remove(&number) {
             activity.evicted.cancel();
-            counter!("contextd_http_connections_evicted_total").increment(1);
+            counter!(families::HTTP_EVICTED).increment(1);
         }
         true
     }
@@ -92,7 +93,7 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.connections.remove(&self.number);
-        gauge!("contextd_http_connections").set(taken.connections.len() as f64);
+        gauge!(families::HTTP_CONNECTIONS).set(taken.connections.len() as f64);
     }
 }
 

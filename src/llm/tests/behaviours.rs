@@ -152,8 +152,34 @@ async fn attempts_and_tokens_are_counted() {
         r#"contextd_upstream_requests_total{upstream="played",outcome="ok"} 1"#,
         r#"contextd_upstream_tokens_total{upstream="played",direction="input"} 100"#,
         r#"contextd_upstream_tokens_total{upstream="played",direction="cached"} 40"#,
-        r#"contextd_upstream_latency_seconds_count{upstream="played"} 2"#,
+        r#"contextd_upstream_request_duration_seconds_count{upstream="played"} 2"#,
     ] {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }
+}
+
+#[tokio::test]
+async fn a_breaker_shows_from_its_opening_to_the_next_success() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let shown = recorder.handle();
+    let _guard = ::metrics::set_default_local_recorder(&recorder);
+    let server = PlayedUpstream::start(Behaviour::Status(503, None)).await;
+    let upstream = upstream(&server, |config| {
+        config.max_retries = 0;
+        config.breaker_failures = 2;
+        config.breaker_rest = Duration::ZERO;
+    });
+    let is_open = || {
+        let text = shown.render();
+        let line = text.lines().find(|line| line.starts_with("contextd_upstream_breaker_open{")).unwrap();
+        line.ends_with("{upstream=\"played\"} 1")
+    };
+    assert!(!is_open(), "known before anybody asks");
+    upstream.summarise(&task()).await.unwrap_err();
+    assert!(!is_open());
+    upstream.summarise(&task()).await.unwrap_err();
+    assert!(is_open());
+    server.play(Behaviour::good());
+    upstream.summarise(&task()).await.unwrap();
+    assert!(!is_open());
 }

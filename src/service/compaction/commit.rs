@@ -43,7 +43,7 @@ use crate::store::transaction;
 use crate::store::{path, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
-use report::{Measured, blank, count_end, elapsed, observe, observe_wait, result};
+use report::{Measured, blank, count_end, elapsed, observe, observe_skip, observe_wait, result};
 
 /// How an ending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -344,7 +344,7 @@ pub(crate) async fn finish_skipped(
     if let Some(outcome) = tried {
         report::tried(&mut result, outcome);
     }
-    count_end("skipped", requested, compaction.trigger.parse().unwrap_or(Trigger::Manual));
+    observe_skip(&result, compaction.trigger.parse().unwrap_or(Trigger::Manual), reason);
     let text = json_text(&result)?;
     let status = Status::Skipped.into_str();
     let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };

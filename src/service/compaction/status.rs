@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::entry::hold_off;
+use crate::service::compaction::commit::report::count_end;
 use crate::service::compaction::job::{Compaction, Status, Trigger};
 use crate::service::core::clock;
 use crate::service::core::error::{Optional as _, Result, ServiceError};
@@ -112,6 +113,9 @@ impl Service {
         let ended = show(ended)?;
         seal(&mut transaction, Outcome::Done, &ended).await?;
         transaction.commit().await?;
+        if cancelled {
+            count_end(ended.status.into_str(), ended.strategy, ended.trigger);
+        }
         Ok(ended)
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::families;
 use crate::service::core::tenant::Tenant;
 
 /// News for a stream.
@@ -89,7 +90,7 @@ impl Feed {
         }
         topic.is_due = true;
         self.open.fetch_add(1, Ordering::Relaxed);
-        metrics::gauge!("contextd_event_streams").increment(1.0);
+        metrics::gauge!(families::EVENT_STREAMS).increment(1.0);
         self.wake.notify_one();
         Some(Subscription { feed: Arc::clone(self), tenant, key, news })
     }
@@ -227,7 +228,7 @@ impl Drop for Subscription {
             }
         }
         self.feed.open.fetch_sub(1, Ordering::Relaxed);
-        metrics::gauge!("contextd_event_streams").decrement(1.0);
+        metrics::gauge!(families::EVENT_STREAMS).decrement(1.0);
     }
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::domain::hook::answer::{self, BadAnswer};
 use crate::domain::hook::{Event, HookOutcome, HookReport, OnError};
+use crate::families;
 use crate::hooks::{CallError, HookCall, Reply};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
@@ -196,9 +197,8 @@ pub(crate) fn attempted(reply: &std::result::Result<Reply, CallError>, took: Dur
 pub(crate) fn count(event: &str, attempted: &Attempted) {
     let outcome = if attempted.error.is_none() { "delivered" } else { "failed" };
     let event = event.to_owned();
-    metrics::counter!("contextd_hook_calls_total", "event" => event.clone(), "outcome" => outcome).increment(1);
-    metrics::histogram!("contextd_hook_duration_seconds", "event" => event)
-        .record(attempted.duration_ms as f64 / 1_000.0);
+    metrics::counter!(families::HOOK_CALLS, "event" => event.clone(), "outcome" => outcome).increment(1);
+    metrics::histogram!(families::HOOK_CALL_SECONDS, "event" => event).record(attempted.duration_ms as f64 / 1_000.0);
 }
 
 #[derive(Serialize)]

@@ -20,6 +20,7 @@ use crate::domain::compaction::strategy::counts;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
+use crate::families;
 use crate::service::chapters::{self, is_requested};
 use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
@@ -447,8 +448,8 @@ pub(crate) async fn unsaved(
 
 /// Counts one call whose items have landed.
 pub(super) fn count_landed(entries: usize) {
-    metrics::counter!("contextd_appends_total").increment(1);
-    metrics::counter!("contextd_entries_appended_total").increment(entries as u64);
+    metrics::counter!(families::APPENDS).increment(1);
+    metrics::counter!(families::ENTRIES).increment(entries as u64);
 }
 
 fn proof_of(appended: &Appended) -> Option<Proof> {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::store::censuses::{QueueFigures, SessionFigures, Taken};
+
 /// How long a disk counts as full after a write that failed for it.
 pub(crate) const FULL_FOR: Duration = Duration::from_secs(5);
 
@@ -22,10 +24,18 @@ pub enum DatabaseHealth {
     StorageFull,
 }
 
+/// What is known of all sessions and of the queue, each with the time it was taken. `None`: it never was.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Figures {
+    pub sessions: Option<Taken<SessionFigures>>,
+    pub queue: Option<Taken<QueueFigures>>,
+}
+
 /// Status of the database, besides what a request finds out for itself.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseStatus {
     pub(crate) health: watch::Sender<DatabaseHealth>,
     pub(crate) full: Mutex<Option<Instant>>,
     pub(crate) moved: Notify,
+    pub(crate) figures: watch::Sender<Figures>,
 }

@@ -27,7 +27,7 @@ pub enum Readiness {
 #[derive(Clone)]
 pub struct Health {
     pub(super) pool: PgPool,
-    known: Arc<DatabaseStatus>,
+    pub(super) known: Arc<DatabaseStatus>,
     /// Its statements are given up where the database says nothing any more.
     group_commit: GroupCommit,
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
-use crate::store::stats::{
-    self, BucketRow, MOST_COMPACTIONS, MOST_SESSIONS, QueueRow, StateRow, UpstreamRow, WorthRow,
-};
+use crate::service::ops::figures::stored;
+use crate::store::censuses::{self, SessionFigures};
+use crate::store::stats::{self, BucketRow, MOST_COMPACTIONS, MOST_SESSIONS, QueueRow, UpstreamRow, WorthRow};
 
 const DEFAULT_HOURS: i64 = 24;
 /// Buckets where none are asked for.
@@ -20,15 +21,17 @@ const DEFAULT_BUCKETS: i64 = 24;
 const MOST_BUCKETS: i64 = 500;
 const LEAST_BUCKET_SECONDS: i64 = 60;
 
-/// A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
-/// ended since a time. Those that ended before this version was installed count, but have no figures.
+/// A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
+/// to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Stats {
     pub since: DateTime<Utc>,
     pub until: DateTime<Utc>,
     pub bucket_seconds: i64,
     pub sessions: SessionCounts,
-    /// There are more sessions, or more compactions, than were looked at.
+    /// When the sessions were counted: with this answer, or in the background.
+    pub census_at: DateTime<Utc>,
+    /// There are more compactions than were looked at, or more sessions, which nobody has counted yet.
     pub capped: bool,
     /// By the contexts of these sessions.
     pub tokens_held: i64,
@@ -42,12 +45,14 @@ pub struct Stats {
     pub series: Vec<StatsBucket>,
 }
 
-/// Sessions by the state of their context.
+/// Sessions by the state of their context. `guard_tripped`: those of them whose anti-thrash guard held compactions back
+/// when they last changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SessionCounts {
     pub green: i64,
     pub yellow: i64,
     pub red: i64,
+    pub guard_tripped: i64,
 }
 
 /// Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`.
@@ -132,7 +137,7 @@ impl Queries {
             return Err(ServiceError::invalid("/query/bucket", format!("makes more than {MOST_BUCKETS} buckets")));
         }
         let mut connection = self.pool.acquire().await?;
-        let states = stats::states(&mut *connection, tenant.0).await?;
+        let counted = counted(&mut connection, tenant, until).await?;
         let rows = stats::buckets(&mut *connection, tenant.0, since, bucket_seconds).await?;
         let words = stats::words(&mut *connection, tenant.0, since).await?;
         let worth = stats::worth(&mut *connection, tenant.0, since).await?;
@@ -149,14 +154,14 @@ impl Queries {
         for row in &rows {
             *compactions.by_status.entry(row.status.clone()).or_default() += row.compactions;
         }
-        let most = states.iter().map(|row| row.sessions).sum::<i64>() >= MOST_SESSIONS;
         Ok(Stats {
-            capped: most || compactions.by_status.values().sum::<i64>() >= MOST_COMPACTIONS,
+            capped: counted.capped || compactions.by_status.values().sum::<i64>() >= MOST_COMPACTIONS,
             since,
             until,
             bucket_seconds,
-            sessions: sessions(&states),
-            tokens_held: states.iter().map(|row| row.tokens).sum(),
+            sessions: sessions(&counted.figures),
+            census_at: counted.at,
+            tokens_held: counted.figures.tokens(),
             tokens_shed,
             compactions,
             savings: savings(tokens_shed, &worth),
@@ -167,9 +172,32 @@ impl Queries {
     }
 }
 
-fn sessions(states: &[StateRow]) -> SessionCounts {
-    let of = |word: &str| states.iter().filter(|row| row.state == word).map(|row| row.sessions).sum();
-    SessionCounts { green: of("green"), yellow: of("yellow"), red: of("red") }
+/// A tenant's sessions, counted.
+struct Counted {
+    at: DateTime<Utc>,
+    figures: SessionFigures,
+    /// There are more.
+    capped: bool,
+}
+
+/// Counts a tenant's sessions; where they are too many for that, takes the last census.
+async fn counted(connection: &mut PgConnection, tenant: Tenant, now: DateTime<Utc>) -> Result<Counted> {
+    if let Some((at, text)) = censuses::of_tenant(&mut *connection, tenant.0).await? {
+        let figures: SessionFigures = stored(&text)?;
+        if figures.sessions() > MOST_SESSIONS {
+            return Ok(Counted { at, figures, capped: false });
+        }
+    }
+    let mut figures = SessionFigures::default();
+    for row in stats::states(connection, tenant.0).await? {
+        figures.add(&row.state, row.sessions, row.tokens, row.guard_tripped);
+    }
+    Ok(Counted { at: now, capped: figures.sessions() >= MOST_SESSIONS, figures })
+}
+
+fn sessions(figures: &SessionFigures) -> SessionCounts {
+    let SessionFigures { green, yellow, red, guard_tripped } = *figures;
+    SessionCounts { green: green.sessions, yellow: yellow.sessions, red: red.sessions, guard_tripped }
 }
 
 fn savings(gross_tokens: i64, worth: &WorthRow) -> Savings {

@@ -67,9 +67,11 @@ impl Wanted {
 
     /// Returns true if a session is still among them, whatever it has become since it was found.
     pub fn admits(&self, row: &SessionRow) -> bool {
-        let Conditions { fill_state, updated_after, updated_before, created_after, created_before, .. } =
-            &self.conditions;
-        fill_state.as_ref().is_none_or(|state| *state == row.head.fill_state)
+        let Conditions {
+            fill_state, updated_after, updated_before, created_after, created_before, guard_tripped, ..
+        } = &self.conditions;
+        (!guard_tripped || row.head.guard_tripped)
+            && fill_state.as_ref().is_none_or(|state| *state == row.head.fill_state)
             && updated_after.is_none_or(|time| row.updated_at > time)
             && updated_before.is_none_or(|time| row.updated_at < time)
             && created_after.is_none_or(|time| row.created_at > time)

@@ -19,6 +19,8 @@ pub struct SessionSearch {
     /// The beginning of an id, or a part of an external id or a title, in letters of any case.
     pub text: Option<String>,
     pub state: Option<FillState>,
+    /// Those alone whose guard was tripped when they last changed.
+    pub guard_tripped: bool,
     pub metadata: Vec<MetadataValue>,
     pub order: SessionOrder,
 }
@@ -45,9 +47,9 @@ impl Queries {
         search: SessionSearch,
         page: PageRequest,
     ) -> Result<Page<SessionLine>> {
-        let SessionSearch { text, state, metadata, order } = search;
+        let SessionSearch { text, state, guard_tripped, metadata, order } = search;
         let fill_state = state.map(|state| state.into_str().to_owned());
-        let conditions = Conditions { text, fill_state, ..Conditions::default() };
+        let conditions = Conditions { text, fill_state, guard_tripped, ..Conditions::default() };
         let found = self.found(tenant, &Wanted::new(Among::All, conditions, metadata, order), &page).await?;
         let rows = session_lines::of(&self.pool, tenant.0, &found.ids()).await?;
         let items = rows.into_iter().map(|row| self.line(row)).collect::<Result<Vec<_>>>()?;

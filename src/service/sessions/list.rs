@@ -19,6 +19,8 @@ pub struct SessionFilter {
     /// `green`, `yellow` or `red`.
     pub state: Option<String>,
     pub updated_after: Option<DateTime<Utc>>,
+    /// Those alone whose guard was tripped when they last changed.
+    pub guard_tripped: bool,
     pub metadata: Vec<MetadataValue>,
     pub order: SessionOrder,
 }
@@ -27,9 +29,9 @@ impl Queries {
     /// A page of the sessions that fit. It looks at 50,000 sessions at most: where those are not all, it may be short
     /// and still have a next one.
     pub async fn sessions(&self, tenant: Tenant, filter: SessionFilter, page: PageRequest) -> Result<Page<Session>> {
-        let SessionFilter { external_id, state, updated_after, metadata, order } = filter;
+        let SessionFilter { external_id, state, updated_after, guard_tripped, metadata, order } = filter;
         let among = external_id.map_or(Among::All, |name| Among::ExternalIds(vec![name]));
-        let conditions = Conditions { fill_state: state, updated_after, ..Conditions::default() };
+        let conditions = Conditions { fill_state: state, updated_after, guard_tripped, ..Conditions::default() };
         let found = self.found(tenant, &Wanted::new(among, conditions, metadata, order), &page).await?;
         let rows = sessions::listed(&self.pool, tenant.0, &found.ids(), PAGE_BYTES).await?;
         // What was too large for this page begins the next one.

@@ -118,8 +118,9 @@ macro_rules! write_statement {
             "head AS (
     UPDATE sessions s SET version = s.version + 1, next_seq = h.next_seq, next_branch = h.next_branch,
         entry_count = h.entry_count, leaf_branch = h.leaf_branch, leaf_depth = h.leaf_depth, leaf_id = h.leaf_id,
-        state = h.state, fill_state = h.fill_state, tokens = h.tokens, updated_at = h.updated_at
-    FROM unnest((SELECT $3::head_write[])) h
+        state = h.state, fill_state = h.fill_state, tokens = h.tokens, guard_tripped = h.guard_tripped,
+        updated_at = h.updated_at
+    FROM unnest((SELECT $3::head_write_2[])) h
     WHERE s.tenant_id = $1 AND s.id = ANY(",
             $sessions,
             "::uuid[]) AND s.id = h.session_id AND s.version = h.version

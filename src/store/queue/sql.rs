@@ -26,7 +26,8 @@ macro_rules! move_jobs {
             told_columns!(),
             "), told AS (",
             status_events!("followed"),
-            ") SELECT status FROM moved"
+            ") SELECT moved.status, c.strategy, c.trigger FROM moved
+              LEFT JOIN followed c ON c.tenant_id = moved.tenant_id AND c.id = moved.compaction_id"
         )
     };
 }
@@ -91,7 +92,8 @@ pub const CLAIM: &str = concat!(
     "), told AS (",
     status_events!("started"),
     ")
-    SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, lease_token AS token
+    SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, lease_token AS token,
+           greatest(0, extract(epoch FROM now() - run_at))::float8 AS waited_seconds
       FROM claimed ORDER BY round, tenant_id"
 );
 
@@ -156,13 +158,5 @@ pub const CANCEL: &str = "
     DELETE FROM jobs
      WHERE tenant_id = $1 AND session_id = $2 AND compaction_id = $3 AND kind = 'compact'
        AND status IN ('pending', 'running')";
-
-pub const DEPTH: &str = "
-    SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
-           count(*) FILTER (WHERE status = 'running') AS running,
-           count(*) FILTER (WHERE status = 'dead') AS dead,
-           coalesce(greatest(0, extract(epoch FROM now() - min(run_at) FILTER (WHERE status = 'pending'))), 0)::float8
-               AS oldest_pending_age_seconds
-      FROM jobs";
 
 pub const LIVE: &str = "SELECT count(*) FROM jobs WHERE tenant_id = $1 AND status IN ('pending', 'running')";

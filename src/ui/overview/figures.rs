@@ -12,6 +12,7 @@ pub fn at_a_glance(stats: &Stats, hours: i64) -> Markup {
     let since = format!("{hours}h");
     html! {
         p.hint { "As of " time datetime=(stats.until.to_rfc3339()) { (stats.until.format("%H:%M:%S UTC")) } "."
+            @if stats.census_at < stats.until { " Sessions as of " time datetime=(stats.census_at.to_rfc3339()) { (stats.census_at.format("%H:%M:%S UTC")) } "." }
             @if stats.capped { " There is more than was added up: the newest 50,000 sessions and 100,000 compactions count." }
         }
         dl.figures {
@@ -39,7 +40,7 @@ fn compactions_of(since: &str, filters: &[(&str, &str)]) -> String {
 }
 
 fn contexts(stats: &Stats) -> Markup {
-    let SessionCounts { green, yellow, red } = stats.sessions;
+    let SessionCounts { green, yellow, red, guard_tripped } = stats.sessions;
     html! {
         @for (word, sessions) in [("green", green), ("yellow", yellow), ("red", red)] {
             (figure(html! { "Contexts " (badge(word)) },
@@ -47,6 +48,8 @@ fn contexts(stats: &Stats) -> Markup {
         }
         (figure(html! { "Tokens held" }, html! { a href="/ui/sessions" { (short(stats.tokens_held)) } },
             Some(html! { "in all windows, now" })))
+        (figure(html! { "Guards tripped" }, html! { a href="/ui/sessions?guard=tripped" { (count(guard_tripped)) } },
+            Some(html! { "compactions saved too little" })))
     }
 }
 

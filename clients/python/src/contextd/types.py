@@ -1734,8 +1734,10 @@ class StatsBucket(TypedDict):
 
 
 class SessionCounts(TypedDict):
-    """Sessions by the state of their context."""
+    """Sessions by the state of their context. `guard_tripped`: those of them whose anti-thrash guard held compactions back
+    when they last changed."""
     green: int
+    guard_tripped: int
     red: int
     yellow: int
 
@@ -1756,11 +1758,13 @@ class UpstreamStats(TypedDict):
 
 
 class Stats(TypedDict):
-    """A tenant at a glance: its newest 50,000 sessions and its queue as they are, and the newest 100,000 compactions that
-    ended since a time. Those that ended before this version was installed count, but have no figures."""
+    """A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
+    to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures."""
     bucket_seconds: int
     capped: bool
-    """There are more sessions, or more compactions, than were looked at."""
+    """There are more compactions than were looked at, or more sessions, which nobody has counted yet."""
+    census_at: str
+    """When the sessions were counted: with this answer, or in the background."""
     compactions: CompactionCounts
     queue: QueueStats
     savings: Savings

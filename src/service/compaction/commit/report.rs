@@ -11,8 +11,9 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::domain::tokens::prices::NetReport;
+use crate::families;
 use crate::service::compaction::commit::draft::SummaryDraft;
-use crate::service::compaction::job::Trigger;
+use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::store::compactions::CompactionRow;
@@ -121,19 +122,35 @@ pub(crate) fn tried(result: &mut CompactionResult, outcome: &SummaryOutcome) {
 
 pub(crate) fn count_end(status: &'static str, strategy: Strategy, trigger: Trigger) {
     metrics::counter!(
-        "contextd_compactions_total", "status" => status, "strategy" => strategy.into_str(), "trigger" => trigger.into_str()
+        families::COMPACTIONS, "status" => status, "strategy" => strategy.into_str(), "trigger" => trigger.into_str()
     )
     .increment(1);
+}
+
+/// As [`observe`], of one that was not carried out.
+pub(crate) fn observe_skip(result: &CompactionResult, trigger: Trigger, reason: Reason) {
+    count_end(Status::Skipped.into_str(), result.strategy_used, trigger);
+    metrics::counter!(families::COMPACTIONS_SKIPPED, "reason" => reason.into_str()).increment(1);
+    count_fallback(&result.fallback);
+}
+
+/// Its reason is a word of ours, whoever failed.
+fn count_fallback(fallback: &Fallback) {
+    if let (true, Some(reason)) = (fallback.used, &fallback.reason) {
+        metrics::counter!(families::SUMMARY_FALLBACKS, "reason" => reason.clone()).increment(1);
+    }
 }
 
 /// How long the agent went on with a red context until the compaction was there.
 pub(crate) fn observe_wait(trigger: Trigger, red_for: chrono::Duration) {
     let seconds = red_for.num_milliseconds().max(0) as f64 / 1_000.0;
-    metrics::histogram!("contextd_compaction_wait_seconds", "trigger" => trigger.into_str()).record(seconds);
+    metrics::histogram!(families::COMPACTION_WAIT_SECONDS, "trigger" => trigger.into_str()).record(seconds);
 }
 
 pub(crate) fn observe(result: &CompactionResult, trigger: Trigger, status: &'static str) {
     count_end(status, result.strategy_used, trigger);
-    metrics::histogram!("contextd_compaction_savings_percent").record(result.savings_pct);
-    metrics::histogram!("contextd_compaction_duration_seconds").record(result.duration_ms as f64 / 1_000.0);
+    metrics::histogram!(families::COMPACTION_SAVINGS).record(result.savings_pct / 100.0);
+    metrics::histogram!(families::COMPACTION_SECONDS).record(result.duration_ms as f64 / 1_000.0);
+    metrics::counter!(families::COMPACTION_SHED).increment(result.tokens_saved);
+    count_fallback(&result.fallback);
 }

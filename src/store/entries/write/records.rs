@@ -1,4 +1,4 @@
-//! Rows on their way to the database, as values of its types `head_write` and `entry_write`: the fields are theirs, in
+//! Rows on their way to the database, as values of its types `head_write_2` and `entry_write`: the fields are theirs, in
 //! their order.
 
 use std::borrow::Cow;
@@ -25,6 +25,7 @@ pub struct HeadRecord<'a> {
     state: &'a str,
     fill_state: &'a str,
     tokens: i64,
+    guard_tripped: bool,
     updated_at: DateTime<Utc>,
 }
 
@@ -65,6 +66,7 @@ impl<'a> HeadRecord<'a> {
             state: &write.head.state,
             fill_state: &write.head.fill_state,
             tokens: write.head.tokens,
+            guard_tripped: write.head.guard_tripped,
             updated_at: write.now,
         }
     }
@@ -118,5 +120,5 @@ macro_rules! database_type {
     };
 }
 
-database_type!(HeadRecord, "head_write");
+database_type!(HeadRecord, "head_write_2");
 database_type!(EntryRecord, "entry_write");

@@ -94,6 +94,7 @@ class AsyncSessions(AsyncResource):
         updated_after: str | datetime | None = None,
         metadata: Mapping[str, str | int | float | bool | None] | None = None,
         order: Literal["created", "activity", "size"] | None = None,
+        guard: Literal["tripped"] | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> AsyncPager[Session, SessionPage]:
@@ -104,6 +105,7 @@ class AsyncSessions(AsyncResource):
             "updated_after": updated_after,
             "metadata": metadata,
             "order": order,
+            "guard": guard,
             "limit": limit,
             "after": after,
         }

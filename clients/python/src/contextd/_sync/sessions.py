@@ -95,6 +95,7 @@ class Sessions(Resource):
         updated_after: str | datetime | None = None,
         metadata: Mapping[str, str | int | float | bool | None] | None = None,
         order: Literal["created", "activity", "size"] | None = None,
+        guard: Literal["tripped"] | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> Pager[Session, SessionPage]:
@@ -105,6 +106,7 @@ class Sessions(Resource):
             "updated_after": updated_after,
             "metadata": metadata,
             "order": order,
+            "guard": guard,
             "limit": limit,
             "after": after,
         }
