@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 11] = [
+const LAYERS: [(&str, &[&str], &[&str]); 12] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
-    ("store", &["domain"], &["axum", "reqwest"]),
+    ("store", &["domain", "trace"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
     ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
-    ("llm", &["backoff", "domain"], &["axum", "sqlx"]),
-    ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
-    ("service", &["background", "domain", "store", "hooks"], &["axum", "reqwest"]),
-    ("api", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("proxy", &["service", "domain"], &["sqlx"]),
+    ("trace", &[], &["axum", "sqlx", "tokio"]),
+    ("llm", &["backoff", "trace", "domain"], &["axum", "sqlx"]),
+    ("hooks", &["backoff", "trace", "domain"], &["axum", "sqlx"]),
+    ("service", &["background", "trace", "domain", "store", "hooks"], &["axum", "reqwest"]),
+    ("api", &["service", "trace", "domain"], &["sqlx", "reqwest"]),
+    ("proxy", &["service", "trace", "domain"], &["sqlx"]),
     ("ui", &["service", "domain"], &["sqlx", "reqwest"]),
-    ("worker", &["background", "backoff", "service", "store", "llm", "domain"], &["axum"]),
+    ("worker", &["background", "backoff", "trace", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
 const TEST_SUPPORT: [&str; 3] = ["codes_page", "data", "made_up"];
