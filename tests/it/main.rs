@@ -97,6 +97,7 @@ mod session_files;
 mod shutdown;
 mod stateless;
 mod summary_settings;
+mod telemetry;
 mod transcript;
 mod ui;
 mod ui_session;
