@@ -5,10 +5,11 @@ mod context;
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::pin::Pin;
 use std::sync::OnceLock;
 
 use opentelemetry::Context;
-use opentelemetry::context::FutureExt;
+use opentelemetry::context::{FutureExt, WithContext};
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::trace::{Link, SpanBuilder, Status, TraceContextExt, Tracer};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -92,12 +93,10 @@ impl Span {
         self
     }
 
-    /// Does work within it: spans made meanwhile are below it, calls made meanwhile name it as their parent.
-    pub async fn within<F: Future>(&self, work: F) -> F::Output {
-        match &self.0 {
-            Some(context) => work.with_context(context.clone()).await,
-            None => work.await,
-        }
+    /// Does work within it: spans made meanwhile are below it, calls made meanwhile name it as their parent. The work is
+    /// boxed, since futures within futures would grow beyond a thread's stack.
+    pub fn within<F: Future>(&self, work: F) -> Pin<Box<WithContext<F>>> {
+        Box::pin(work.with_context(self.0.clone().unwrap_or_else(Context::current)))
     }
 
     /// Adds attributes; they are made only where the span is recorded.
@@ -136,8 +135,9 @@ fn builder(Beginning { name, kind, attributes }: Beginning) -> SpanBuilder {
 }
 
 /// Does a part of the work at hand within a span of its own.
-pub async fn stage<F: Future>(name: &'static str, work: F) -> F::Output {
-    Span::child(|| Beginning::new(name, SpanKind::Internal, Vec::new())).within(work).await
+pub fn stage<F: Future>(name: &'static str, work: F) -> impl Future<Output = F::Output> + use<F> {
+    let work = Box::pin(work);
+    async move { Span::child(|| Beginning::new(name, SpanKind::Internal, Vec::new())).within(work).await }
 }
 
 /// Work for a task of its own that goes on in the context at hand.

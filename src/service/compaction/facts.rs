@@ -1,5 +1,6 @@
 //! Facts of a compaction, for the span and the one log line that tell of it: figures and words, nothing of the transcript.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
@@ -39,8 +40,8 @@ pub struct CollectedFacts(Arc<Mutex<Facts>>);
 
 impl CollectedFacts {
     /// Does work and collects what it notes.
-    pub async fn of<T>(&self, work: impl Future<Output = T>) -> T {
-        CURRENT.scope(self.clone(), work).await
+    pub fn of<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        CURRENT.scope(self.clone(), Box::pin(work))
     }
 
     pub fn get(&self) -> Facts {
@@ -84,7 +85,11 @@ pub(crate) fn note_result(trigger: Option<Trigger>, status: &'static str, result
 }
 
 /// Carries a compaction out within its span. A transcript that is not stored has neither id nor session.
-pub async fn observed<T>(ids: Option<(Uuid, Uuid)>, work: impl Future<Output = T>) -> T {
+pub fn observed<F: Future>(ids: Option<(Uuid, Uuid)>, work: F) -> impl Future<Output = F::Output> + use<F> {
+    observed_boxed(ids, Box::pin(work))
+}
+
+async fn observed_boxed<F: Future>(ids: Option<(Uuid, Uuid)>, work: Pin<Box<F>>) -> F::Output {
     let span = Span::child(|| {
         let attributes = ids.into_iter().flat_map(|(session_id, compaction_id)| {
             let conversation = KeyValue::new("gen_ai.conversation.id", session_id.to_string());
