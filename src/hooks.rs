@@ -3,15 +3,17 @@
 
 mod resolver;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Response, Url};
 
 use crate::backoff::jittered;
 use crate::domain::hook::address::is_public;
 use crate::domain::hook::signature::{self, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER};
+use crate::trace::{self, Beginning, KeyValue, Span, SpanKind};
 use resolver::{PublicOnly, Refused};
 
 /// The largest answer that is read, bytes after decompression.
@@ -25,6 +27,8 @@ const RETRY_BASE: Duration = Duration::from_millis(200);
 pub struct HookCall<'a> {
     pub url: &'a str,
     pub secret: &'a str,
+    /// What is asked or told, in a word.
+    pub event: &'a str,
     /// The same for every attempt at one message.
     pub id: &'a str,
     /// Seconds since 1970.
@@ -73,6 +77,21 @@ impl CallError {
         }
     }
 
+    /// A stable word, or the status, for telemetry.
+    pub fn code(&self) -> Cow<'static, str> {
+        let word = match self {
+            CallError::Redirect(status) | CallError::Status(status) => return status.to_string().into(),
+            CallError::Url(_) => "url",
+            CallError::Refused => "refused",
+            CallError::Connect => "connect",
+            CallError::Timeout(_) => "timeout",
+            CallError::Dropped => "dropped",
+            CallError::TooLarge => "too_large",
+            CallError::Client(_) => "client",
+        };
+        word.into()
+    }
+
     /// Returns true if the same call may go well a moment later. False after a timeout: the hook has had its time.
     fn passes(&self) -> bool {
         match self {
@@ -111,6 +130,19 @@ impl Client {
     /// Sends a message once.
     pub async fn post(&self, call: &HookCall<'_>) -> Result<Reply, CallError> {
         let url = self.parse(call.url).map_err(CallError::Url)?;
+        let span = Span::child(|| beginning(call, &url));
+        let reply = span.within(self.exchange(call, url)).await;
+        let status = reply.as_ref().map_or_else(CallError::status, |reply| Some(reply.status));
+        span.set(|| {
+            status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))).into_iter().collect()
+        });
+        if let Err(error) = &reply {
+            span.fail(error.code());
+        }
+        reply
+    }
+
+    async fn exchange(&self, call: &HookCall<'_>, url: Url) -> Result<Reply, CallError> {
         let client = self.client(url.scheme() == "https")?;
         let key = signature::key(call.secret).unwrap_or_default();
         let signature = signature::sign(&key, call.id, call.timestamp, call.body).unwrap_or_default();
@@ -120,6 +152,7 @@ impl Client {
             .header(ID_HEADER, call.id)
             .header(TIMESTAMP_HEADER, call.timestamp)
             .header(SIGNATURE_HEADER, signature)
+            .headers(trace_headers())
             .body(call.body.to_owned());
         let exchange = async {
             let response = request.send().await.map_err(|error| transport(&error))?;
@@ -172,6 +205,23 @@ impl Client {
         let built = slot.get_or_init(|| build(tls, self.allow_private).map_err(|error| error.to_string()));
         built.as_ref().map_err(|error| CallError::Client(error.clone()))
     }
+}
+
+fn trace_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    trace::inject(&mut headers);
+    headers
+}
+
+/// Without `url.full`: a hook's path or query may be its owner's secret.
+fn beginning(call: &HookCall<'_>, url: &Url) -> Beginning {
+    let mut attributes = vec![
+        KeyValue::new("http.request.method", "POST"),
+        KeyValue::new("contextd.hook.event", call.event.to_owned()),
+        KeyValue::new("server.address", url.host_str().unwrap_or_default().to_owned()),
+    ];
+    attributes.extend(url.port_or_known_default().map(|port| KeyValue::new("server.port", i64::from(port))));
+    Beginning::new("POST", SpanKind::Client, attributes)
 }
 
 fn build(tls: bool, allow_private: bool) -> reqwest::Result<reqwest::Client> {

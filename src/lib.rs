@@ -15,6 +15,7 @@ pub mod proxy;
 pub mod service;
 pub mod store;
 pub mod telemetry;
+pub mod trace;
 pub mod ui;
 pub mod worker;
 

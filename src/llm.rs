@@ -17,6 +17,7 @@ mod question;
 mod reasoning;
 mod registry;
 mod retry;
+mod spans;
 mod tally;
 mod usage;
 mod wire;
@@ -36,6 +37,7 @@ use http::HttpUpstream;
 use pace::Pace;
 use question::{Before, ModelRequest};
 use retry::RetryPolicy;
+use spans::{Attempt, Reported};
 use tally::plausible;
 use wire::Wire;
 
@@ -166,11 +168,14 @@ impl Upstream {
             calls += 1;
             tally.call();
             let attempt_started = Instant::now();
-            let result = http.attempt(&request, &texts).await;
+            let attempt = Attempt::begin(&self.config, http.url(), calls, budget.total());
+            let result = attempt.within(http.attempt(&request, &texts)).await;
+            let reported = Reported::by(&result);
             let result = result.and_then(|answer| self.checked(answer, &texts, tally));
             metrics::record_attempt(&self.config.name, outcome(&result), attempt_started.elapsed());
+            attempt.end(reported, outcome(&result), attempt_started.elapsed());
             let error = match result {
-                Ok(ModelAnswer { text, stop, usage }) => {
+                Ok(ModelAnswer { text, stop, usage, .. }) => {
                     return Ok(Completion { text, stop, usage, latency: started.elapsed(), calls });
                 }
                 Err(error) => error,

@@ -10,6 +10,8 @@ pub(super) struct ModelAnswer {
     pub text: String,
     pub stop: Stop,
     pub usage: TokenUsage,
+    /// As the upstream names it; the wire formats leave that to the one who called them.
+    pub model: Option<String>,
 }
 
 /// The number at `pointer`, 0 where there is none. Some servers count in floats.

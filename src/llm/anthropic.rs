@@ -78,5 +78,6 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             output: number(body, "/usage/output_tokens"),
             cached,
         },
+        model: None,
     })
 }

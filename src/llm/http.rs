@@ -17,6 +17,7 @@ use super::question::ModelRequest;
 use super::retry::retry_after;
 use super::wire::{Wire, secret_value};
 use crate::domain::tokens::overflow::{error_text, error_words, is_context_overflow};
+use crate::trace;
 
 /// The largest answer that is read, bytes after decompression.
 pub(super) const MAX_ANSWER: usize = 8 << 20;
@@ -54,9 +55,14 @@ impl HttpUpstream {
         request.build().map_err(|_| UpstreamError::Internal("the request could not be built"))
     }
 
+    pub(super) fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// Sends `request` once. `prompt` is kept out of errors.
     pub(super) async fn attempt(&self, request: &Request, prompt: &[&str]) -> Result<ModelAnswer, UpstreamError> {
-        let request = request.try_clone().ok_or(UpstreamError::Internal("the request cannot be repeated"))?;
+        let mut request = request.try_clone().ok_or(UpstreamError::Internal("the request cannot be repeated"))?;
+        trace::inject(request.headers_mut());
         let exchange = async {
             let response = self.client.execute(request).await.map_err(transport)?;
             let status = response.status();
@@ -81,7 +87,8 @@ impl HttpUpstream {
             let status = code.filter(|code| (400..600).contains(code)).and_then(|code| StatusCode::from_u16(code).ok());
             return Err(self.rejection(status.unwrap_or(StatusCode::BAD_GATEWAY), None, body, prompt));
         }
-        self.wire.parse(&value)
+        let model = value.get("model").and_then(Value::as_str).map(str::to_owned);
+        Ok(ModelAnswer { model, ..self.wire.parse(&value)? })
     }
 
     /// Turns an answer with an error status into the error that it means.

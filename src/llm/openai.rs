@@ -58,6 +58,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             output: number(body, "/usage/completion_tokens"),
             cached: number(body, "/usage/prompt_tokens_details/cached_tokens"),
         },
+        model: None,
     })
 }
 

@@ -50,6 +50,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             output: number(body, "/usage/output_tokens"),
             cached: number(body, "/usage/input_tokens_details/cached_tokens"),
         },
+        model: None,
     })
 }
 

@@ -132,7 +132,24 @@ impl Proxy {
     ) -> Result<Answered, Refused> {
         let proxies = headers::passed(&parts.headers, &self.instance).ok_or(Refusal::ProxyLoop)?;
         let tenant = self.tenant(&parts.headers).await?;
-        let mut call = call(provider, parts, proxies);
+        let call = call(provider, parts, proxies);
+        let (mut response, outcome) = self.handed_on(provider, route, tenant, call, &parts.headers, body).await?;
+        if let Some(tenant) = tenant {
+            // For the log line.
+            response.extensions_mut().insert(tenant);
+        }
+        Ok((response, outcome))
+    }
+
+    async fn handed_on(
+        &self,
+        provider: Provider,
+        route: Option<Route>,
+        tenant: Option<Tenant>,
+        mut call: Call,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Answered, Refused> {
         let upstream = self.upstream(provider);
         let Some(route) = route else {
             let body = (!body.is_end_stream()).then(|| streamed(incoming::frames(body, self.options.body_timeout)));
@@ -140,7 +157,7 @@ impl Proxy {
         };
         let max_depth = self.services.sessions.options().max_depth;
         let reading = Reading { max_depth, answers: self.options(provider).answers_compactions };
-        match self.prepared(route, tenant, &parts.headers, body, reading).await? {
+        match self.prepared(route, tenant, headers, body, reading).await? {
             Prepared::AsItCame(body, reason) => {
                 let answer = Answer::of(upstream.send(&call, Some(body)).await?);
                 Ok((answer.bypassed(reason).passed_on(), reason.into_str()))

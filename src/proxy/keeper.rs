@@ -29,6 +29,7 @@ use crate::service::ingest::append::Append;
 use crate::service::ingest::transcript::Put;
 use crate::service::rebuild::{Context, Rebuild};
 use crate::service::sessions::SessionPatch;
+use crate::trace;
 
 /// Conversations that are worked on at a time.
 const PLACES: usize = 256;
@@ -274,7 +275,7 @@ pub async fn within<T: Send + 'static>(
     limit: Duration,
     work: impl Future<Output = Outcome<T>> + Send + 'static,
 ) -> Outcome<T> {
-    let task = tokio::spawn(timeout(limit.max(LONGEST), work));
+    let task = tokio::spawn(trace::carried_over(timeout(limit.max(LONGEST), work)));
     match timeout(limit, task).await {
         Ok(Ok(Ok(outcome))) => outcome,
         Ok(Ok(Err(_))) | Err(_) => Err(BypassReason::Timeout.into()),

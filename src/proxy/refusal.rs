@@ -7,6 +7,7 @@ use strum::EnumMessage;
 
 use crate::proxy::route::Provider;
 use crate::service::core::error::FieldError;
+use crate::trace::RefusalCode;
 
 /// Why a request was not handed on, or came to nothing. The answer's `code` (`error_code` with Anthropic).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
@@ -73,7 +74,10 @@ impl Refused {
             Provider::Openai => self.openai(),
             Provider::Anthropic => self.anthropic(),
         };
-        (self.refusal.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+        let status = self.refusal.status();
+        let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
+        response.extensions_mut().insert(RefusalCode(self.refusal.into_str()));
+        response
     }
 
     fn openai(&self) -> Value {

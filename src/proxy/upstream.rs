@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, Method, header};
 use reqwest::{Body, Client, Response, Url};
 
 use crate::proxy::refusal::Refusal;
+use crate::trace::{Beginning, KeyValue, Span, SpanKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -54,11 +55,20 @@ impl Upstream {
         if body.as_ref().is_some_and(|body| body.as_bytes().is_some()) {
             headers.remove(header::CONTENT_LENGTH);
         }
+        let at = url.clone();
         let mut request = self.client.request(call.method.clone(), url).headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
-        request.send().await.map_err(|error| {
+        let span = Span::child(|| beginning(call, &at));
+        let answer = span.within(request.send()).await;
+        match &answer {
+            Ok(answer) => {
+                span.set(|| vec![KeyValue::new("http.response.status_code", i64::from(answer.status().as_u16()))])
+            }
+            Err(_) => span.fail("unreachable"),
+        }
+        answer.map_err(|error| {
             tracing::warn!(
                 error = format!("{:#}", anyhow::Error::from(error.without_url())),
                 "no answer of a provider"
@@ -66,4 +76,14 @@ impl Upstream {
             Refusal::UpstreamUnreachable
         })
     }
+}
+
+/// The request keeps the trace context that the client gave it: the span stands beside the provider's, not above it.
+fn beginning(call: &Call, url: &Url) -> Beginning {
+    let mut attributes = vec![
+        KeyValue::new("http.request.method", call.method.to_string()),
+        KeyValue::new("server.address", url.host_str().unwrap_or_default().to_owned()),
+    ];
+    attributes.extend(url.port_or_known_default().map(|port| KeyValue::new("server.port", i64::from(port))));
+    Beginning::new(call.method.to_string(), SpanKind::Client, attributes)
 }

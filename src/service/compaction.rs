@@ -11,13 +11,14 @@
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
 //! other kinds; `diff` tells what one changed, `dead_letters` does failed ones again or
-//! forgets them.
+//! forgets them, `facts` is what spans and logs tell of one.
 
 mod ahead;
 mod close;
 pub(crate) mod commit;
 mod dead_letters;
 pub mod diff;
+pub mod facts;
 mod force_fit;
 mod job;
 pub mod plan;

@@ -16,7 +16,6 @@ use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::prices::{ContextChange, net};
-use crate::service::compaction::CompactRequest;
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::report::{Measured, blank, result, tried};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
@@ -24,6 +23,7 @@ use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
+use crate::service::compaction::{CompactRequest, Status, Trigger, facts};
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::handles::{Handles, OpenedHandles};
 use crate::service::core::head::{Head, Newest};
@@ -39,6 +39,7 @@ use crate::service::rebuild::render;
 use crate::service::sessions::{count_system, count_tools};
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment};
+use crate::trace;
 
 pub use handover::{Handover, HandoverRequest, HandoverUsage};
 
@@ -93,6 +94,16 @@ impl Stateless {
     /// `Invalid` and `HandleRefused` with pointers into the body; `Conflict` `summary_failed` where the settings allow no
     /// stand-in for an upstream that failed.
     pub async fn compact(&self, tenant: Tenant, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
+        facts::observed(None, async {
+            let compacted = self.compacted(tenant, request, by).await?;
+            let status = if compacted.result.skip_reason.is_some() { Status::Skipped } else { Status::Succeeded };
+            facts::note_result(Some(Trigger::Manual), status.into_str(), &compacted.result);
+            Ok(compacted)
+        })
+        .await
+    }
+
+    async fn compacted(&self, tenant: Tenant, request: StatelessRequest, by: &dyn Summariser) -> Result<Compacted> {
         let started = clock::now();
         let asked = CompactRequest {
             strategy: request.strategy,
@@ -114,8 +125,7 @@ impl Stateless {
                 return offload(bytes, job).await?;
             }
         };
-        let outcome = by
-            .summarise(&work)
+        let outcome = trace::stage("summarise", by.summarise(&work))
             .await
             .map_err(|detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail })?;
         let job = move || transcript.compacted(request, &work, &outcome, started);

@@ -9,6 +9,7 @@ mod sql;
 use std::time::Duration;
 
 use crate::store::transaction;
+use crate::trace::TraceContext;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, Result};
 use strum::VariantArray as _;
 use uuid::Uuid;
@@ -40,6 +41,8 @@ pub struct NewJob {
     pub delay: Duration,
     /// Attempts before the job is dead.
     pub max_attempts: i32,
+    /// Of the work that queues it.
+    pub cause: Option<TraceContext>,
 }
 
 /// Outcome of queueing a [`NewJob`].
@@ -63,8 +66,10 @@ pub struct Job {
     /// This attempt's number, from 1.
     pub attempts: i32,
     pub token: Uuid,
-    /// From being due to being claimed.
+    /// From when it was due until it was claimed.
     pub waited_seconds: f64,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
 }
 
 /// Proof of the lease, which a worker needs to finish a job: without the current token nothing is written.
@@ -77,6 +82,11 @@ pub struct LeaseProof {
 impl Job {
     pub fn proof(&self) -> LeaseProof {
         LeaseProof { job_id: self.id, token: self.token }
+    }
+
+    /// Trace context of whoever asked for it last.
+    pub fn cause(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.traceparent.as_deref()?, self.tracestate.as_deref())
     }
 }
 
@@ -126,6 +136,8 @@ pub async fn enqueue(connection: &mut PgConnection, tenant: Uuid, job: &NewJob) 
         .bind(job.compaction_id)
         .bind(job.delay.as_secs_f64())
         .bind(job.max_attempts)
+        .bind(job.cause.as_ref().map(TraceContext::traceparent))
+        .bind(job.cause.as_ref().and_then(TraceContext::tracestate))
         .fetch_one(&mut *connection)
         .await?;
     sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;

@@ -4,11 +4,12 @@ use super::compaction::end;
 use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::model::strategy::Strategy;
-use crate::service::compaction::Committed;
+use crate::service::compaction::{Committed, facts};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::tenant::Tenant;
 use crate::service::navigation::{BranchSummaryDraft, BranchSummaryWork};
 use crate::store::queue::Job;
+use crate::trace::stage;
 
 /// Writes the summary that the session's newest pending branch summary asks for.
 ///
@@ -32,9 +33,10 @@ async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<Bra
         words: 0,
         prefix: None,
     };
-    let outcome = summarise(&jobs.upstreams, &request).await.map_err(|failure| failure.to_string())?;
-    let span = tracing::Span::current();
-    span.record("upstream", outcome.upstream.name.as_deref());
-    span.record("fallback", outcome.fallback.reason.as_deref());
+    let outcome = stage("summarise", summarise(&jobs.upstreams, &request)).await.map_err(|failure| {
+        facts::note(|facts| facts.error = Some(failure.code()));
+        failure.to_string()
+    })?;
+    facts::note_summary(&outcome);
     Ok(work.draft(outcome))
 }

@@ -1,19 +1,26 @@
 //! The compaction job: the stages of a compaction from its plan to its commit. The database is used before and after the
 //! summary, never during it.
 
+use uuid::Uuid;
+
 use super::jobs::Jobs;
-use super::summarise::{Request, summarise};
+use super::summarise::{Failure, Request, summarise};
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers;
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::service::compaction::Committed;
+use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
+use crate::service::compaction::{Committed, facts};
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
 use crate::store::transaction;
+use crate::trace::stage;
+
+/// A compaction, and the summary for it.
+type Summarised = (Box<CompactionWork>, std::result::Result<SummaryOutcome, Failure>);
 
 /// A plan that no longer holds is made anew once.
 const PLANS: u32 = 2;
@@ -24,20 +31,27 @@ const PLANS: u32 = 2;
 /// The database's; the queue tries again.
 pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
     let Some(compaction_id) = job.compaction_id else { return end(jobs, job).await };
+    let ended = async {
+        let ended = carry_out(jobs, job, compaction_id).await;
+        if ended.is_err() {
+            facts::note(|facts| (facts.status, facts.error) = (None, Some("internal")));
+        }
+        ended
+    };
+    facts::observed(Some((job.session_id, compaction_id)), ended).await
+}
+
+async fn carry_out(jobs: &Jobs, job: &Job, compaction_id: Uuid) -> Result<Committed> {
     let (service, tenant) = (&jobs.service, Tenant(job.tenant));
     for plan in 1..=PLANS {
         let Some(mut live) = service.live_compaction(tenant, compaction_id).await? else { return end(jobs, job).await };
-        let Some(planned) = service.plan_compaction(&mut live).await? else { return end(jobs, job).await };
-        let Some(work) = service.read_compaction(&mut live, planned).await? else { return end(jobs, job).await };
-        let Some(work) = service.summarise_by_hooks(&mut live, work).await? else { return end(jobs, job).await };
-        let prefix = prefix(jobs, &work).await?;
-        let committed = match summarise(&jobs.upstreams, &request(&work, prefix.as_ref())).await {
-            Ok(outcome) => {
-                note(&work, &outcome);
-                service.commit_compaction(&work, outcome, job.proof()).await?
-            }
-            Err(failure) => service.fail_compaction(&work, &failure.to_string(), job.proof()).await?,
-        };
+        let planned = stage("plan", service.plan_compaction(&mut live)).await?;
+        let Some(planned) = planned else { return end(jobs, job).await };
+        let read = stage("read", service.read_compaction(&mut live, planned)).await?;
+        let Some(work) = read else { return end(jobs, job).await };
+        let summarised = stage("summarise", summarised(jobs, &mut live, work)).await?;
+        let Some((work, outcome)) = summarised else { return end(jobs, job).await };
+        let committed = stage("commit", commit(jobs, job, &work, outcome)).await?;
         match committed {
             Committed::Replan if plan == PLANS => {
                 return service.skip_compaction(&work, Reason::Superseded, job.proof()).await;
@@ -47,6 +61,29 @@ pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
         }
     }
     Ok(Committed::Replan)
+}
+
+/// Has the summary written: by hooks, else by an upstream or the built-in summariser. `None`: hooks want none.
+async fn summarised(jobs: &Jobs, live: &mut LiveCompaction, work: Box<CompactionWork>) -> Result<Option<Summarised>> {
+    let Some(work) = jobs.service.summarise_by_hooks(live, work).await? else { return Ok(None) };
+    let prefix = prefix(jobs, &work).await?;
+    let outcome = summarise(&jobs.upstreams, &request(&work, prefix.as_ref())).await;
+    Ok(Some((work, outcome)))
+}
+
+async fn commit(
+    jobs: &Jobs,
+    job: &Job,
+    work: &CompactionWork,
+    outcome: std::result::Result<SummaryOutcome, Failure>,
+) -> Result<Committed> {
+    match outcome {
+        Ok(outcome) => jobs.service.commit_compaction(work, outcome, job.proof()).await,
+        Err(failure) => {
+            facts::note(|facts| facts.error = Some(failure.code()));
+            jobs.service.fail_compaction(work, &failure.to_string(), job.proof()).await
+        }
+    }
 }
 
 /// Nothing is needed any more; nor is the job.
@@ -87,14 +124,4 @@ async fn prefix(jobs: &Jobs, work: &CompactionWork) -> Result<Option<SessionPref
         Some(format) => jobs.service.session_prefix(work, format, &config.model).await,
         None => Ok(None),
     }
-}
-
-/// Adds to the job's log line what it was about. Nothing of the transcript.
-fn note(work: &CompactionWork, outcome: &SummaryOutcome) {
-    let span = tracing::Span::current();
-    span.record("trigger", work.trigger.into_str());
-    span.record("upstream", outcome.upstream.name.as_deref());
-    span.record("fallback", outcome.fallback.reason.as_deref());
-    span.record("replaced_tokens", work.replaced_tokens);
-    span.record("summaries", work.summary_tasks.len());
 }

@@ -8,7 +8,6 @@ use futures::FutureExt;
 use metrics::{counter, histogram};
 use tokio::time::{Instant, sleep};
 use tracing::Instrument;
-use tracing::field::Empty;
 
 use super::context::{RELEASE_WITHIN, WorkerContext};
 use super::handler::{Handler, JobOutcome};
@@ -17,8 +16,10 @@ use crate::background::at_usual_priority;
 use crate::backoff::{doubled, jittered};
 use crate::families;
 use crate::service::compaction::Status;
+use crate::service::compaction::facts::{CollectedFacts, Facts};
 use crate::store::compactions;
 use crate::store::queue::{self, Job, Retried};
+use crate::trace::{Beginning, KeyValue, Span, SpanKind};
 
 /// How an attempt ended.
 enum End {
@@ -28,27 +29,90 @@ enum End {
 }
 
 pub async fn run<H: Handler>(context: Arc<WorkerContext<H>>, job: Job) {
-    let span = tracing::info_span!(
+    let span = Span::of_queued(job.cause().as_ref(), || beginning(&job)).for_conversation(&job.session_id);
+    let trace_id = span.context().map(|context| context.trace_id());
+    let log = tracing::info_span!(
         "job", kind = job.kind.into_str(), tenant = %job.tenant, job = %job.id, session = %job.session_id,
-        compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts,
-        trigger = Empty, upstream = Empty, fallback = Empty, replaced_tokens = Empty, summaries = Empty,
+        compaction = job.compaction_id.map(tracing::field::display), attempt = job.attempts, trace_id,
     );
-    async {
-        histogram!(families::QUEUE_WAIT_SECONDS, "kind" => job.kind.into_str()).record(job.waited_seconds);
-        let started = Instant::now();
-        let end = attempt(&context, &job).await;
-        let settled = within(RELEASE_WITHIN, settle(&context, &job, &end)).await;
-        let outcome = settled.unwrap_or_else(|error| {
-            tracing::error!(%error, "the job's end could not be recorded; its lease will run out");
-            "unsettled"
-        });
-        let elapsed = started.elapsed();
-        counter!(families::QUEUE_ATTEMPTS, "kind" => job.kind.into_str(), "outcome" => outcome).increment(1);
-        histogram!(families::QUEUE_ATTEMPT_SECONDS, "kind" => job.kind.into_str()).record(elapsed);
-        tracing::info!(outcome, duration_ms = elapsed.as_millis() as u64, "job");
+    let facts = CollectedFacts::default();
+    histogram!(families::QUEUE_WAIT_SECONDS, "kind" => job.kind.into_str()).record(job.waited_seconds);
+    let started = Instant::now();
+    let (outcome, error) = span.within(facts.of(attempted(&context, &job))).instrument(log).await;
+    let elapsed = started.elapsed();
+    counter!(families::QUEUE_ATTEMPTS, "kind" => job.kind.into_str(), "outcome" => outcome).increment(1);
+    histogram!(families::QUEUE_ATTEMPT_SECONDS, "kind" => job.kind.into_str()).record(elapsed);
+    span.set(|| vec![KeyValue::new("contextd.job.outcome", outcome)]);
+    if outcome != "done" {
+        span.fail(outcome);
     }
-    .instrument(span)
-    .await;
+    log_line(&job, trace_id.as_deref(), elapsed, outcome, error.as_deref(), &facts.get());
+}
+
+/// Makes an attempt and records its end. Gives the word for it, and what went wrong.
+async fn attempted<H: Handler>(context: &WorkerContext<H>, job: &Job) -> (&'static str, Option<String>) {
+    let end = attempt(context, job).await;
+    let settled = within(RELEASE_WITHIN, settle(context, job, &end)).await;
+    let outcome = settled.unwrap_or_else(|error| {
+        tracing::error!(%error, "the job's end could not be recorded; its lease will run out");
+        "unsettled"
+    });
+    match end {
+        End::Left(JobOutcome::Retry(error)) => (outcome, Some(error)),
+        End::Left(_) | End::Abandoned => (outcome, None),
+    }
+}
+
+fn beginning(job: &Job) -> Beginning {
+    let mut attributes = vec![
+        KeyValue::new("contextd.job.id", job.id.to_string()),
+        KeyValue::new("contextd.job.kind", job.kind.into_str()),
+        KeyValue::new("contextd.job.attempt", i64::from(job.attempts)),
+        KeyValue::new("contextd.job.queue_wait_ms", queue_wait_ms(job)),
+        KeyValue::new("contextd.tenant.id", job.tenant.to_string()),
+        KeyValue::new("gen_ai.conversation.id", job.session_id.to_string()),
+    ];
+    attributes.extend(job.compaction_id.map(|id| KeyValue::new("contextd.compaction.id", id.to_string())));
+    Beginning::new(format!("job {}", job.kind.into_str()), SpanKind::Consumer, attributes)
+}
+
+fn queue_wait_ms(job: &Job) -> i64 {
+    (job.waited_seconds * 1_000.0).round() as i64
+}
+
+/// The one line that an attempt leaves in the log when all goes well.
+fn log_line(
+    job: &Job,
+    trace_id: Option<&str>,
+    elapsed: Duration,
+    outcome: &'static str,
+    error: Option<&str>,
+    facts: &Facts,
+) {
+    tracing::info!(
+        kind = job.kind.into_str(),
+        tenant = %job.tenant,
+        job = %job.id,
+        session = %job.session_id,
+        compaction = job.compaction_id.map(tracing::field::display),
+        trace_id,
+        attempt = job.attempts,
+        queue_wait_ms = queue_wait_ms(job),
+        duration_ms = elapsed.as_millis() as u64,
+        outcome,
+        status = facts.status,
+        trigger = facts.trigger,
+        strategy = facts.strategy,
+        skip_reason = facts.skip_reason,
+        tokens_before = facts.tokens_before,
+        tokens_after = facts.tokens_after,
+        upstream = facts.upstream,
+        model = facts.model,
+        calls = facts.calls,
+        fallback = facts.fallback,
+        error = error.or(facts.error),
+        "job"
+    );
 }
 
 async fn attempt<H: Handler>(context: &WorkerContext<H>, job: &Job) -> End {

@@ -16,11 +16,12 @@ use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, worth};
 use crate::families;
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
+use crate::service::compaction::facts;
 use crate::service::compaction::summarise::SummaryOutcome;
 use caller::Caller;
-use failure::Failure;
 use request::{outcome, stands_in};
 
+pub use failure::Failure;
 pub use request::Request;
 
 /// Runs all tasks of a request: all by one upstream, or all by the built-in summariser.
@@ -55,7 +56,10 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
         }
     }
     match request.settings.on_upstream_failure {
-        OnUpstreamFailure::Fail => Err(trail.failure()),
+        OnUpstreamFailure::Fail => {
+            facts::note(|facts| (facts.upstream, facts.calls) = (trail.first(), Some(trail.report.calls)));
+            Err(trail.failure())
+        }
         OnUpstreamFailure::Fallback => trail.by_builtin(upstreams, request).await,
     }
 }
@@ -107,6 +111,11 @@ impl Trail {
         let label = if matches!(failure, Failure::Unknown(_)) { "unknown".to_owned() } else { name.clone() };
         metrics::counter!(families::SUMMARY_FAILURES, "upstream" => label, "reason" => reason).increment(1);
         self.failures.push((name, failure));
+    }
+
+    /// The upstream that was wanted, where it has failed.
+    fn first(&self) -> Option<String> {
+        self.failures.first().map(|(name, _)| name.clone())
     }
 
     /// The failure of the only upstream, or of all of them.

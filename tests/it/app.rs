@@ -1,5 +1,6 @@
 //! The real binary with its own embedded database, and a client for it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -29,7 +30,11 @@ pub struct App {
 
 /// Starts a server and reads its address from its first line.
 pub fn started(command: &mut Command) -> (Child, String, BufReader<ChildStdout>) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    started_logging(command, Stdio::null())
+}
+
+fn started_logging(command: &mut Command, log: Stdio) -> (Child, String, BufReader<ChildStdout>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
@@ -115,11 +120,19 @@ impl App {
 
     /// An instance of its own, with these environment variables.
     pub fn fresh(envs: &[(&str, &str)]) -> App {
-        let envs = envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        App::start(tempfile::tempdir().unwrap(), envs)
+        App::start(tempfile::tempdir().unwrap(), owned(envs))
+    }
+
+    /// As [`App::fresh`], with its log in a file.
+    pub fn logging(envs: &[(&str, &str)], log: File) -> App {
+        App::start_logging(tempfile::tempdir().unwrap(), owned(envs), log.into())
     }
 
     fn start(data: TempDir, envs: Vec<(String, String)>) -> App {
+        App::start_logging(data, envs, Stdio::null())
+    }
+
+    fn start_logging(data: TempDir, envs: Vec<(String, String)>, log: Stdio) -> App {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
         command
             .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir"])
@@ -129,7 +142,7 @@ impl App {
             .env("CONTEXTD_BACKGROUND_NICE", "0")
             .envs(CLOCKS.map(|name| (name, NEVER_MS)))
             .envs(envs.iter().map(|(name, value)| (name, value)));
-        let (child, base, output) = started(&mut command);
+        let (child, base, output) = started_logging(&mut command, log);
         App { base, client: client(), child, data, envs, _output: output }
     }
 
@@ -244,6 +257,10 @@ impl Drop for App {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn owned(envs: &[(&str, &str)]) -> Vec<(String, String)> {
+    envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 /// Without idle connections: each test has a runtime of its own, and a connection dies with its runtime.

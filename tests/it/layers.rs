@@ -6,19 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A layer, what it may use of ours, and what it must not use of others'.
-const LAYERS: [(&str, &[&str], &[&str]); 12] = [
+const LAYERS: [(&str, &[&str], &[&str]); 13] = [
     ("domain", &[], &["axum", "sqlx", "tokio", "reqwest", "rand", "nix"]),
-    ("store", &["domain"], &["axum", "reqwest"]),
+    ("store", &["domain", "trace"], &["axum", "reqwest"]),
     ("background", &[], &["axum", "sqlx", "reqwest"]),
     ("backoff", &[], &["axum", "sqlx", "tokio", "reqwest"]),
     ("families", &[], &["axum", "sqlx", "tokio", "reqwest"]),
-    ("llm", &["backoff", "domain", "families"], &["axum", "sqlx"]),
-    ("hooks", &["backoff", "domain"], &["axum", "sqlx"]),
-    ("service", &["background", "domain", "families", "store", "hooks"], &["axum", "reqwest"]),
-    ("api", &["service", "domain", "families"], &["sqlx", "reqwest"]),
-    ("proxy", &["service", "domain", "families"], &["sqlx"]),
+    ("trace", &[], &["axum", "sqlx", "tokio"]),
+    ("llm", &["backoff", "trace", "domain", "families"], &["axum", "sqlx"]),
+    ("hooks", &["backoff", "trace", "domain"], &["axum", "sqlx"]),
+    ("service", &["background", "trace", "domain", "families", "store", "hooks"], &["axum", "reqwest"]),
+    ("api", &["service", "trace", "domain", "families"], &["sqlx", "reqwest"]),
+    ("proxy", &["service", "trace", "domain", "families"], &["sqlx"]),
     ("ui", &["service", "domain", "families"], &["sqlx", "reqwest"]),
-    ("worker", &["background", "backoff", "families", "service", "store", "llm", "domain"], &["axum"]),
+    ("worker", &["background", "backoff", "families", "trace", "service", "store", "llm", "domain"], &["axum"]),
 ];
 /// What tests alone use: `tests/support`.
 const TEST_SUPPORT: [&str; 3] = ["codes_page", "data", "made_up"];

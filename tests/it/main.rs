@@ -101,6 +101,7 @@ mod session_lists;
 mod shutdown;
 mod stateless;
 mod summary_settings;
+mod telemetry;
 mod transcript;
 mod ui;
 mod ui_session;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use contextd::service::core::clock::new_id;
 use contextd::store::censuses;
 use contextd::store::queue::{self, Enqueued};
+use contextd::trace::TraceContext;
 use uuid::Uuid;
 
 use crate::pg::database;
@@ -39,6 +40,33 @@ async fn a_session_has_one_live_job_of_a_kind() {
     assert_eq!(counts(&pool).await, (0, 2, 0));
     assert_eq!(queue::live(&pool, tenant).await.unwrap(), 2);
     assert_eq!(queue::live(&pool, new_id()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_claim_brings_the_context_of_whoever_asked_last() {
+    let pool = database().await;
+    let tenant = tenant(&pool).await;
+    let context = |last: char| {
+        TraceContext::parse(&format!("00-4bf92f3577b34da6a3ce929d0e0e473{last}-00f067aa0ba902b7-01"), Some("a=1"))
+    };
+    let first = queue::NewJob { cause: context('1'), ..compaction(&pool, tenant, 3).await };
+    let ask = async |cause: Option<TraceContext>| {
+        enqueue(&pool, tenant, &queue::NewJob { id: new_id(), cause, ..first.clone() }).await
+    };
+    ask(context('2')).await;
+    let job = claim_one(&pool).await;
+    assert_eq!((job.cause(), job.cause().unwrap().tracestate().as_deref()), (context('2'), Some("a=1")));
+    assert!(job.waited_seconds >= 0.0);
+    // What is given back or tried again keeps it; what is asked for again while it runs has the new one.
+    assert!(queue::release(&pool, &job).await.unwrap());
+    let job = claim_one(&pool).await;
+    assert_eq!(job.cause(), context('2'));
+    assert_eq!(ask(context('3')).await, Enqueued::Existing { rerun: true });
+    let mut tx = pool.begin().await.unwrap();
+    queue::complete(&mut tx, tenant, job.proof()).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(claim_one(&pool).await.cause(), context('3'));
+    assert_eq!(ask(None).await, Enqueued::Existing { rerun: true });
 }
 
 #[tokio::test]

@@ -39,6 +39,7 @@ pub fn recount(session_id: Uuid) -> NewJob {
         compaction_id: None,
         delay: Duration::ZERO,
         max_attempts: 3,
+        cause: None,
     }
 }
 

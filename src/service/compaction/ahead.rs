@@ -9,12 +9,14 @@ use crate::domain::settings::Settings;
 use crate::service::compaction::commit::{
     CommitOutcome, CommitThreshold, ReadyCompaction, evaluate, finish_skipped, json_text, write_head,
 };
+use crate::service::compaction::facts;
 use crate::service::compaction::job::{CompactionRef, Status, Trigger};
 use crate::service::core::error::Result;
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
+use crate::trace;
 
 /// Outcome of settling a compaction prepared ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +48,10 @@ impl Service {
         }
         head.state.ahead = Some(Ahead { compaction_id: work.compaction_id, ready: true, wanted: false });
         save(connection, work.tenant, head).await?;
+        facts::note(|facts| {
+            facts.status = Some("prepared");
+            (facts.trigger, facts.strategy) = (Some(work.trigger.into_str()), Some(work.strategy.into_str()));
+        });
         Ok(CommitOutcome::Done)
     }
 
@@ -76,7 +82,9 @@ impl Service {
         let reason = match self.fitting_candidate(connection, tenant, head, row.id).await? {
             None => Reason::Superseded,
             Some(candidate) => {
-                match self.apply(connection, head, &row, &candidate, CommitThreshold::MinSavings).await? {
+                let ids = Some((head.session_id, row.id));
+                let commit = self.apply(connection, head, &row, &candidate, CommitThreshold::MinSavings);
+                match facts::observed(ids, trace::stage("commit", commit)).await? {
                     CommitOutcome::Done => {
                         let landed = CompactionRef { id: row.id, status: Status::Succeeded, trigger: Trigger::Ahead };
                         return Ok(Settled::Committed(landed));

@@ -25,6 +25,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
 use crate::domain::tokens::prices::{ContextChange, net};
+use crate::service::compaction::facts;
 use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -85,6 +86,7 @@ impl Service {
         if !self.still_holds(&mut transaction, work, &open.head).await? {
             return Ok(Committed::Replan);
         }
+        facts::note_summary(&outcome);
         let landed = if is_early(work, &open.head) {
             self.keep_candidate(&mut transaction, &mut open.head, &ready).await?
         } else {
@@ -179,6 +181,7 @@ impl Service {
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
         hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         observe(&result, work.trigger, "succeeded");
+        facts::note_result(Some(work.trigger), "succeeded", &result);
         observe_wait(work.trigger, red_for);
         Ok(CommitOutcome::Done)
     }
@@ -221,6 +224,10 @@ impl Service {
         compactions::finish(&mut *transaction, work.tenant.0, work.compaction_id, &ending).await?;
         transaction.commit().await?;
         count_end("failed", work.strategy, work.trigger);
+        facts::note(|facts| {
+            facts.status = Some(Status::Failed.into_str());
+            (facts.trigger, facts.strategy) = (Some(work.trigger.into_str()), Some(work.strategy.into_str()));
+        });
         Ok(Committed::Done)
     }
 
@@ -350,6 +357,7 @@ pub(crate) async fn finish_skipped(
     let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };
     compactions::finish(&mut *connection, tenant.0, compaction.id, &ending).await?;
     compactions::note_figures(connection, tenant.0, compaction.id, &result).await?;
+    facts::note_result(compaction.trigger.parse().ok(), status, &result);
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, dead_letters};
 use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::transaction;
+use crate::trace;
 
 /// Failed compactions that one call forgets at most.
 const MOST_PURGED: i64 = 1_000;
@@ -68,6 +69,7 @@ impl Service {
                 compaction_id: Some(id),
                 delay: Duration::ZERO,
                 max_attempts: self.options().max_attempts,
+                cause: trace::current(),
             };
             queue::enqueue(&mut transaction, tenant.0, &job).await?;
         }

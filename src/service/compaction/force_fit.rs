@@ -12,6 +12,7 @@ use crate::domain::settings::OnUpstreamFailure;
 use crate::service::compaction::ahead::{Settled, save};
 use crate::service::compaction::commit::entry::leave_unrelieved;
 use crate::service::compaction::commit::{Committed, Holder};
+use crate::service::compaction::facts;
 use crate::service::compaction::job::{CompactRequest, CompactionRef, Status, Trigger};
 use crate::service::compaction::request::NewCompactionJob;
 use crate::service::core::error::Result;
@@ -19,6 +20,7 @@ use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::store::{compactions, queue};
+use crate::trace;
 
 /// How often a compaction that somebody else ended first is looked after.
 const TRIES: u32 = 3;
@@ -44,14 +46,20 @@ impl Service {
                 ForceFit::TakeOver(task) => (task, false),
                 ForceFit::New(task) => (task, true),
             };
-            let committed = match self.plan_to_fit(tenant, task.id).await? {
-                Some(fitted) => self.commit_compaction(&fitted.work, fitted.outcome, Holder::Seized).await?,
-                None => {
-                    // Its job would find nothing to do.
-                    queue::cancel(self.pool(), tenant.0, session_id, task.id).await?;
-                    if mine { Committed::Done } else { Committed::LeaseLost }
+            let committed = facts::observed(Some((session_id, task.id)), async {
+                match trace::stage("plan", self.plan_to_fit(tenant, task.id)).await? {
+                    Some(fitted) => {
+                        let commit = self.commit_compaction(&fitted.work, fitted.outcome, Holder::Seized);
+                        trace::stage("commit", commit).await
+                    }
+                    None => {
+                        // Its job would find nothing to do.
+                        queue::cancel(self.pool(), tenant.0, session_id, task.id).await?;
+                        Ok(if mine { Committed::Done } else { Committed::LeaseLost })
+                    }
                 }
-            };
+            })
+            .await?;
             // Whoever was at work on it may have ended it meanwhile, in whatever way: look again.
             if committed == Committed::Done {
                 let status = compactions::status(self.pool(), tenant.0, task.id).await?;

@@ -26,6 +26,7 @@ use crate::store::compactions::{self, NewCompaction};
 use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::sessions;
 use crate::store::transaction;
+use crate::trace;
 
 /// A compaction that waits for the end of a turn waits no longer than this.
 const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
@@ -177,6 +178,7 @@ impl Service {
             compaction_id: Some(id),
             delay: asked.delay,
             max_attempts: self.options().max_attempts,
+            cause: trace::current(),
         };
         queue::enqueue(connection, tenant.0, &job).await?;
         Ok(Some(id))

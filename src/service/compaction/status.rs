@@ -20,6 +20,7 @@ use crate::service::core::tenant::Tenant;
 use crate::store::compactions::{self, CompactionRow};
 use crate::store::transaction;
 use crate::store::{queue, sessions};
+use crate::trace::{Beginning, KeyValue, Span, SpanKind};
 
 /// How long those who wait look again after.
 const POLL_FROM: Duration = Duration::from_millis(5);
@@ -121,6 +122,14 @@ impl Service {
 
     /// A compaction once it has ended, or as it is when the time is up.
     pub async fn wait_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
+        let span = Span::child(|| {
+            let id = KeyValue::new("contextd.compaction.id", id.to_string());
+            Beginning::new("wait for compaction", SpanKind::Internal, vec![id])
+        });
+        span.within(self.waited_for(tenant, id, wait)).await
+    }
+
+    async fn waited_for(&self, tenant: Tenant, id: Uuid, wait: Duration) -> Result<Compaction> {
         let deadline = tokio::time::Instant::now() + wait;
         let mut pause = POLL_FROM;
         loop {

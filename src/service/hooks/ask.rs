@@ -18,6 +18,7 @@ use crate::service::core::hooks::Hooks;
 use crate::service::core::tenant::Tenant;
 use crate::store::hooks::deliveries::{self, Attempted, NewDelivery};
 use crate::store::hooks::{self as store, HookRow};
+use crate::trace;
 
 /// Attempts at a question, all in a row.
 const ATTEMPTS: u32 = 3;
@@ -142,6 +143,7 @@ impl Hooks {
         let call = HookCall {
             url: &hook.url,
             secret: &hook.secret,
+            event: event.into_str(),
             id: &text,
             timestamp: clock::now().timestamp(),
             body: &body,
@@ -168,7 +170,16 @@ impl Hooks {
 
 pub(crate) fn new_delivery(about: About, hook_id: Uuid, event: Event, id: Uuid, body: Option<&str>) -> NewDelivery<'_> {
     let About { session_id, compaction_id, .. } = about;
-    NewDelivery { id, hook_id, session_id, compaction_id, event: event.into_str(), body, now: clock::now() }
+    NewDelivery {
+        id,
+        hook_id,
+        session_id,
+        compaction_id,
+        event: event.into_str(),
+        body,
+        now: clock::now(),
+        cause: trace::current(),
+    }
 }
 
 pub(crate) fn timeout(millis: i32) -> Duration {

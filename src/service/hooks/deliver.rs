@@ -20,6 +20,7 @@ use crate::service::core::tenant::Tenant;
 use crate::store::hooks as store;
 use crate::store::hooks::deliveries::{self, DeliveryRow, Due};
 use crate::store::transaction;
+use crate::trace::{Beginning, KeyValue, Span, SpanKind};
 
 /// Longer than any attempt may take.
 const LEASE: Duration = Duration::from_secs(60);
@@ -106,13 +107,19 @@ impl Hooks {
         let call = HookCall {
             url: &due.url,
             secret: &due.secret,
+            event: &due.event,
             id: &id,
             timestamp: clock::now().timestamp(),
             body: &due.body,
             timeout: timeout(due.timeout_ms),
         };
         let started = Instant::now();
-        let reply = self.client.post(&call).await;
+        let span = Span::of_queued(due.cause().as_ref(), || delivery(&due));
+        let reply = span.within(self.client.post(&call)).await;
+        if let Err(error) = &reply {
+            span.fail(error.code());
+        }
+        drop(span);
         let attempted = attempted(&reply, started.elapsed());
         count(&due.event, &attempted);
         if let Some(unread) = reply.as_ref().ok().and_then(|reply| unread_when_told(&due.event, &reply.body)) {
@@ -159,6 +166,15 @@ impl Hooks {
     pub async fn purge_log(&self, age: Duration) -> Result<u64> {
         Ok(deliveries::purge(&self.pool, clock::now() - age).await?)
     }
+}
+
+fn delivery(due: &Due) -> Beginning {
+    let attributes = vec![
+        KeyValue::new("contextd.hook.event", due.event.clone()),
+        KeyValue::new("contextd.hook.delivery.id", due.id.to_string()),
+        KeyValue::new("contextd.hook.delivery.attempt", i64::from(due.attempts)),
+    ];
+    Beginning::new("hook delivery", SpanKind::Consumer, attributes)
 }
 
 /// Names the fields that nobody reads in a hook's answer to being told. A question that is sent again keeps the outcome

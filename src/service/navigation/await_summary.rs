@@ -21,6 +21,7 @@ use crate::service::navigation::hooks_asked::Offered;
 use crate::store::branch_summaries;
 use crate::store::queue::{self, JobKind, NewJob};
 use crate::store::transaction;
+use crate::trace;
 
 const POLL_FROM: Duration = Duration::from_millis(5);
 const POLL_TO: Duration = Duration::from_millis(100);
@@ -100,6 +101,7 @@ impl Service {
             compaction_id: None,
             delay: Duration::ZERO,
             max_attempts: self.options().max_attempts,
+            cause: trace::current(),
         };
         queue::enqueue(&mut transaction, tenant.0, &job).await?;
         transaction.commit().await?;

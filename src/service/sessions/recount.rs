@@ -33,6 +33,7 @@ use crate::store::entries::{self, Recount, StoredEntry};
 use crate::store::path;
 use crate::store::queue::{self, JobKind, LeaseProof, NewJob};
 use crate::store::transaction;
+use crate::trace;
 
 /// A stretch ends where it is this long or this large.
 const ENTRIES: i64 = 500;
@@ -61,6 +62,7 @@ impl Service {
             compaction_id: None,
             delay: Duration::ZERO,
             max_attempts: self.options().max_attempts,
+            cause: trace::current(),
         };
         queue::enqueue(connection, tenant.0, &job).await?;
         Ok(())

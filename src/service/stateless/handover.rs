@@ -30,6 +30,7 @@ use crate::service::core::tenant::Tenant;
 use crate::service::hooks::About;
 use crate::service::path::entries::message_of;
 use crate::service::path::view::PathSlice;
+use crate::trace;
 
 /// The share of the usable window that the user's messages may take beside the handle: one in so many. The first of
 /// them stays however large it is; older ones that have no room are told in the summary.
@@ -137,7 +138,7 @@ impl Stateless {
         let plan = offload(bytes, move || WholePlan::of(head, loaded, staying)).await??;
         let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
         let outcome = match &plan.work {
-            Some(work) => by.summarise(work).await.map_err(failed)?,
+            Some(work) => trace::stage("summarise", by.summarise(work)).await.map_err(failed)?,
             None => SummaryOutcome::default(),
         };
         offload(bytes, move || plan.carried_out(&outcome)).await?

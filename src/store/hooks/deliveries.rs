@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgExecutor, Result};
 use uuid::Uuid;
 
+use crate::trace::TraceContext;
+
 /// Deliveries at a time to one hook.
 const PER_HOOK: i64 = 4;
 
@@ -42,6 +44,8 @@ pub struct NewDelivery<'a> {
     /// `None`: too large to be kept.
     pub body: Option<&'a str>,
     pub now: DateTime<Utc>,
+    /// Of the work that it tells of.
+    pub cause: Option<TraceContext>,
 }
 
 /// How an attempt went.
@@ -68,6 +72,15 @@ pub struct Due {
     pub url: String,
     pub secret: String,
     pub timeout_ms: i32,
+    traceparent: Option<String>,
+    tracestate: Option<String>,
+}
+
+impl Due {
+    /// Trace context of the work that it tells of.
+    pub fn cause(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.traceparent.as_deref()?, self.tracestate.as_deref())
+    }
 }
 
 macro_rules! select {
@@ -108,8 +121,9 @@ async fn insert(
 ) -> Result<()> {
     sqlx::query(
         "INSERT INTO hook_deliveries (tenant_id, id, hook_id, session_id, compaction_id, event, body, status, attempts,
-            next_at, response_status, response, error, duration_ms, created_at, finished_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now(), $10, $11, $12, $13, $14, CASE WHEN $15 THEN now() END)",
+            next_at, response_status, response, error, duration_ms, created_at, finished_at,
+            traceparent, tracestate)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now(), $10, $11, $12, $13, $14, CASE WHEN $15 THEN now() END, $16, $17)",
     )
     .bind(tenant)
     .bind(new.id)
@@ -126,6 +140,8 @@ async fn insert(
     .bind(last.map(|last| last.duration_ms))
     .bind(new.now)
     .bind(last.is_some())
+    .bind(new.cause.as_ref().map(TraceContext::traceparent))
+    .bind(new.cause.as_ref().and_then(TraceContext::tracestate))
     .execute(executor)
     .await?;
     Ok(())
@@ -183,7 +199,7 @@ pub async fn claim(executor: impl PgExecutor<'_>, limit: i64, lease: Duration) -
                 lease_until = now() + make_interval(secs => $2)
            FROM picked p WHERE d.tenant_id = p.tenant_id AND d.id = p.id
          RETURNING d.tenant_id, d.id, d.event, coalesce(d.body, '') AS body, d.attempts, d.lease_token, p.url, p.secret,
-            p.timeout_ms",
+            p.timeout_ms, d.traceparent, d.tracestate",
     )
     .bind(limit)
     .bind(lease.as_secs_f64())

@@ -32,13 +32,16 @@ macro_rules! move_jobs {
     };
 }
 
-/// `$2..$7`: id, session, kind, compaction, delay in seconds, most attempts. A session has one live compaction, so a
-/// job that is still there with another one's id has nothing left to do but to run for this one.
+/// `$2..$9`: id, session, kind, compaction, delay in seconds, most attempts, trace context. A session has one live
+/// compaction, so a job that is still there with another one's id has nothing left to do but to run for this one; whoever
+/// asked last is its cause.
 pub const ENQUEUE: &str = "
-    INSERT INTO jobs (tenant_id, id, session_id, kind, compaction_id, status, run_at, max_attempts, created_at)
-    VALUES ($1, $2, $3, $4, $5, 'pending', now() + make_interval(secs => $6), $7, now())
+    INSERT INTO jobs (tenant_id, id, session_id, kind, compaction_id, status, run_at, max_attempts, created_at,
+                      traceparent, tracestate)
+    VALUES ($1, $2, $3, $4, $5, 'pending', now() + make_interval(secs => $6), $7, now(), $8, $9)
     ON CONFLICT (tenant_id, session_id, kind) WHERE status IN ('pending', 'running')
     DO UPDATE SET rerun = jobs.status = 'running', compaction_id = excluded.compaction_id, progress = NULL,
+                  traceparent = excluded.traceparent, tracestate = excluded.tracestate,
                   run_at = CASE jobs.attempts WHEN 0 THEN least(jobs.run_at, excluded.run_at) ELSE jobs.run_at END
     RETURNING id, rerun";
 
@@ -93,7 +96,7 @@ pub const CLAIM: &str = concat!(
     status_events!("started"),
     ")
     SELECT tenant_id AS tenant, id, session_id, kind, compaction_id, attempts, lease_token AS token,
-           greatest(0, extract(epoch FROM now() - run_at))::float8 AS waited_seconds
+           greatest(0, extract(epoch FROM now() - run_at))::float8 AS waited_seconds, traceparent, tracestate
       FROM claimed ORDER BY round, tenant_id"
 );
 

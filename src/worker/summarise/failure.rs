@@ -30,7 +30,7 @@ fn list(failures: &[(String, Failure)]) -> String {
 
 impl Failure {
     /// A stable word for `fallback.reason`.
-    pub(super) fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Failure::Unknown(_) => FallbackReason::UnknownUpstream.into_str(),
             Failure::Upstream(error) => error.code(),

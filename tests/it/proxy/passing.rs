@@ -18,6 +18,30 @@ fn odd_body(path: &str) -> String {
 const EVENTS: [&str; 4] =
     [": ping\n\n", "event: a\r\ndata: {\"x\":\"\u{e9}\"}\r\n\r\n", "data: {\"us", "age\": null}\n\ndata: [DONE]\n\n"];
 
+/// The client's trace is the client's: its context goes on as it came, and where it has none, none is made up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_context_passes_as_it_came() {
+    let collector = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    for envs in [vec![], vec![("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str())]] {
+        let stage = Stage::set("", &envs).await;
+        stage.provider.play(|seen| Reply::good(seen, 10, 5));
+        let came = [
+            ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+            ("tracestate", "a=1, b=2"),
+            ("baggage", "user=1"),
+        ];
+        for headers in [&came[..], &[("traceparent", "malformed")], &[]] {
+            stage.send(Method::POST, CHAT, headers, odd_body(CHAT)).await;
+            let seen = stage.provider.take_one();
+            for name in ["traceparent", "tracestate", "baggage"] {
+                let sent = headers.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
+                assert_eq!(seen.header(name), sent, "{name}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_compacted_passes_to_the_byte() {
     let stage = Stage::plain().await;
