@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -159,8 +160,18 @@ impl Collector {
     }
 }
 
+/// A body as it was before it was compressed.
+fn plain(headers: &HeaderMap, body: Bytes) -> Bytes {
+    if headers.get("content-encoding").is_none_or(|encoding| encoding != "gzip") {
+        return body;
+    }
+    let mut whole = Vec::new();
+    flate2::read::GzDecoder::new(&*body).read_to_end(&mut whole).unwrap();
+    whole.into()
+}
+
 async fn traces(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap, body: Bytes) {
-    let request = ExportTraceServiceRequest::decode(body).unwrap();
+    let request = ExportTraceServiceRequest::decode(plain(&headers, body)).unwrap();
     let mut received = received.lock().unwrap();
     received.headers = headers;
     for resource in request.resource_spans {
@@ -171,8 +182,8 @@ async fn traces(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap
     }
 }
 
-async fn metrics(State(received): State<Arc<Mutex<Received>>>, body: Bytes) {
-    let request = ExportMetricsServiceRequest::decode(body).unwrap();
+async fn metrics(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap, body: Bytes) {
+    let request = ExportMetricsServiceRequest::decode(plain(&headers, body)).unwrap();
     let mut received = received.lock().unwrap();
     received.exports += 1;
     let scopes = request.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
