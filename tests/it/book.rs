@@ -29,14 +29,14 @@ fn chapters() -> Vec<String> {
 }
 
 /// The fenced blocks of a page that are of these kinds, with their kinds.
-fn blocks<'p>(page: &'p str, kinds: &[&str]) -> Vec<(&'p str, &'p str)> {
+pub fn blocks<'p>(page: &'p str, kinds: &[&str]) -> Vec<(&'p str, &'p str)> {
     let parts: Vec<&str> = page.split("\n```").collect();
     let opened = parts.iter().skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     opened.filter(|(kind, _)| kinds.contains(kind)).collect()
 }
 
 /// Runs a page's commands in one shell, in a folder of its own; gives what they wrote after each block.
-fn run(page: &str, base: &str, data: &Path) -> Vec<String> {
+pub fn run(page: &str, base: &str, data: &Path) -> Vec<String> {
     const BORDER: &str = "=== the end of a block ===";
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(page, &["sh"]);

@@ -73,6 +73,8 @@ mod money;
 mod odd_values;
 mod openapi;
 mod operating;
+mod ops;
+mod ops_drill;
 mod patience;
 mod pg;
 mod pg_proxy;
