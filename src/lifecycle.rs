@@ -252,13 +252,14 @@ impl Background {
             let jobs = Jobs { service: services.sessions.clone(), upstreams };
             let worker = Worker::new(services.sessions.pool().clone(), jobs, options);
             tasks.spawn(worker.run(stop.clone()));
-            let census = Census::new(services.sessions.pool().clone(), CensusOptions::default());
-            tasks.spawn(census.run(stop.clone()));
             tasks.spawn(worker::deliver(services.hooks.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
             tasks.spawn(keep_house(services.answers.clone(), services.events.clone(), keep_events, stop.clone()));
             tasks.spawn(tidy(services.erasure.clone(), services.sessions.clone(), stop.clone()));
         }
+        // In every role: that nobody works must show in the figures.
+        let census = Census::new(services.sessions.pool().clone(), CensusOptions::default());
+        tasks.spawn(census.run(stop.clone()));
         tasks.spawn(services.health.clone().follow_figures(stop.clone()));
         if config.role.serves_api() {
             tasks.spawn(services.events.clone().follow(stop.clone()));

@@ -16,14 +16,25 @@ async fn read(base: &str) -> Scrape {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_show_what_a_worker_counts() {
+async fn replicas_show_what_one_of_them_counts() {
     let url = crate::pg::url().await;
+    // Somebody else has the lease, and counts nothing.
+    let pool = sqlx::PgPool::connect(&url).await.unwrap();
+    let hold = "INSERT INTO censuses (tenant_id, subject, lease_token, lease_until)
+        SELECT $1, subject, gen_random_uuid(), now() + interval '1 hour' FROM unnest(ARRAY['sessions', 'queue']) subject";
+    sqlx::query(hold).bind(uuid::Uuid::nil()).execute(&pool).await.unwrap();
     let api = Keyed::start(&url, &["--role", "api"], &[]);
     let before = read(&api.base).await;
     assert!(before.kinds.contains_key("contextd_database_up"));
     for family in ["contextd_sessions", "contextd_queue_jobs", "contextd_figures_timestamp_seconds"] {
         assert!(!before.kinds.contains_key(family), "{family} was never counted, which is not 0");
     }
+    sqlx::query("UPDATE censuses SET lease_until = now()").execute(&pool).await.unwrap();
+    // That nobody works must show: whoever serves counts too.
+    until("it is counted without a worker", async || {
+        read(&api.base).await.value("contextd_queue_jobs", &[("status", "pending")]) == Some(0.0)
+    })
+    .await;
     let worker = Keyed::start(&url, &["--role", "worker"], &[]);
     for base in [&worker.base, &api.base] {
         let shown = async || {
