@@ -16,6 +16,7 @@ mod login;
 mod overview;
 mod parts;
 mod query;
+mod queue;
 mod session;
 mod sessions;
 mod state;
@@ -40,6 +41,7 @@ pub fn router(ui: Ui) -> Router {
         .merge(overview::routes())
         .merge(sessions::routes())
         .merge(compactions::routes())
+        .merge(queue::routes())
         .merge(hooks::routes())
         .merge(keys::routes())
         .merge(session::routes())
