@@ -16,6 +16,7 @@ mod login;
 mod overview;
 mod parts;
 mod query;
+mod queue;
 mod search;
 mod session;
 mod sessions;
@@ -41,6 +42,7 @@ pub fn router(ui: Ui) -> Router {
         .merge(sessions::routes())
         .merge(search::routes())
         .merge(compactions::routes())
+        .merge(queue::routes())
         .merge(hooks::routes())
         .merge(keys::routes())
         .merge(session::routes())

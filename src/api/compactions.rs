@@ -20,6 +20,7 @@ use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use super::{bounds, large};
+use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::diff::CompactionDiff;
 use crate::service::compaction::prepare::{PrepareRequest, Prepared};
@@ -180,6 +181,12 @@ struct CompactionsQuery {
     /// The strategy that ran, or is to run.
     #[param(inline)]
     strategy: Option<Strategy>,
+    /// Why it was skipped.
+    #[param(inline)]
+    skip_reason: Option<Reason>,
+    /// The upstream that was asked for the summary; where another stood in, the one that failed.
+    #[param(max_length = 1000)]
+    upstream: Option<String>,
     /// Asked for at this time or later. RFC 3339.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<String>,
@@ -203,8 +210,14 @@ fn filter(params: &mut Params) -> CompactionFilter {
         status: params.word("status"),
         trigger: params.word("trigger"),
         strategy: params.word("strategy"),
+        skip_reason: params.word("skip_reason"),
+        upstream: params.parsed("upstream", &format!("a name of 1 to {MAX_TITLE_CHARS} characters"), upstream_name),
         since: params.time("since"),
     }
+}
+
+fn upstream_name(text: &str) -> Option<String> {
+    (1..=MAX_TITLE_CHARS).contains(&text.chars().count()).then(|| text.to_owned())
 }
 
 impl FromQuery for SessionCompactions {

@@ -10,7 +10,7 @@
 //!
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
-//! other kinds; `diff` tells what one changed, `dead_letters` does failed ones again or
+//! other kinds; `diff` tells what one changed, `prompts` what was asked for it, `dead_letters` does failed ones again or
 //! forgets them, `facts` is what spans and logs tell of one.
 
 mod ahead;
@@ -23,6 +23,7 @@ mod force_fit;
 mod job;
 pub mod plan;
 pub mod prepare;
+pub mod prompts;
 pub(crate) mod read;
 mod records;
 mod request;

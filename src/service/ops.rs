@@ -3,6 +3,7 @@
 pub mod composition;
 pub mod figures;
 pub mod health;
+pub mod jobs;
 pub mod keys;
 pub mod readiness;
 pub mod stats;

@@ -151,6 +151,9 @@ pub struct CompactionFilter {
     pub status: Option<&'static str>,
     pub trigger: Option<&'static str>,
     pub strategy: Option<&'static str>,
+    pub skip_reason: Option<&'static str>,
+    /// Who was asked for the summary; where another stood in, the one that failed.
+    pub upstream: Option<String>,
     /// Asked for at this time or later.
     pub since: Option<DateTime<Utc>>,
 }
@@ -175,6 +178,8 @@ pub async fn list(
         (" AND c.status = ", filter.status),
         (" AND c.trigger = ", filter.trigger),
         (" AND c.strategy = ", filter.strategy),
+        (" AND c.skip_reason = ", filter.skip_reason),
+        (" AND c.upstream = ", filter.upstream.as_deref()),
     ] {
         if let Some(word) = word {
             query.push(condition).push_bind(word);

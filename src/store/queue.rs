@@ -4,6 +4,7 @@
 //! a job names the token, so a worker whose lease was lost changes nothing. Attempts are counted by the claim.
 //! Lock order, here and in callers: session, job, compaction.
 
+pub mod listed;
 mod sql;
 
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 mod actions;
 mod diff;
+mod prompt;
 mod record;
 mod steps;
 
@@ -31,6 +32,7 @@ pub fn routes() -> Router<Ui> {
     Router::new()
         .route("/ui/compactions/{id}", get(show))
         .route("/ui/compactions/{id}/diff", get(diff::show))
+        .route("/ui/compactions/{id}/prompt", get(prompt::show))
         .route("/ui/compactions/{id}/cancel", post(actions::cancel))
         .route("/ui/compactions/{id}/revert", post(actions::revert))
 }
@@ -65,6 +67,7 @@ async fn show(
         }
         @if let Some(result) = &one.result { (steps::hooks(&result.hooks)) (record::show(&one, result, record.as_ref())) }
         @if landed(&one) { (diff::lazy(&one)) }
+        (prompt::lazy(&one))
     };
     Ok(page(&viewer, Section::Compactions, "Compaction", main))
 }
@@ -94,7 +97,7 @@ fn outcome(one: &Compaction) -> Markup {
             @if let Some(asked) = one.result.as_ref().map(|result| result.strategy_requested).filter(|asked| <&str>::from(*asked) != strategy) {
                 " (asked for: " (<&str>::from(asked)) ")"
             }
-            @if one.attempts > 1 { " · " (one.attempts) " attempts" }
+            " · " (one.attempts) @if one.attempts == 1 { " attempt" } @else { " attempts" }
             " · " code { (one.id) }
         }
         @if one.prepared { p.notice { "Its summary is written and waits for the context to turn red." } }

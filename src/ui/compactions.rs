@@ -36,6 +36,8 @@ struct Filters {
     status: Option<String>,
     trigger: Option<String>,
     strategy: Option<String>,
+    skip_reason: Option<String>,
+    upstream: Option<String>,
     /// A time, or so many hours ago: `24h`.
     since: Option<String>,
     session: Option<String>,
@@ -49,6 +51,8 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Filters>
         status: parsed("status", asked.status.as_deref())?,
         trigger: parsed("trigger", asked.trigger.as_deref())?,
         strategy: parsed("strategy", asked.strategy.as_deref())?,
+        skip_reason: parsed("reason", asked.skip_reason.as_deref())?,
+        upstream: given(asked.upstream.as_deref())?.map(str::to_owned),
         since: since.map(time).transpose()?,
     };
     let after = given(asked.after.as_deref())?;
@@ -58,6 +62,8 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Filters>
         ("status", filter.status.map_or("", Into::into)),
         ("trigger", filter.trigger.map_or("", Into::into)),
         ("strategy", filter.strategy.map_or("", Into::into)),
+        ("skip_reason", filter.skip_reason.map_or("", Into::into)),
+        ("upstream", filter.upstream.as_deref().unwrap_or_default()),
         ("since", since.unwrap_or_default()),
         ("session", session.as_str()),
     ];
@@ -96,12 +102,18 @@ fn filters(filter: &CompactionFilter, since: Option<&str>) -> Markup {
         && filter.status.is_none()
         && filter.trigger.is_none()
         && filter.strategy.is_none()
+        && filter.skip_reason.is_none()
+        && filter.upstream.is_none()
         && since.is_none();
     html! {
         form.filters method="get" action="/ui/compactions" {
             (choice("status", "Status", filter.status))
             (choice("trigger", "Trigger", filter.trigger))
             (choice("strategy", "Strategy", filter.strategy))
+            (choice("skip_reason", "Skipped because", filter.skip_reason))
+            label { "Upstream "
+                input name="upstream" maxlength="1000" placeholder="any" value=(filter.upstream.as_deref().map(|name| line(name, 1_000)).unwrap_or_default());
+            }
             label { "Since "
                 select name="since" {
                     @let periods = [("", "any time"), ("1h", "1 hour"), ("24h", "24 hours"), ("168h", "7 days"), ("720h", "30 days")];

@@ -59,7 +59,7 @@ async fn overview(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Peri
         }
         p.sr id="said" aria-live="polite" {}
         div data-live hx-get={ "/ui/overview?hours=" (hours) } hx-trigger="every 5s" hx-swap="innerHTML" {
-            (content(&viewer, &stats, &failed, hours))
+            (content(&viewer, &stats, &failed))
         }
     };
     Ok(page(&viewer, Section::Overview, "Overview", main))
@@ -70,16 +70,16 @@ async fn alive(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Period>
     let stats = stats(&ui, &viewer, hours, bucket).await?;
     let failed = failed(&ui, &viewer).await?;
     Ok(fragment(html! {
-        (content(&viewer, &stats, &failed, hours))
+        (content(&viewer, &stats, &failed))
         p id="said" hx-swap-oob="innerHTML" { (told(&stats)) }
     }))
 }
 
-fn content(viewer: &Viewer, stats: &Stats, failed: &Page<Compaction>, hours: i64) -> Markup {
+fn content(viewer: &Viewer, stats: &Stats, failed: &Page<Compaction>) -> Markup {
     html! {
-        (figures::at_a_glance(stats, hours))
+        (figures::at_a_glance(stats))
         (charts::both(stats))
-        (figures::in_detail(stats, hours))
+        (figures::in_detail(stats))
         (dead_letters(viewer, failed))
     }
 }

@@ -7,7 +7,7 @@ mod chart;
 mod compactions;
 mod composition;
 mod entries;
-mod entry;
+pub mod entry;
 mod events;
 pub mod frame;
 pub mod message;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::drill_support::{all, by_hand, compact, filled, id_of};
+use crate::drill_support::{all, asking, by_hand, compact, filled, id_of, upstream};
 use crate::service_support::Stage;
+use crate::ui::Visitor;
 use contextd::service::compaction::{CompactRequest, CompactionFilter};
 use contextd::service::core::page::PageRequest;
 use contextd::service::core::tenant::Tenant;
@@ -31,6 +32,8 @@ async fn the_tenants_compactions_are_listed_newest_first_and_by_what_they_are() 
         ("?strategy=summarize".to_owned(), vec![third, first]),
         ("?trigger=manual&status=succeeded&strategy=truncate".to_owned(), vec![second]),
         ("?trigger=auto".to_owned(), vec![]),
+        ("?skip_reason=low_savings".to_owned(), vec![]),
+        ("?upstream=default".to_owned(), vec![]),
         ("?status=failed".to_owned(), vec![]),
         (format!("?session_id={}", id_of(&one)), vec![third, first]),
         (format!("?session_id={}&strategy=truncate", id_of(&one)), vec![]),
@@ -59,6 +62,9 @@ async fn the_tenants_compactions_are_listed_newest_first_and_by_what_they_are() 
         ("since=yesterday", "/query/since"),
         ("session_id=5", "/query/session_id"),
         ("reason=x", "/query/reason"),
+        ("skip_reason=bored", "/query/skip_reason"),
+        ("upstream=", "/query/upstream"),
+        ("upstream=%00", "/query/upstream"),
     ] {
         let refused = app.get(&format!("/v1/compactions?{query}")).await;
         refused.assert_problem(422, "validation_failed");
@@ -87,4 +93,42 @@ async fn a_tenant_sees_its_own_alone() {
     let stranger = Tenant(uuid::Uuid::now_v7());
     assert_eq!(list(stranger, CompactionFilter::default()).await.unwrap().items.len(), 0);
     assert!(list(stranger, of_session).await.is_err());
+}
+
+#[tokio::test]
+async fn compactions_are_listed_by_who_was_asked_and_by_why_they_were_skipped() {
+    let app = App::fresh(&upstream("http://127.0.0.1:9/v1", "1000"));
+    let stood_in = filled(&app, asking("default", "fallback"), 30).await;
+    let stood_in = compact(&app, &stood_in, json!({"strategy": "llm_summarize"})).await;
+    let by_rules = filled(&app, by_hand(), 30).await;
+    compact(&app, &by_rules, json!({"strategy": "summarize"})).await;
+    let skipped = compact(&app, &by_rules, json!({"strategy": "summarize"})).await;
+    assert_eq!(skipped["result"]["skip_reason"], "already_compacted", "{skipped}");
+    let listed = async |query: &str| {
+        let list = all(&app, &format!("/v1/compactions?{query}")).await;
+        list.into_iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed("upstream=default").await, [stood_in["id"].clone()], "asked in vain");
+    assert_eq!(listed("upstream=default&skip_reason=already_compacted").await, Vec::<Value>::new());
+    assert_eq!(listed("skip_reason=already_compacted&status=skipped").await, [skipped["id"].clone()]);
+    assert_eq!(listed("upstream=%25").await, Vec::<Value>::new(), "no wildcard");
+    let own = all(&app, &format!("{by_rules}/compactions?skip_reason=already_compacted")).await;
+    assert_eq!(ids(&own), [skipped["id"].as_str().unwrap()]);
+
+    // The overview's figures lead there.
+    let visitor = Visitor::of(&app.url(""));
+    let overview = visitor.get("/ui").await.page();
+    let link = |part: &str| {
+        let links = overview.split(" href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        links.filter(|link| link.contains(part)).map(|link| link.replace("&amp;", "&")).next().expect(part)
+    };
+    for (part, wanted) in [("upstream=default", &stood_in), ("skip_reason=already_compacted", &skipped)] {
+        let page = visitor.get(&link(part)).await.page();
+        assert_eq!(page.matches("scope=\"row\"").count(), 1, "{part}");
+        assert!(page.contains(&format!("/ui/compactions/{}", wanted["id"].as_str().unwrap())), "{part}");
+    }
+    let odd = visitor.get("/ui/compactions?skip_reason=bored").await;
+    assert_eq!(odd.status, 422);
+    let evil = visitor.get("/ui/compactions?upstream=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E%E2%80%AE").await.page();
+    assert!(!evil.contains("<script>alert") && !evil.contains('\u{202e}'));
 }

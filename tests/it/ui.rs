@@ -3,6 +3,8 @@
 mod forms;
 mod lists;
 mod login;
+mod open_pages;
+mod prompts;
 
 use std::collections::BTreeSet;
 

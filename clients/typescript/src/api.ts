@@ -1396,7 +1396,7 @@ export interface TimelinePoint {
   source: Source;
   state: FillState;
   tokens: number;
-  /** The size if nothing had ever been compacted. */
+  /** The size if nothing had ever been compacted. Along the path it never falls. */
   without_contextd: number;
 }
 

@@ -1,4 +1,4 @@
-import type { Compaction, CompactionDiff, PurgeCompactions, Purged, Status, Strategy, Trigger } from "./api.js";
+import type { Compaction, CompactionDiff, PurgeCompactions, Purged, Reason, Status, Strategy, Trigger } from "./api.js";
 import type { Calls } from "./calls.js";
 import { APITimeoutError } from "./errors.js";
 import type { List, PageParams } from "./pages.js";
@@ -17,6 +17,10 @@ export interface ListCompactions extends PageParams {
   trigger?: Trigger | undefined;
   /** The strategy that ran, or is to run. */
   strategy?: Strategy | undefined;
+  /** Why it was skipped. */
+  skipReason?: Reason | undefined;
+  /** The upstream that was asked for the summary; where another stood in, the one that failed. */
+  upstream?: string | undefined;
   /** Asked for at this time or later. */
   since?: Date | string | undefined;
 }

@@ -50,12 +50,14 @@ pub struct Walk<'a> {
     bends: &'a [Bend],
     /// The newest report, and under how many bends it came.
     reported: Option<(usize, UsageMark)>,
+    /// What the context would be at the place before if nothing had ever been compacted, and that place's total.
+    uncompacted: Option<(u64, i64)>,
 }
 
 impl<'a> Walk<'a> {
     /// `bends` ascend.
     pub fn new(leaf: &'a Account, bends: &'a [Bend]) -> Walk<'a> {
-        Walk { leaf, bends, reported: None }
+        Walk { leaf, bends, reported: None, uncompacted: None }
     }
 
     /// The account at a place; places ascend. What was reported before a compaction is stale behind it.
@@ -74,13 +76,25 @@ impl<'a> Walk<'a> {
             ..self.leaf.clone()
         }
     }
-}
 
-/// The size that this context would have if nothing had ever been compacted.
-pub fn uncompacted(account: &Account, estimator: Estimator) -> u64 {
-    let estimate = |base: Base| Account { base, usage: None, ..account.clone() }.tokens(estimator).0;
-    let hidden = estimate(Base::default()).saturating_sub(estimate(account.base));
-    account.tokens(estimator).0 + hidden
+    /// The size that the context at a place would have if nothing had ever been compacted; `tokens` is the size that it
+    /// has. Places ascend, and so do these sizes: what was reported of a context that a compaction had made smaller, or
+    /// that was never ours, does not move them but by being larger.
+    pub fn uncompacted(&mut self, account: &Account, tokens: u64, estimator: Estimator) -> u64 {
+        let estimate = |path_tokens: i64| {
+            Account { path_tokens, base: Base::default(), usage: None, ..account.clone() }.tokens(estimator).0
+        };
+        let whole = estimate(account.path_tokens);
+        let before = self.uncompacted.map_or(0, |(size, _)| size);
+        let size = match self.uncompacted {
+            _ if account.base == Base::default() => before,
+            Some((size, path_tokens)) => size + whole.saturating_sub(estimate(path_tokens)),
+            None => whole,
+        };
+        let size = size.max(tokens);
+        self.uncompacted = Some((size, account.path_tokens));
+        size
+    }
 }
 
 /// Of `bends`, the places of those that shed most, ascending; `most` of them.

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::entry::hold_off;
@@ -34,6 +35,10 @@ pub struct CompactionFilter {
     pub trigger: Option<Trigger>,
     /// The strategy that ran, or is to run.
     pub strategy: Option<Strategy>,
+    /// Why it was skipped.
+    pub skip_reason: Option<Reason>,
+    /// Who was asked for the summary; where another stood in, the one that failed.
+    pub upstream: Option<String>,
     /// Asked for at this time or later.
     pub since: Option<DateTime<Utc>>,
 }
@@ -45,6 +50,8 @@ impl CompactionFilter {
             status: self.status.map(Into::into),
             trigger: self.trigger.map(Into::into),
             strategy: self.strategy.map(Into::into),
+            skip_reason: self.skip_reason.map(Into::into),
+            upstream: self.upstream,
             since: self.since,
         }
     }

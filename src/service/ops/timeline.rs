@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::context::timeline::{Bucket, Totals, Walk, buckets, sharpest, uncompacted};
+use crate::domain::context::timeline::{Bucket, Totals, Walk, buckets, sharpest};
 use crate::domain::tokens::accounting::{Breakdown, FillState, Snapshot, Source, fill_state};
 use crate::service::compaction::{Status, Trigger};
 use crate::service::core::error::Result;
@@ -52,7 +52,7 @@ pub struct TimelinePoint {
     pub state: FillState,
     /// Whether `tokens` rests on what a provider reported.
     pub source: Source,
-    /// The size if nothing had ever been compacted.
+    /// The size if nothing had ever been compacted. Along the path it never falls.
     pub without_contextd: u64,
 }
 
@@ -127,21 +127,14 @@ fn point(row: SampleRow, walk: &mut Walk<'_>, head: &Head, now: &Snapshot) -> Ti
     let SampleRow { id, depth, path_tokens, path_result_tokens, usage, created_at } = row;
     let account = walk.at(Totals { depth, path_tokens, path_result_tokens, usage });
     let estimator = head.settings.estimator;
-    let without_contextd = uncompacted(&account, estimator);
-    let point = |tokens, breakdown, state, source| TimelinePoint {
-        entry_id: id,
-        at: created_at,
-        tokens,
-        breakdown,
-        state,
-        source,
-        without_contextd: without_contextd.max(tokens),
+    let (tokens, source, breakdown, state) = if head.row.leaf_id == Some(id) {
+        (now.tokens, now.source, now.breakdown, now.state)
+    } else {
+        let (tokens, source) = account.tokens(estimator);
+        (tokens, source, account.breakdown(tokens), fill_state(tokens, &head.settings))
     };
-    if head.row.leaf_id == Some(id) {
-        return point(now.tokens, now.breakdown, now.state, now.source);
-    }
-    let (tokens, source) = account.tokens(estimator);
-    point(tokens, account.breakdown(tokens), fill_state(tokens, &head.settings), source)
+    let without_contextd = walk.uncompacted(&account, tokens, estimator);
+    TimelinePoint { entry_id: id, at: created_at, tokens, breakdown, state, source, without_contextd }
 }
 
 fn events(

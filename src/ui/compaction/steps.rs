@@ -81,8 +81,7 @@ pub fn writer(result: &CompactionResult) -> Markup {
                     @if upstream.calls > 0 { ", " (count(signed(upstream.input_tokens))) " tokens in"
                         @if upstream.cached_tokens > 0 { " (" (count(signed(upstream.cached_tokens))) " from the cache)" }
                         ", " (count(signed(upstream.output_tokens))) " out, " (usd(upstream.cost_usd)) } }
-                dt { "Prompt" } dd { @if upstream.prefix_reused { "the session's own context, for the provider's cache, and the request for a summary; " }
-                    "its text is not kept" }
+                @if upstream.prefix_reused { dt { "Prompt" } dd { "the session's own context, for the provider's cache, and the request for a summary" } }
                 @if result.previous_summary_reused { dt { "Earlier summary" } dd { "brought up to date" } }
             }
         }

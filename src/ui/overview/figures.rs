@@ -1,5 +1,6 @@
 //! The figures of the overview. Each leads to what is behind it; what is not known is not shown as none.
 
+use chrono::SecondsFormat;
 use maud::{Markup, html};
 
 use crate::service::ops::stats::{SessionCounts, Stats, UpstreamStats};
@@ -8,8 +9,8 @@ use crate::ui::parts::{address, badge, figure};
 use crate::ui::visible::name;
 
 /// The first of them, as of now.
-pub fn at_a_glance(stats: &Stats, hours: i64) -> Markup {
-    let since = format!("{hours}h");
+pub fn at_a_glance(stats: &Stats) -> Markup {
+    let since = stats.since.to_rfc3339_opts(SecondsFormat::Secs, true);
     html! {
         p.hint { "As of " time datetime=(stats.until.to_rfc3339()) { (stats.until.format("%H:%M:%S UTC")) } "."
             @if stats.census_at < stats.until { " Sessions as of " time datetime=(stats.census_at.to_rfc3339()) { (stats.census_at.format("%H:%M:%S UTC")) } "." }
@@ -23,8 +24,8 @@ pub fn at_a_glance(stats: &Stats, hours: i64) -> Markup {
 }
 
 /// What is behind them.
-pub fn in_detail(stats: &Stats, hours: i64) -> Markup {
-    let since = format!("{hours}h");
+pub fn in_detail(stats: &Stats) -> Markup {
+    let since = stats.since.to_rfc3339_opts(SecondsFormat::Secs, true);
     html! {
         div.grid.uneven {
             (compactions(stats, &since))
@@ -107,7 +108,7 @@ fn compactions(stats: &Stats, since: &str) -> Markup {
                             caption { "skipped, by reason" }
                             tbody { @for (word, figure) in &counts.by_reason {
                                 tr {
-                                    th scope="row" { a href=(compactions_of(since, &[("status", "skipped")])) { (word) } }
+                                    th scope="row" { a href=(compactions_of(since, &[("skip_reason", word)])) { (word) } }
                                     td.num { (count(*figure)) }
                                 }
                             } }
@@ -127,18 +128,18 @@ fn queue(stats: &Stats, since: &str) -> Markup {
             h2 id="queue" { "Queue" }
             dl.facts {
                 dt { "Waiting" }
-                dd { a href="/ui/compactions?status=queued" { (count(queue.pending)) } }
+                dd { a href="/ui/queue?status=pending" { (count(queue.pending)) } }
                 dt { "Running" }
-                dd { a href="/ui/compactions?status=running" { (count(queue.running)) } }
+                dd { a href="/ui/queue?status=running" { (count(queue.running)) } }
                 dt { "Oldest waits" }
                 dd {
-                    @if queue.pending > 0 { (duration_ms(queue.oldest_age_seconds * 1_000.0)) }
+                    @if queue.pending > 0 { a href="/ui/queue?status=pending" { (duration_ms(queue.oldest_age_seconds * 1_000.0)) } }
                     @else { span.dim { "nothing waits" } }
                 }
                 dt { "Given up" }
-                dd { a href="/ui/compactions?status=failed" { (count(queue.dead)) } }
+                dd { a href="/ui/queue?status=dead" { (count(queue.dead)) } }
                 dt { "Held back by the guard, in this time" }
-                dd { a href=(compactions_of(since, &[("status", "skipped")])) { (count(held_back)) } }
+                dd { a href=(compactions_of(since, &[("skip_reason", "anti_thrash")])) { (count(held_back)) } }
             }
         }
     }
@@ -163,7 +164,7 @@ fn upstreams(upstreams: &[UpstreamStats], since: &str) -> Markup {
                     } }
                     tbody { @for one in upstreams {
                         tr {
-                            th scope="row" { a href=(compactions_of(since, &[])) { (name(&one.name)) } }
+                            th scope="row" { a href=(compactions_of(since, &[("upstream", one.name.as_str())])) { (name(&one.name)) } }
                             td { @match &one.model { Some(model) => (name(model)), None => span.dim { "no model" } } }
                             td.num { (count(one.calls)) }
                             td.num { @if one.errors > 0 { span.bad { "▲ " (count(one.errors)) } } @else { "0" } }

@@ -74,7 +74,7 @@ fn item(entry: &EntryView) -> Piece {
 }
 
 /// A part of a text, and where the others are.
-fn part(piece: &Piece, place: usize, from: usize, path: &str) -> Markup {
+pub fn part(piece: &Piece, place: usize, from: usize, path: &str) -> Markup {
     let rest = piece.text.char_indices().nth(from).map_or("", |(at, _)| &piece.text[at..]);
     let (text, more) = visible::clip(rest, CHARS);
     let link = |from: usize| format!("{path}?piece={place}&from={from}");

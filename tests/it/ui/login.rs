@@ -1,9 +1,13 @@
 //! Who sees pages, and until when.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contextd::service::Services;
 use contextd::service::core::state::Options;
+use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 
 use super::Visitor;
@@ -93,15 +97,56 @@ async fn a_cookie_that_is_not_ours_leads_to_the_login() {
         "contextd_ui=%00".to_owned(),
         format!("contextd_ui={}", "A".repeat(96)),
         format!("contextd_ui={}", "A".repeat(4_000)),
+        format!("contextd_ui={}", "A".repeat(8_192)),
+        format!("contextd_ui={}", "%C3%A9\"\\,".repeat(1_000)),
         whole.replacen("contextd_ui=A", "contextd_ui=B", 1).to_lowercase(),
         spliced,
     ];
-    for forged in odd.into_iter().chain(cut) {
+    for forged in odd.into_iter().chain(cut).chain(flipped(&whole)).chain(sealed_otherwise(&whole)) {
         visitor.cookie = Some(forged.clone());
-        assert!(visitor.get("/ui").await.leads_to().starts_with("/ui/login"), "{forged}");
+        let seen = visitor.get("/ui").await;
+        assert!(seen.leads_to().starts_with("/ui/login"), "{forged}");
+        seen.assert_guarded();
+        let pressed =
+            visitor.send(Method::POST, "/ui/logout", &[("origin", &place.server.base)], &[("csrf", "")]).await;
+        assert!(pressed.leads_to().starts_with("/ui/login"), "{forged}");
     }
     visitor.cookie = Some(format!("other=1; {whole}; more=2"));
     visitor.get("/ui").await.page();
+}
+
+/// The cookie with one bit of another value, at each of its bytes.
+fn flipped(whole: &str) -> Vec<String> {
+    let sealed = URL_SAFE_NO_PAD.decode(whole.strip_prefix("contextd_ui=").unwrap()).unwrap();
+    let flip = |at: usize| {
+        let mut forged = sealed.clone();
+        forged[at] ^= 1 << (at % 8);
+        format!("contextd_ui={}", URL_SAFE_NO_PAD.encode(forged))
+    };
+    (0..sealed.len()).map(flip).collect()
+}
+
+/// The same login sealed with another secret, and with the right one but over.
+fn sealed_otherwise(whole: &str) -> Vec<String> {
+    let sealed = URL_SAFE_NO_PAD.decode(whole.strip_prefix("contextd_ui=").unwrap()).unwrap();
+    let seal = |secret: &str, ends_at: i64| {
+        let key: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
+        let mut login = sealed[..32].to_vec();
+        login.extend(ends_at.to_be_bytes());
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+        mac.update(b"login:");
+        mac.update(&login);
+        login.extend(mac.finalize().into_bytes());
+        format!("contextd_ui={}", URL_SAFE_NO_PAD.encode(login))
+    };
+    let end = i64::from_be_bytes(sealed[32..40].try_into().unwrap());
+    assert_eq!(seal(SECRET, end), whole, "what is forged here is made as the service makes it");
+    vec![
+        seal("another secret", end),
+        seal(SECRET, end - 12 * 3_600 - 1),
+        seal(SECRET, i64::MIN),
+        seal(SECRET, i64::MAX),
+    ]
 }
 
 #[tokio::test]

@@ -1809,7 +1809,7 @@ class TimelinePoint(TypedDict):
     state: FillState
     tokens: int
     without_contextd: int
-    """The size if nothing had ever been compacted."""
+    """The size if nothing had ever been compacted. Along the path it never falls."""
 
 
 class Timeline(TypedDict):

@@ -17,7 +17,8 @@ fn a_size_rests_on_the_compaction_before_it() {
     let estimator = Estimator::O200k;
     let sizes = [(4, 500), (5, 500), (6, 600), (9, 900), (10, 950)].map(|(depth, path)| {
         let account = walk.at(place(depth, path, None));
-        (account.tokens(estimator).0, uncompacted(&account, estimator))
+        let tokens = account.tokens(estimator).0;
+        (tokens, walk.uncompacted(&account, tokens, estimator))
     });
     assert_eq!(sizes, [(510, 510), (70, 510), (170, 610), (80, 910), (130, 960)]);
 }
@@ -30,6 +31,32 @@ fn what_a_provider_told_holds_until_the_next_compaction() {
     let estimator = Estimator::O200k;
     let places = [place(3, 300, Some(400)), place(4, 350, None), place(5, 500, None)];
     assert_eq!(places.map(|place| walk.at(place).tokens(estimator).0), [400, 450, 60]);
+}
+
+#[test]
+fn what_would_be_without_compactions_never_falls_whatever_a_replay_reports() {
+    let leaf = Account { calibration: 1.1, ..Account::default() };
+    let bends = [bend(5, 5_000, 600), bend(9, 9_000, 700)];
+    let mut walk = Walk::new(&leaf, &bends);
+    let estimator = Estimator::O200k;
+    // A transcript that is played again reports the sizes of the context that it had, which was never compacted.
+    let places = [
+        place(2, 2_000, Some(2_500)),
+        place(4, 4_500, Some(4_400)),
+        place(5, 5_000, None),
+        place(7, 7_000, Some(9_900)),
+        place(9, 9_000, None),
+        place(11, 11_000, None),
+    ];
+    let sizes = places.map(|place| {
+        let account = walk.at(place);
+        let tokens = account.tokens(estimator).0;
+        (tokens, walk.uncompacted(&account, tokens, estimator))
+    });
+    let without = sizes.map(|(_, without)| without);
+    assert!(without.is_sorted(), "{sizes:?}");
+    assert!(sizes.iter().all(|(tokens, without)| without >= tokens), "{sizes:?}");
+    assert_eq!(without, [2_500, 4_400, 4_950, 9_900, 12_100, 14_300]);
 }
 
 #[test]
