@@ -38,10 +38,10 @@ impl Queries {
             left -= if is_read { bytes } else { 0 };
             is_read
         });
-        let stored = entries::whole(&mut *connection, tenant.0, &path::join(places.iter().map(segment))).await?;
+        let stored = entries::whole(&mut connection, tenant.0, &path::join(places.iter().map(segment))).await?;
         drop(connection);
         let bytes = stored.iter().map(|one| one.entry.item.len()).sum();
-        Ok(offload(bytes, move || stored.iter().filter_map(said).collect()).await?)
+        offload(bytes, move || stored.iter().filter_map(said).collect()).await
     }
 }
 

@@ -12,12 +12,13 @@ use super::stage::Stage;
 use crate::app::Keyed;
 use crate::pg;
 
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("overview", "/ui"),
     ("sessions", "/ui/sessions"),
     ("search", "/ui/search"),
     ("found", "/ui/search?q=the"),
     ("compactions", "/ui/compactions"),
+    ("queue", "/ui/queue?status=dead"),
     ("hooks", "/ui/hooks"),
     ("keys", "/ui/keys"),
 ];

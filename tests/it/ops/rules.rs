@@ -84,8 +84,8 @@ fn every_alert_is_tested_both_ways() {
 fn the_rules_look_at_the_job_that_is_scraped() {
     let scrape = read(SCRAPE);
     assert!(scrape.contains("job_name: contextd\n") && scrape.contains("  - alerts.yml\n"));
+    let others = regex::Regex::new(r"\b(up|process_\w+)\b(\{[^}]*\})?").unwrap();
     for alert in alerts() {
-        let others = regex::Regex::new(r"\b(up|process_\w+)\b(\{[^}]*\})?").unwrap();
         for found in others.captures_iter(&alert.expr) {
             assert!(found.get(2).is_some_and(|labels| labels.as_str().contains("job=\"contextd\"")), "{}", alert.name);
         }

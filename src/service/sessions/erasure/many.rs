@@ -148,12 +148,9 @@ impl Erasure {
             let next = if is_late { Some(Place::behind(*id)) } else { next };
             let last = (is_late || place + 1 == ids.len()).then(|| Erased::of(matched, answer.erased + 1, next));
             let is_last = last.is_some();
-            match self.hide_fitting(tenant, *id, wanted, last).await? {
-                Some(line) => {
-                    answer.erased += 1;
-                    let _ = hidden.send(line);
-                }
-                None => {}
+            if let Some(line) = self.hide_fitting(tenant, *id, wanted, last).await? {
+                answer.erased += 1;
+                let _ = hidden.send(line);
             }
             if is_last {
                 answer = Erased::of(matched, answer.erased, next);
