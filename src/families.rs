@@ -90,9 +90,9 @@ families! {
     CHAPTER_REQUESTS: Counter "contextd_chapter_requests_total" []
         "Times an agent was to be asked to close chapters.";
 
-    SUMMARY_FAILURES: Counter "contextd_summary_failures_total" ["upstream", "reason"]
+    COMPACTION_UPSTREAM_FAILURES: Counter "contextd_compaction_upstream_failures_total" ["upstream", "reason"]
         "Summaries that an upstream was asked for and did not give, by upstream and reason.";
-    SUMMARY_FALLBACKS: Counter "contextd_summary_fallbacks_total" ["reason"]
+    COMPACTION_FALLBACKS: Counter "contextd_compaction_fallbacks_total" ["reason"]
         "Compactions whose summary was written, in whole or in part, by somebody else than was wanted, by reason.";
     UPSTREAM_REQUESTS: Counter "contextd_upstream_requests_total" ["upstream", "outcome"]
         "Attempts at calls of upstreams, by outcome: `ok` or the error's code.";

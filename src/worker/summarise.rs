@@ -109,7 +109,7 @@ impl Trail {
         tracing::warn!(upstream = name, reason, "no summary from the upstream");
         // Stored settings may name one that the configuration no longer has: no label of ours.
         let label = if matches!(failure, Failure::Unknown(_)) { "unknown".to_owned() } else { name.clone() };
-        metrics::counter!(families::SUMMARY_FAILURES, "upstream" => label, "reason" => reason).increment(1);
+        metrics::counter!(families::COMPACTION_UPSTREAM_FAILURES, "upstream" => label, "reason" => reason).increment(1);
         self.failures.push((name, failure));
     }
 

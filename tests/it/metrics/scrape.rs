@@ -39,8 +39,8 @@ const PROMISED: [(&str, &str, &str); 44] = [
     ("contextd_compaction_wait_seconds", "histogram", "trigger"),
     ("contextd_compaction_duration_seconds", "histogram", ""),
     ("contextd_compaction_tokens_shed_total", "counter", ""),
-    ("contextd_summary_failures_total", "counter", "reason upstream"),
-    ("contextd_summary_fallbacks_total", "counter", "reason"),
+    ("contextd_compaction_upstream_failures_total", "counter", "reason upstream"),
+    ("contextd_compaction_fallbacks_total", "counter", "reason"),
     ("contextd_upstream_requests_total", "counter", "outcome upstream"),
     ("contextd_upstream_request_duration_seconds", "histogram", "upstream"),
     ("contextd_upstream_tokens_total", "counter", "direction upstream"),
@@ -196,7 +196,7 @@ fn assert_figures(found: &Scrape) {
     let ratio = value("contextd_compaction_savings_ratio_sum", &[]);
     assert!(ratio > 0.0 && ratio <= 2.0, "{ratio}");
     assert!(value("contextd_compaction_tokens_shed_total", &[]) > 0.0);
-    assert_eq!(value("contextd_summary_fallbacks_total", &[("reason", "connect")]), 1.0);
+    assert_eq!(value("contextd_compaction_fallbacks_total", &[("reason", "connect")]), 1.0);
     assert_eq!(value("contextd_queue_attempts_total", &[("kind", "compact"), ("outcome", "done")]), 3.0);
     assert_eq!(value("contextd_queue_wait_seconds_count", &[("kind", "compact")]), 3.0);
     assert_eq!(value("contextd_upstream_breaker_open", &[("upstream", "good")]), 0.0);

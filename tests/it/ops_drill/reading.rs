@@ -1,9 +1,14 @@
 //! Prometheus' own readers: rules, scrape configuration, unit tests, and every expression of the board.
 
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
 
 use super::prometheus::program;
 use super::rules;
+use crate::app::App;
+use crate::drill_support::{by_hand, compact, filled};
 use crate::ops::expressions;
 
 fn promtool(folder: &std::path::Path, args: &[&str]) -> String {
@@ -35,4 +40,21 @@ fn promtool_reads_every_expression() {
     println!("{}", promtool(folder.path(), &["check", "rules", "all.yml"]));
     std::fs::write(folder.path().join("quick.yml"), rules::quickened()).unwrap();
     println!("{}", promtool(folder.path(), &["check", "rules", "quick.yml"]));
+}
+
+#[tokio::test]
+#[ignore = "needs Debian's promtool; dev/test runs it where that is installed"]
+async fn promtool_finds_no_fault_with_what_is_scraped() {
+    let app = App::fresh(&[]);
+    let session = filled(&app, by_hand(), 30).await;
+    compact(&app, &session, json!({"strategy": "summarize"})).await;
+    let scraped = crate::app::client().get(app.url("/metrics")).send().await.unwrap().text().await.unwrap();
+    assert!(scraped.contains("contextd_compactions_total"), "{scraped}");
+    let mut command = Command::new(program("CONTEXTD_PROMTOOL", "promtool"));
+    command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut checking = command.spawn().unwrap();
+    checking.stdin.take().unwrap().write_all(scraped.as_bytes()).unwrap();
+    let told = checking.wait_with_output().unwrap();
+    let faults = String::from_utf8_lossy(&told.stdout) + String::from_utf8_lossy(&told.stderr);
+    assert!(told.status.success() && faults.trim().is_empty(), "{faults}");
 }

@@ -137,7 +137,7 @@ pub(crate) fn observe_skip(result: &CompactionResult, trigger: Trigger, reason: 
 /// Its reason is a word of ours, whoever failed.
 fn count_fallback(fallback: &Fallback) {
     if let (true, Some(reason)) = (fallback.used, &fallback.reason) {
-        metrics::counter!(families::SUMMARY_FALLBACKS, "reason" => reason.clone()).increment(1);
+        metrics::counter!(families::COMPACTION_FALLBACKS, "reason" => reason.clone()).increment(1);
     }
 }
 
