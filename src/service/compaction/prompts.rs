@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::background;
+use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prompt::{self, Prompt};
 use crate::domain::summary::{SummaryPart, SummaryTask, worth};
 use crate::service::compaction::job::{CompactRequest, Compaction};
@@ -27,7 +29,7 @@ use crate::store::path::Leaf;
 pub struct Prompts {
     pub session_id: Uuid,
     pub prompts: Vec<(SummaryPart, Prompt)>,
-    /// It replaces the same entries now. Where it does not, the settings have changed since.
+    /// It replaces the same entries now, put together in the same way.
     pub is_same_span: bool,
 }
 
@@ -54,11 +56,11 @@ impl Service {
         let mut connection = self.pool().acquire().await?;
         let patch = request.patch();
         let settings = self.inner.heads.read_with(&mut *connection, tenant, session_id, &patch).await?.1;
-        let before = state_before(&mut connection, tenant, &head, entry_id).await?;
+        let before = state_before(&mut connection, tenant, &head, entry_id, compaction.started_at).await?;
         let standing = Standing { head: Head { settings: Arc::new(settings), ..before.0 }, origin: before.1 };
         let planned = standing.plan(&mut connection, tenant, &compaction, request).await?;
         drop(connection);
-        let is_same_span = cut_of(&planned) == cut(&compaction);
+        let is_same_span = cut_of(&planned) == cut(&compaction) && splits(&planned) == is_split(&compaction);
         let tasks = match self.read_and_decide(&Arc::new(planned)).await? {
             Ok(work) => work.summary_tasks,
             Err(_) => Vec::new(),
@@ -73,19 +75,34 @@ fn rendered(tasks: &[SummaryTask]) -> Vec<(SummaryPart, Prompt)> {
     tasks.iter().filter(|task| !worth::is_for_code(task)).map(|task| (task.part, prompt::render(task))).collect()
 }
 
-/// The session as it stood at the entry before a compaction's own.
+/// The session as it stood when a compaction began: without what came while it was at work.
 async fn state_before(
     connection: &mut PgConnection,
     tenant: Tenant,
     head: &Head,
     entry_id: Uuid,
+    began: Option<DateTime<Utc>>,
 ) -> Result<(Head, ViewOrigin)> {
     let at = place(connection, tenant, head.session_id, entry_id).await?;
-    let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth - 1 };
-    let loaded = load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
+    let mut leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth - 1 };
+    let mut loaded = load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
+    let came_since = loaded.heads.iter().rev().take_while(|entry| began.is_some_and(|began| made_at(entry.id) > began));
+    match i64::try_from(came_since.count()).unwrap_or(0) {
+        since @ 1.. if since <= leaf.depth => {
+            leaf.depth -= since;
+            loaded = load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
+        }
+        _ => {}
+    }
     let fixed = (head.state.account.system, head.state.account.tools);
     let state = state_of_path(&loaded, fixed, head.state.clone());
     Ok((Head { state, ..head.clone() }, ViewOrigin { leaf, plain: false, newest: loaded.newest }))
+}
+
+/// An id carries the time at which it was made, in milliseconds.
+fn made_at(id: Uuid) -> DateTime<Utc> {
+    let time = id.get_timestamp().map(|time| time.to_unix());
+    time.and_then(|(seconds, nanos)| DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanos)).unwrap_or_default()
 }
 
 struct Standing {
@@ -120,7 +137,7 @@ impl Standing {
         let (head, origin) = (&self.head, &self.origin);
         let about = About { tenant, session_id: head.session_id, compaction_id: Some(compaction.id) };
         let loaded = load_view(connection, tenant, origin, ReadMode::Heads).await?;
-        let strategy = request.strategy.unwrap_or(head.settings.strategy);
+        let strategy = strategy(compaction, request.strategy.unwrap_or(head.settings.strategy));
         let again = head.state.account.exceeds_window(&head.settings);
         let planned = PlannedCompaction {
             request,
@@ -134,11 +151,25 @@ impl Standing {
     }
 }
 
+/// Where a model was asked, that is what `auto` came to, whatever it would choose now.
+fn strategy(compaction: &Compaction, asked_for: Strategy) -> Strategy {
+    let asked = compaction.result.as_ref().is_some_and(|result| result.upstream.calls > 0);
+    if asked && asked_for == Strategy::Auto { Strategy::LlmSummarize } else { asked_for }
+}
+
 /// The first entry that a compaction kept; `None` where that is none of the path's.
 fn cut(compaction: &Compaction) -> Option<Uuid> {
     let result = compaction.result.as_ref()?;
     let kept = Uuid::parse_str(result.first_kept_entry_id.as_deref()?).ok()?;
     Some(kept).filter(|kept| result.entry_id != Some(*kept))
+}
+
+fn is_split(compaction: &Compaction) -> bool {
+    compaction.result.as_ref().is_some_and(|result| result.is_split_turn)
+}
+
+fn splits(planned: &PlannedCompaction) -> bool {
+    planned.plan.as_ref().is_ok_and(|plan| plan.is_split_turn)
 }
 
 fn cut_of(planned: &PlannedCompaction) -> Option<Uuid> {

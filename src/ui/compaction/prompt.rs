@@ -90,7 +90,7 @@ fn differences(result: &CompactionResult, written: &Prompts) -> Vec<String> {
     let mut found = Vec::new();
     if !written.is_same_span {
         found.push(
-            "The settings have changed since then: with those of now, other entries would be replaced.".to_owned(),
+            "Planned anew, other entries would be replaced, or be put together otherwise: settings have changed since then, or entries came while it began.".to_owned(),
         );
     }
     if by_hook {
