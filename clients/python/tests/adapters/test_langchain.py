@@ -13,7 +13,6 @@ pytest.importorskip("langchain", reason="needs the package langchain")
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
@@ -118,7 +117,7 @@ def test_the_window_is_as_full_as_the_provider_says(client: Contextd) -> None:
     class CountingModel(PlayedModel):
         def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
             result = super()._generate(messages)
-            usage = UsageMetadata(input_tokens=1500, output_tokens=50, total_tokens=1550)
+            usage = {"input_tokens": 1500, "output_tokens": 50, "total_tokens": 1550}
             [generation] = result.generations
             counted = generation.message.model_copy(update={"usage_metadata": usage})
             return ChatResult(generations=[ChatGeneration(message=counted)])
