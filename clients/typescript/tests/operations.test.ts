@@ -39,6 +39,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
     client.sessions.list({
       externalId: "x",
       state: "red",
+      guard: "tripped",
       updatedAfter: "2026-01-01T00:00:00Z",
       metadata: { userId: 5 },
       order: "size",
@@ -78,9 +79,9 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   get_entry: (client) => client.entries.get("sid", "eid"),
   set_label: (client) => client.entries.setLabel("sid", "eid", "x"),
   list_compactions: (client) =>
-    client.compactions.list("sid", { status: "failed", trigger: "auto", strategy: "mask", since, limit: 2, after: "c" }),
+    client.compactions.list("sid", { status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, limit: 2, after: "c" }),
   list_all_compactions: (client) =>
-    client.compactions.listAll({ sessionId: "sid", status: "failed", trigger: "auto", strategy: "mask", since, limit: 2, after: "c" }),
+    client.compactions.listAll({ sessionId: "sid", status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, limit: 2, after: "c" }),
   get_compaction: (client) => client.compactions.get("cid"),
   cancel_compaction: (client) => client.compactions.cancel("cid"),
   revert_compaction: (client) => client.compactions.revert("cid"),
