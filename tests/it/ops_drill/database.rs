@@ -13,7 +13,7 @@ async fn own_connection(pool: &sqlx::PgPool) -> PgConnection {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_database_that_goes_away() {
     let proxy = Proxy::start().await;
     let app = App::fresh(&[("DATABASE_URL", &proxy.url()), ("CONTEXTD_DATABASE_ACQUIRE_TIMEOUT_MS", "1000")]);
@@ -35,7 +35,7 @@ async fn a_database_that_goes_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_database_that_is_slow() {
     let (url, pool) = database().await;
     let app = App::fresh(&[("DATABASE_URL", &url), ("CONTEXTD_DATABASE_MAX_CONNECTIONS", "8")]);
@@ -57,7 +57,7 @@ async fn a_database_that_is_slow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_table_that_somebody_holds() {
     let (url, pool) = database().await;
     let never =

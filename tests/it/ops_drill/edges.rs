@@ -11,7 +11,7 @@ use crate::pg_proxy::{Mode, Proxy};
 use crate::proxy::provider::Provider;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_proxy_that_keeps_nothing() {
     let (database, provider) = (Proxy::start().await, Provider::start().await);
     let (url, base_url) = (database.url(), provider.base_url());
@@ -42,7 +42,7 @@ async fn a_proxy_that_keeps_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn hooks_that_fail() {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "[hooks]\nallow_private_networks = true\nmax_attempts = 1\n").unwrap();

@@ -45,7 +45,7 @@ impl Drop for Service {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_process_that_is_killed() {
     let mut service = Service::new().await;
     service.start();
@@ -82,7 +82,7 @@ async fn a_process_that_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn a_process_that_runs_out_of_files() {
     const MOST: u32 = 600;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();

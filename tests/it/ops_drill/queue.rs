@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::drill_support::{by_hand, ended, filled};
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn nobody_works() {
     let (url, _pool) = database().await;
     let app = App::fresh(&[("DATABASE_URL", &url), ("CONTEXTD_ROLE", "api")]);
@@ -23,7 +23,7 @@ async fn nobody_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn work_that_cannot_be_done() {
     let (url, pool) = database().await;
     let app = App::fresh(&[("DATABASE_URL", &url)]);

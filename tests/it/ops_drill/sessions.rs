@@ -10,7 +10,7 @@ use crate::drill_support::{all, by_hand, compact, turns};
 const MANY: usize = 12;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn compactions_that_save_too_little() {
     let app = App::fresh(&[]);
     let prometheus = watching(&app).await;
@@ -33,7 +33,7 @@ async fn compactions_that_save_too_little() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn contexts_that_nobody_compacts() {
     let app = App::fresh(&[]);
     let prometheus = watching(&app).await;

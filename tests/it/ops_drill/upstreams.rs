@@ -22,7 +22,7 @@ async fn compacts(app: &App, on_failure: &str, status: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn an_upstream_whose_key_is_refused() {
     let upstream = PlayedUpstream::start(Behaviour::good()).await;
     let (app, _file) = instance(&[("default", &upstream, ONCE)]);
@@ -44,7 +44,7 @@ async fn an_upstream_whose_key_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn an_upstream_that_is_left_alone() {
     let upstream = PlayedUpstream::start(Behaviour::good()).await;
     let (app, _file) = instance(&[("default", &upstream, ONCE)]);
@@ -67,7 +67,7 @@ async fn an_upstream_that_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn an_upstream_that_is_slow() {
     let slow = std::time::Duration::from_secs(4);
     let upstream = PlayedUpstream::start(Behaviour::Slow(slow, SUMMARY.to_owned())).await;

@@ -15,7 +15,7 @@ use crate::played_upstream::{Behaviour, PlayedUpstream};
 const ROUNDS: usize = 70;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn nothing_fires_while_it_is_well() {
     let upstream = PlayedUpstream::start(Behaviour::good()).await;
     let priced = "kind = \"openai\"\nmodel = \"played\"\nmax_retries = 0\nprice_input_per_mtok = 1.0\nprice_output_per_mtok = 1.0";
@@ -69,7 +69,7 @@ const EMPTY_HERE: [&str; 8] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's prometheus; dev/test runs it where that is installed"]
+#[ignore = "needs Debian's prometheus, and some ten minutes with the others: run it by name"]
 async fn metrics_behind_a_key_are_scraped_with_it() {
     const KEY: &str = "a-key-for-prometheus-alone";
     let (url, _pool) = database().await;
