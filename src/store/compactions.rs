@@ -189,8 +189,9 @@ pub async fn list(
         query.push(" AND c.session_id = ").push_bind(session_id);
     }
     if let Some(since) = filter.since {
-        // The ids, in whose order they are read, begin with the time.
-        query.push(" AND c.created_at >= ").push_bind(since).push(" AND c.id >= ").push_bind(first_id_at(since));
+        // The ids, in whose order they are read, begin with a time: bounded by it, no older row is read.
+        query.push(" AND c.created_at >= ").push_bind(since);
+        query.push(" AND c.id >= ").push_bind(least_id_since(since));
     }
     if let Some(before) = before {
         query.push(" AND c.id < ").push_bind(before);
@@ -208,9 +209,14 @@ pub async fn list(
     Ok((rows, sizes.len()))
 }
 
-/// No id of this time (a UUIDv7 begins with its milliseconds) or a later one is less.
-fn first_id_at(time: DateTime<Utc>) -> Uuid {
-    Uuid::from_u128(u128::from(u64::try_from(time.timestamp_millis()).unwrap_or(0)) << 80)
+/// The most by which the time in an id, in milliseconds, is before the row's `created_at`: the two are read from the
+/// clock one after the other, and a busy machine may lie between.
+const ID_LAG_MS: i64 = 60_000;
+
+/// No compaction that was created at this time or later has a lesser id: a UUIDv7 begins with its milliseconds.
+fn least_id_since(time: DateTime<Utc>) -> Uuid {
+    let millis = time.timestamp_millis().saturating_sub(ID_LAG_MS);
+    Uuid::from_u128(u128::from(u64::try_from(millis).unwrap_or(0)) << 80)
 }
 
 /// How a compaction ended.

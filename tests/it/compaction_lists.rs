@@ -96,6 +96,22 @@ async fn a_tenant_sees_its_own_alone() {
 }
 
 #[tokio::test]
+async fn a_compaction_whose_id_is_a_little_older_than_its_time_is_listed_since_that_time() {
+    let stage = Stage::set(json!({})).await;
+    stage.talk(20).await;
+    stage.compact(CompactRequest { force: true, ..CompactRequest::default() }).await;
+    let late = "UPDATE compactions SET created_at = created_at + interval '50 ms' RETURNING created_at";
+    let created: chrono::DateTime<chrono::Utc> = sqlx::query_scalar(late).fetch_one(&stage.pool).await.unwrap();
+    let since = async |time| {
+        let filter = CompactionFilter { since: Some(time), ..CompactionFilter::default() };
+        let page = PageRequest { limit: 50, after: None };
+        stage.service.compactions_like(stage.tenant, filter, page).await.unwrap().items.len()
+    };
+    assert_eq!(since(created).await, 1);
+    assert_eq!(since(created + chrono::TimeDelta::microseconds(1)).await, 0, "and no longer after it");
+}
+
+#[tokio::test]
 async fn compactions_are_listed_by_who_was_asked_and_by_why_they_were_skipped() {
     let app = App::fresh(&upstream("http://127.0.0.1:9/v1", "1000"));
     let stood_in = filled(&app, asking("default", "fallback"), 30).await;
