@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::{Body as HttpBody, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,6 +15,7 @@ use super::check::Faults;
 use super::problem::{Problem, Result};
 use super::problem_code::ProblemCode;
 use super::state::AppState;
+use crate::service::core::access::Access;
 use crate::service::core::error::ServiceError;
 use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, under};
 use crate::service::core::offload::offload;
@@ -54,17 +56,27 @@ async fn under_key(tenant: Tenant, key: String, request: Request, max_body: usiz
     let bytes = body::read(http_body, max_body).await?;
     let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
     let (method, body) = (parts.method.clone(), bytes.clone());
+    let scopes = scopes_of(&parts);
     let hash = move || {
         let mut hasher = blake3::Hasher::new();
         // No method and no target holds a NUL, so the three parts can't be taken for one another.
         for part in [method.as_str().as_bytes(), b"\0", target.as_bytes(), b"\0", &body] {
             hasher.update(part);
         }
+        if let Some(scopes) = scopes {
+            hasher.update(scopes.as_bytes());
+        }
         *hasher.finalize().as_bytes()
     };
     let hash = offload(bytes.len(), hash).await?;
     let keyed = Arc::new(Keyed::new(tenant, key, hash, session_of(parts.uri.path())));
     Ok((keyed, Request::from_parts(parts, HttpBody::from(bytes))))
+}
+
+/// An answer about keys holds one: it is told again only to whom it could have been given.
+fn scopes_of(parts: &Parts) -> Option<String> {
+    let access = parts.extensions.get::<Access>().filter(|_| parts.uri.path().starts_with("/v1/keys"));
+    access.map(|access| format!("\0{}", access.scopes.words().join(" ")))
 }
 
 /// The session that a path names.

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::problem_code::ProblemCode;
 use super::request_id;
+use crate::service::core::access::Scopes;
 use crate::service::core::error::{self, ConflictCode, DatabaseFault, FieldError, ServiceError};
 
 /// How long a client should wait when the database is away, in seconds.
@@ -92,6 +93,18 @@ impl Problem {
         Problem::new(ProblemCode::TooManyItems, detail).figure("limit", json!(limit))
     }
 
+    /// The key lacks scopes, which are named.
+    pub fn insufficient_scope(lacking: Scopes) -> Problem {
+        let words = lacking.words();
+        let detail = format!("this needs a key with the scope {}", words.join(" and "));
+        let challenge = format!("Bearer realm=\"contextd\", error=\"insufficient_scope\", scope=\"{}\"", words.join(" "));
+        let problem = Problem::new(ProblemCode::InsufficientScope, detail).figure("needed_scopes", json!(words));
+        match HeaderValue::from_str(&challenge) {
+            Ok(challenge) => problem.header(header::WWW_AUTHENTICATE, challenge),
+            Err(_) => problem,
+        }
+    }
+
     /// A fault of ours. The caller logs the cause.
     pub fn internal() -> Problem {
         let detail = "something went wrong on our side; the log has the cause under this request_id";
@@ -137,6 +150,7 @@ impl From<ServiceError> for Problem {
                     .figure("tokens_needed", json!(needed))
                     .figure("max_tokens", json!(max_tokens))
             }
+            ServiceError::InsufficientScope { lacking } => Problem::insufficient_scope(lacking),
             ServiceError::Conflict { code, detail } => {
                 let problem = Problem::new(code.into(), detail);
                 match code {

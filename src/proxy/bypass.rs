@@ -40,7 +40,7 @@ impl From<ServiceError> for BypassReason {
                 tracing::warn!(error = first, "a conversation can't be stored");
                 BypassReason::Refused
             }
-            ServiceError::ContextDoesNotFit { .. } => BypassReason::Refused,
+            ServiceError::ContextDoesNotFit { .. } | ServiceError::InsufficientScope { .. } => BypassReason::Refused,
             ServiceError::Conflict { code: ConflictCode::SummaryFailed, .. } => BypassReason::ProviderCompaction,
             ServiceError::NotFound(_) | ServiceError::LeafMoved { .. } | ServiceError::Conflict { .. } => {
                 BypassReason::Moved

@@ -60,6 +60,10 @@ impl From<ServiceError> for Fault {
             ServiceError::ContextDoesNotFit { needed, max_tokens } => {
                 Fault::invalid(format!("The context needs {needed} tokens and {max_tokens} were allowed."))
             }
+            ServiceError::InsufficientScope { lacking } => Fault::forbidden(&format!(
+                "The key that you have logged in with can't do this: it lacks {}.",
+                lacking.words().join(", ")
+            )),
             ServiceError::Conflict { detail, .. } => Fault::new(StatusCode::CONFLICT, detail),
             ServiceError::QueueFull { .. } => busy("Too much is queued already. Try again in a few seconds."),
             ServiceError::TooManyStreams { .. } => busy("Too many pages of this tenant are following events."),

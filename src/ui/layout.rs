@@ -8,6 +8,7 @@ use super::assets::Asset;
 use super::fault::Fault;
 use super::viewer::Viewer;
 use super::visible::{TITLE, line};
+use crate::service::core::access::Scope;
 
 /// The pages of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +108,9 @@ fn header(viewer: Option<&Viewer>, section: Section) -> Markup {
             div.tools {
                 button.plain type="button" data-theme-toggle hidden { "Theme: automatic" }
                 button.plain type="button" data-help hidden aria-label="Keyboard help" { "?" }
+                @if viewer.is_some_and(|viewer| !viewer.may(Scope::Write)) {
+                    span.dim { "Read only" }
+                }
                 @if let Some(viewer) = viewer.filter(|viewer| viewer.is_logged_in) {
                     (super::parts::button(viewer, "/ui/logout", "Log out"))
                 }

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::service::core::access::Scopes;
 pub use crate::store::fault::DatabaseFault;
 use crate::store::fault::fault;
 
@@ -27,6 +28,8 @@ pub enum ConflictCode {
     NotRedeliverable,
     NothingChanged,
     NotRetryable,
+    TooManyKeys,
+    KeyNotActive,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +52,9 @@ pub enum ServiceError {
     /// The state of the thing does not allow the call (409).
     #[error("{detail}")]
     Conflict { code: ConflictCode, detail: String },
+    /// The asking key has not the scopes for it (403, `insufficient_scope`).
+    #[error("the key lacks the scopes {}", lacking.words().join(", "))]
+    InsufficientScope { lacking: Scopes },
     /// Too much is waiting already (429 with `Retry-After`, in seconds).
     #[error("the queue is full")]
     QueueFull { retry_after: u64 },
