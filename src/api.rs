@@ -16,6 +16,7 @@ mod events;
 mod export;
 mod hooks;
 mod idempotency;
+mod keys;
 mod large;
 mod lint;
 mod local;
@@ -27,9 +28,11 @@ mod problem_code;
 mod query;
 mod request_id;
 mod responses;
+mod scope;
 mod search;
 mod service_face;
 mod sessions;
+mod settings;
 mod state;
 mod stateless;
 mod stats;
@@ -123,6 +126,8 @@ fn resources() -> OpenApiRouter<AppState> {
         .merge(stateless::routes())
         .merge(responses::routes())
         .merge(hooks::routes())
+        .merge(keys::routes())
+        .merge(settings::routes())
 }
 
 #[cfg(test)]

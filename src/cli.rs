@@ -4,6 +4,7 @@ mod client;
 mod doctor;
 mod fields;
 mod figures;
+mod keys;
 mod mcp;
 mod output;
 mod people;
@@ -18,14 +19,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use uuid::Uuid;
 
 use crate::config::{Config, Overrides, ProcessRole};
 use crate::lifecycle::{self, Database};
 use crate::service::Services;
-use crate::service::ops::keys::{KeyRow, Keys};
 use crate::telemetry;
 use doctor::DoctorArgs;
+use keys::KeysCommand;
 use mcp::McpArgs;
 use output::{Closed, print};
 use people::People;
@@ -96,23 +96,6 @@ struct Serve {
     role: Option<ProcessRole>,
 }
 
-#[derive(Debug, Subcommand)]
-enum KeysCommand {
-    /// Make a key and print it; it is shown this once only.
-    Create {
-        /// The tenant it belongs to; made when there is none of that name.
-        #[arg(long, default_value = "default")]
-        tenant: String,
-        /// To tell it from others.
-        #[arg(long, default_value = "")]
-        name: String,
-    },
-    /// List all keys without their text.
-    List,
-    /// Make a key useless.
-    Revoke { id: Uuid },
-}
-
 /// Runs the command that `cli` names, with logs on standard error.
 ///
 /// # Errors
@@ -162,7 +145,9 @@ async fn execute(command: Command, config: Config) -> anyhow::Result<()> {
             outcome
         }
         Command::Openapi => print(&(serde_json::to_string_pretty(&crate::api::openapi())? + "\n")),
-        Command::Keys(command) => with_service(&config, async |services| keys(&services.keys, command).await).await,
+        Command::Keys(command) => {
+            with_service(&config, async |services| keys::run(&services.keys, command).await).await
+        }
         Command::Import(import) => {
             with_service(&config, async |services| transcripts::import(&services, import).await).await
         }
@@ -193,21 +178,6 @@ async fn with_service(
     outcome
 }
 
-async fn keys(keys: &Keys, command: KeysCommand) -> anyhow::Result<()> {
-    match command {
-        KeysCommand::Create { tenant, name } => print(&(keys.create(&tenant, &name).await? + "\n")),
-        KeysCommand::List => {
-            let rows = keys.list().await?;
-            let line = |key: &KeyRow| {
-                let revoked = key.revoked_at.map_or_else(|| "-".to_owned(), |at| at.to_rfc3339());
-                format!("{}\t{}\t{}\t{}\t{revoked}\n", key.id, key.tenant, key.name, key.created_at.to_rfc3339())
-            };
-            print(&rows.iter().map(line).collect::<String>())
-        }
-        KeysCommand::Revoke { id } => Ok(keys.revoke(id).await?),
-    }
-}
-
 /// An address with its port; `localhost` is the loopback address.
 fn listen_address(text: &str) -> Result<SocketAddr, std::net::AddrParseError> {
     match text.strip_prefix("localhost:") {
@@ -229,7 +199,10 @@ mod tests {
             "migrate",
             "openapi",
             "keys create --tenant a --name b",
+            "keys create --scope read --scope admin --expires-in 90d --requests-per-minute 600",
+            "keys create --scope read,write",
             "keys list",
+            "keys rotate 018f0000-0000-7000-8000-000000000000 --grace 1h",
             "keys revoke 018f0000-0000-7000-8000-000000000000",
             "import transcript.jsonl --format pi",
             "export 018f0000-0000-7000-8000-000000000000 --format anthropic",
@@ -247,9 +220,17 @@ mod tests {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");
         }
-        for line in
-            ["serve --listen nowhere", "serve --role boss", "keys revoke 1", "import --format pi", "mcp --timeout 0"]
-        {
+        for line in [
+            "serve --listen nowhere",
+            "serve --role boss",
+            "keys revoke 1",
+            "keys create --scope boss",
+            "keys create --expires-in soon",
+            "keys create --requests-per-minute 0",
+            "keys rotate 018f0000-0000-7000-8000-000000000000 --grace 8d",
+            "import --format pi",
+            "mcp --timeout 0",
+        ] {
             let words = std::iter::once("contextd").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_err(), "{line}");
         }

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 pub use database::Database;
+use upstreams::Catalogue;
 
 use crate::api::{self, AppState, Bounds};
 use crate::background;
@@ -191,6 +192,7 @@ async fn app_state(
         dev_tenant,
         ready: Arc::clone(ready),
         summariser: Arc::new(upstreams.clone()),
+        catalogue: Arc::new(Catalogue::new(upstreams.clone(), upstreams::prices(&config.upstreams))),
         max_body: config.limits.max_body_bytes,
         bounds: Arc::new(bounds(config)),
         metrics: api::install_metrics().context("metrics")?,

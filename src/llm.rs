@@ -98,6 +98,11 @@ impl Upstream {
         &self.config
     }
 
+    /// How long it is still left alone after its failures; `None`: it is called.
+    pub fn rests_for(&self) -> Option<Duration> {
+        self.breaker.rests_for(Instant::now())
+    }
+
     /// The models that the provider lists, which costs nothing; none of the builtin.
     pub async fn models(&self) -> Listing {
         match &self.http {

@@ -15,6 +15,7 @@ mod layout;
 mod login;
 mod overview;
 mod parts;
+mod permit;
 mod query;
 mod queue;
 mod search;

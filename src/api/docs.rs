@@ -5,14 +5,17 @@ mod answers;
 mod codes;
 mod operations;
 mod parts;
+pub mod settings;
 
-use serde_json::Value;
+use axum::http::Method;
+use serde_json::{Value, json};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, ServerBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::problem::{InvalidField, ProblemBody};
 use super::problem_code::ProblemCode;
+use super::scope;
 
 const BEARER: &str = "bearer";
 
@@ -48,5 +51,16 @@ pub fn complete(mut api: OpenApi) -> Value {
     parts::add(&mut document);
     answers::describe_mcp(&mut document);
     codes::describe(&mut document);
+    operations::for_each(&mut document, require_scope);
     document
+}
+
+/// Says which scope of a key an operation needs, where it needs one.
+fn require_scope(path: &str, method: &str, operation: &mut Value) {
+    if operation.get("security").is_none()
+        && let Ok(method) = method.to_uppercase().parse::<Method>()
+    {
+        let scope: &str = scope::needed(&method, path).into();
+        operation["security"] = json!([{BEARER: [scope]}]);
+    }
 }

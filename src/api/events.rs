@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{StreamExt, stream};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,7 +19,7 @@ use super::check::Faults;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
-use crate::service::core::tenant::Tenant;
+use crate::service::core::access::Access;
 use crate::service::events::{EventStream, StreamEvent};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -74,13 +74,14 @@ impl FromQuery for EventsQuery {
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 async fn session_events(
     State(state): State<AppState>,
-    tenant: Tenant,
+    access: Access,
     Ids(sid): Ids<Uuid>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.services.events.stream(tenant, Some(sid), after).await?, query.names))
+    let events = state.services.events.stream(access.tenant, Some(sid), after).await?;
+    Ok(answer(events, query.names, state.services.keys.clone().ended(access)))
 }
 
 /// What happens to all sessions of the tenant; see the events of a session.
@@ -89,12 +90,13 @@ async fn session_events(
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 async fn tenant_events(
     State(state): State<AppState>,
-    tenant: Tenant,
+    access: Access,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let after = last_event_id(&headers)?.or(query.last_event_id);
-    Ok(answer(state.services.events.stream(tenant, None, after).await?, query.names))
+    let events = state.services.events.stream(access.tenant, None, after).await?;
+    Ok(answer(events, query.names, state.services.keys.clone().ended(access)))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>> {
@@ -113,13 +115,15 @@ fn event_id(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn answer(events: EventStream, names: Option<Names>) -> Response {
+/// The stream ends when its key does.
+fn answer(events: EventStream, names: Option<Names>, key_ended: impl Future<Output = ()> + Send + 'static) -> Response {
     let names = names.unwrap_or_default();
     let events = stream::unfold((events, true), move |(mut events, is_first)| async move {
         let event = sse(events.next().await?, names);
         let event = if is_first { event.retry(RETRY) } else { event };
         Some((Ok::<_, Infallible>(event), (events, false)))
     });
+    let events = events.take_until(Box::pin(key_ended));
     let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // Proxies that gather answers would hold events back.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));

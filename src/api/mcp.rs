@@ -29,6 +29,7 @@ use super::body;
 use super::problem::Problem;
 use super::state::AppState;
 use crate::service::Services;
+use crate::service::core::access::Access;
 use crate::service::core::tenant::Tenant;
 
 const INSTRUCTIONS: &str = "Your context as contextd manages it. Nothing that you said or saw is lost when the context \
@@ -86,9 +87,9 @@ impl ServerHandler for Mcp {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tenant = tenant(&context)?;
+        let access = access(&context)?;
         let arguments = request.arguments.unwrap_or_default();
-        tools::call(&self.services, tenant, &request.name, arguments).await.map(CallToolResponse::from)
+        tools::call(&self.services, access, &request.name, arguments).await.map(CallToolResponse::from)
     }
 
     async fn list_resource_templates(
@@ -117,8 +118,12 @@ impl ServerHandler for Mcp {
     }
 }
 
-/// The tenant that authentication put on the HTTP request.
 fn tenant(context: &RequestContext<RoleServer>) -> Result<Tenant, ErrorData> {
-    let tenant = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Tenant>().copied());
-    tenant.ok_or_else(|| ErrorData::internal_error("the request has no tenant", None))
+    Ok(access(context)?.tenant)
+}
+
+/// What authentication put on the HTTP request.
+fn access(context: &RequestContext<RoleServer>) -> Result<Access, ErrorData> {
+    let access = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Access>().copied());
+    access.ok_or_else(|| ErrorData::internal_error("the request has no tenant", None))
 }

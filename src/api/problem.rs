@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::problem_code::ProblemCode;
 use super::request_id;
+use crate::service::core::access::Scope;
 use crate::service::core::error::{self, ConflictCode, DatabaseFault, FieldError, ServiceError};
 
 /// How long a client should wait when the database is away, in seconds.
@@ -90,6 +91,18 @@ impl Problem {
     pub fn too_many_items(count: usize, limit: usize) -> Problem {
         let detail = format!("{count} items were sent and {limit} are allowed");
         Problem::new(ProblemCode::TooManyItems, detail).figure("limit", json!(limit))
+    }
+
+    /// The key may not do what needs this scope.
+    pub fn insufficient_scope(needed: Scope) -> Problem {
+        let word = needed.into_str();
+        let detail = format!("this needs a key with the scope {word}");
+        let challenge = format!("Bearer realm=\"contextd\", error=\"insufficient_scope\", scope=\"{word}\"");
+        let problem = Problem::new(ProblemCode::InsufficientScope, detail).figure("needed_scope", json!(word));
+        match HeaderValue::from_str(&challenge) {
+            Ok(challenge) => problem.header(header::WWW_AUTHENTICATE, challenge),
+            Err(_) => problem,
+        }
     }
 
     /// A fault of ours. The caller logs the cause.

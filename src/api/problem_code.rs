@@ -32,8 +32,10 @@ pub enum ProblemCode {
     /// A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key;
     /// `errors` has a pointer to each.
     HandleRefused,
-    /// No key, or one that is not known.
+    /// No key, or one that is not known, is over or was revoked.
     Unauthorized,
+    /// The key has neither the scope in `needed_scope` nor one that includes it.
+    InsufficientScope,
     /// With `--dev`: the Host is not this machine.
     HostNotAllowed,
     /// With `--dev`: another site's page asks.
@@ -70,6 +72,10 @@ pub enum ProblemCode {
     NothingChanged,
     /// The compaction has not failed, or its session has another one at work.
     NotRetryable,
+    /// There are as many keys as there may be.
+    TooManyKeys,
+    /// The key was revoked, has expired or was rotated before.
+    KeyNotActive,
     /// The body is larger than `limit` bytes.
     PayloadTooLarge,
     /// The body is not sent as `application/json`.
@@ -86,6 +92,8 @@ pub enum ProblemCode {
     IdempotencyKeyReused,
     /// Too many jobs wait already; see `Retry-After`.
     QueueFull,
+    /// The key has made as many requests as it may within a minute, which are `limit`; see `Retry-After`.
+    RateLimited,
     /// As many streams are open as may be; see `Retry-After`.
     TooManyStreams,
     /// A fault of ours; the log has it under this `request_id`.
@@ -119,7 +127,7 @@ impl ProblemCode {
         match self {
             MalformedJson | InvalidUtf8 | BodyUnreadable | HandleRefused => StatusCode::BAD_REQUEST,
             Unauthorized => StatusCode::UNAUTHORIZED,
-            HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
+            InsufficientScope | HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
             NotFound => StatusCode::NOT_FOUND,
             MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             BodyTimeout => StatusCode::REQUEST_TIMEOUT,
@@ -135,13 +143,15 @@ impl ProblemCode {
             | TooManyHooks
             | NotRedeliverable
             | NothingChanged
-            | NotRetryable => StatusCode::CONFLICT,
+            | NotRetryable
+            | TooManyKeys
+            | KeyNotActive => StatusCode::CONFLICT,
             PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ValidationFailed | TooDeep | TooManyItems | ContextDoesNotFit | IdempotencyKeyReused => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
-            QueueFull | TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
+            QueueFull | RateLimited | TooManyStreams => StatusCode::TOO_MANY_REQUESTS,
             InternalError => StatusCode::INTERNAL_SERVER_ERROR,
             OutcomeUnknown | Unavailable | StartingOrDraining | SchemaOutdated | ReadOnly | StorageFull | Timeout
             | TooManyBytes | TooManyConnections | ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
@@ -164,6 +174,8 @@ impl From<ConflictCode> for ProblemCode {
             ConflictCode::NotRedeliverable => ProblemCode::NotRedeliverable,
             ConflictCode::NothingChanged => ProblemCode::NothingChanged,
             ConflictCode::NotRetryable => ProblemCode::NotRetryable,
+            ConflictCode::TooManyKeys => ProblemCode::TooManyKeys,
+            ConflictCode::KeyNotActive => ProblemCode::KeyNotActive,
         }
     }
 }

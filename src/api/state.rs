@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use super::bounds::Bounds;
 use crate::service::Services;
 use crate::service::core::tenant::Tenant;
+use crate::service::ops::upstreams::UpstreamCatalogue;
 use crate::service::stateless::Summariser;
 
 /// Cheap to clone.
@@ -22,6 +23,8 @@ pub struct AppState {
     pub ready: Arc<AtomicBool>,
     /// Writes the summaries of compactions that run inside a request.
     pub summariser: Arc<dyn Summariser>,
+    /// Knows the upstreams.
+    pub catalogue: Arc<dyn UpstreamCatalogue>,
     /// Largest body, in bytes.
     pub max_body: usize,
     /// Limits of requests, one by one and together.

@@ -7,7 +7,10 @@ use anyhow::Context;
 use crate::config::{MaxTokensFieldSetting as ConfiguredField, UpstreamKindSetting as Configured, UpstreamSection};
 use crate::domain::settings::models::context_window;
 use crate::domain::tokens::prices::{Price, Priced, Prices};
-use crate::llm::{MaxTokensField, ModelOptions, UpstreamConfig, UpstreamKind, Upstreams};
+use crate::llm::{MaxTokensField, ModelOptions, Upstream, UpstreamConfig, UpstreamKind, Upstreams};
+use crate::service::ops::upstreams::{
+    Breaker, BreakerState, UpstreamCatalogue, UpstreamInfo, UpstreamLimits, UpstreamPrices,
+};
 
 /// The upstreams of a configuration. The first is the default, unless one is named `default`.
 ///
@@ -86,5 +89,91 @@ fn options(section: &UpstreamSection) -> ModelOptions {
             Some(ConfiguredField::MaxCompletionTokens) => MaxTokensField::MaxCompletionTokens,
         },
         temperature: section.temperature,
+    }
+}
+
+/// The upstreams as tenants may see them.
+pub struct Catalogue {
+    upstreams: Upstreams,
+    prices: Prices,
+}
+
+impl Catalogue {
+    pub fn new(upstreams: Upstreams, prices: Prices) -> Catalogue {
+        Catalogue { upstreams, prices }
+    }
+
+    fn shown(&self, upstream: &Upstream) -> UpstreamInfo {
+        let config = upstream.config();
+        let is_builtin = config.kind == UpstreamKind::Builtin;
+        let price = self.prices.of_upstream(Some(&config.name));
+        let rest = upstream.rests_for();
+        UpstreamInfo {
+            name: config.name.clone(),
+            kind: kind_word(config.kind),
+            is_default: self.upstreams.default_upstream().config().name == config.name,
+            model: (!config.model.is_empty()).then(|| config.model.clone()),
+            host: host(&config.base_url),
+            context_window: (!is_builtin).then_some(config.context_window),
+            limits: UpstreamLimits {
+                timeout_ms: u64::try_from(config.timeout.as_millis()).unwrap_or(u64::MAX),
+                max_concurrency: config.max_concurrency,
+                max_retries: config.max_retries,
+                requests_per_minute: config.requests_per_minute,
+                max_output_tokens: config.max_output_tokens,
+                max_calls: config.max_calls,
+            },
+            fallbacks: config.fallbacks.clone(),
+            prices: price.map(|price| UpstreamPrices {
+                input_per_mtok: price.input,
+                output_per_mtok: price.output,
+                cached_per_mtok: price.cached,
+                cache_write_per_mtok: price.cache_write,
+            }),
+            breaker: Breaker {
+                state: if rest.is_some() { BreakerState::Open } else { BreakerState::Closed },
+                retry_after_ms: rest.map(|rest| u64::try_from(rest.as_millis()).unwrap_or(u64::MAX)),
+            },
+        }
+    }
+}
+
+impl UpstreamCatalogue for Catalogue {
+    fn upstreams(&self) -> Vec<UpstreamInfo> {
+        self.upstreams.all().map(|upstream| self.shown(upstream)).collect()
+    }
+}
+
+fn kind_word(kind: UpstreamKind) -> &'static str {
+    match kind {
+        UpstreamKind::Builtin => "builtin",
+        UpstreamKind::Openai => "openai",
+        UpstreamKind::OpenaiResponses => "openai_responses",
+        UpstreamKind::Anthropic => "anthropic",
+    }
+}
+
+/// Of an address no more than where it is: gateways have keys in paths and queries.
+fn host(base_url: &str) -> Option<String> {
+    let url = reqwest::Url::parse(base_url.trim()).ok()?;
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn a_host_is_all_that_is_told_of_an_address() {
+        for (address, told) in [
+            ("https://api.openai.com/v1", Some("api.openai.com")),
+            ("https://user:secret@gateway.example:8443/key-123/v1?key=456", Some("gateway.example:8443")),
+            ("http://[::1]:9/v1", Some("[::1]:9")),
+            ("", None),
+            ("nowhere", None),
+        ] {
+            assert_eq!(host(address).as_deref(), told, "{address}");
+        }
     }
 }

@@ -44,6 +44,13 @@ impl Breaker {
         Ok(())
     }
 
+    /// How long calls are still refused; unlike [`Breaker::admit`] this is no probe.
+    pub(super) fn rests_for(&self, now: Instant) -> Option<Duration> {
+        let state = self.state();
+        let rest = state.rests_until.saturating_duration_since(now);
+        (self.threshold > 0 && state.failures >= self.threshold && !rest.is_zero()).then_some(rest)
+    }
+
     pub(super) fn note(&self, now: Instant, is_failure: bool) {
         let mut state = self.state();
         if is_failure {

@@ -47,6 +47,11 @@ impl Upstreams {
         self.by_name.get(name).cloned()
     }
 
+    /// All of them, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.by_name.values()
+    }
+
     /// The upstream of sessions that name none.
     pub fn default_upstream(&self) -> Arc<Upstream> {
         self.default.clone()

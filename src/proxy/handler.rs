@@ -27,6 +27,7 @@ use crate::proxy::route::{Provider, Route};
 use crate::proxy::unkept::Unkept;
 use crate::proxy::upstream::{Call, Upstream};
 use crate::service::Services;
+use crate::service::core::access::Scope;
 use crate::service::core::clock;
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
@@ -261,14 +262,21 @@ impl Proxy {
         }
     }
 
-    /// The tenant whose key the request has. `None`: whose it is can't be told now.
-    async fn tenant(&self, headers: &HeaderMap) -> Result<Option<Tenant>, Refusal> {
+    /// The tenant whose key the request has, one that may write. `None`: whose it is can't be told now.
+    async fn tenant(&self, headers: &HeaderMap) -> Result<Option<Tenant>, Refused> {
         if let Some(tenant) = self.options.dev_tenant {
             return Ok(Some(tenant));
         }
         let key = headers.get(KEY).and_then(|key| key.to_str().ok()).ok_or(Refusal::Unauthorized)?;
         match timeout(self.options.timeout, self.services.keys.authenticate(key.trim())).await {
-            Ok(Ok(tenant)) => tenant.map(Some).ok_or(Refusal::Unauthorized),
+            Ok(Ok(access)) => {
+                let access = access.ok_or(Refusal::Unauthorized)?;
+                self.services.keys.admit(&access)?;
+                if !access.scopes.allow(Scope::Write) {
+                    return Err(Refusal::InsufficientScope.into());
+                }
+                Ok(Some(access.tenant))
+            }
             Ok(Err(error)) => {
                 tracing::error!(%error, "a key could not be looked up");
                 Ok(None)

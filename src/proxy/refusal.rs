@@ -7,6 +7,7 @@ use strum::EnumMessage;
 
 use crate::proxy::route::Provider;
 use crate::service::core::error::FieldError;
+use crate::service::ops::keys::RateLimited;
 use crate::trace::RefusalCode;
 
 /// Why a request was not handed on, or came to nothing. The answer's `code` (`error_code` with Anthropic).
@@ -19,10 +20,14 @@ pub enum Refusal {
     HandleRefused,
     /// 400. No message threads are kept: the whole conversation is to be sent.
     ThreadUnsupportedRequest,
-    /// 401. `contextd-key` is missing, unknown or revoked.
+    /// 401. `contextd-key` is missing, unknown, over or revoked.
     Unauthorized,
+    /// 403. The key of `contextd-key` has not the scope `write`.
+    InsufficientScope,
     /// 408. The body did not come in time.
     BodyTimeout,
+    /// 429. The key of `contextd-key` has made as many requests as it may within a minute; see `Retry-After`.
+    RateLimited,
     /// 502. The provider could not be reached, or its connection broke before the answer began.
     UpstreamUnreachable,
     /// 508. The request has come by here before, or by too many proxies.
@@ -36,6 +41,8 @@ impl Refusal {
                 StatusCode::BAD_REQUEST
             }
             Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
+            Refusal::InsufficientScope => StatusCode::FORBIDDEN,
+            Refusal::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Refusal::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Refusal::UpstreamUnreachable => StatusCode::BAD_GATEWAY,
             Refusal::ProxyLoop => StatusCode::LOOP_DETECTED,
@@ -59,11 +66,19 @@ impl Refusal {
 pub struct Refused {
     pub refusal: Refusal,
     pub fault: Option<FieldError>,
+    /// Seconds until the request may be sent again.
+    pub retry_after: Option<u64>,
 }
 
 impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Refused {
-        Refused { refusal, fault: None }
+        Refused { refusal, fault: None, retry_after: None }
+    }
+}
+
+impl From<RateLimited> for Refused {
+    fn from(limited: RateLimited) -> Refused {
+        Refused { retry_after: Some(limited.retry_after), ..Refusal::RateLimited.into() }
     }
 }
 
@@ -74,15 +89,22 @@ impl Refused {
             Provider::Openai => self.openai(),
             Provider::Anthropic => self.anthropic(),
         };
-        let status = self.refusal.status();
-        let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response();
+        let content = [(header::CONTENT_TYPE, "application/json")];
+        let mut response = (self.refusal.status(), content, body.to_string()).into_response();
         response.extensions_mut().insert(RefusalCode(self.refusal.into_str()));
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
         response
     }
 
     fn openai(&self) -> Value {
-        let Refused { refusal, fault } = self;
-        let kind = if refusal.status().is_server_error() { "server_error" } else { "invalid_request_error" };
+        let Refused { refusal, fault, .. } = self;
+        let kind = match refusal {
+            Refusal::RateLimited => "rate_limit_error",
+            refusal if refusal.status().is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
         let param = fault.as_ref().map(|fault| &fault.pointer);
         json!({"error": {"message": self.message(), "type": kind, "param": param, "code": refusal.into_str()}})
     }
@@ -90,6 +112,8 @@ impl Refused {
     fn anthropic(&self) -> Value {
         let kind = match self.refusal {
             Refusal::Unauthorized => "authentication_error",
+            Refusal::InsufficientScope => "permission_error",
+            Refusal::RateLimited => "rate_limit_error",
             refusal if refusal.status().is_server_error() => "api_error",
             _ => "invalid_request_error",
         };
@@ -135,5 +159,9 @@ mod tests {
         assert_eq!(Refused::from(Refusal::ProxyLoop).openai()["error"]["code"], "proxy_loop");
         assert_eq!(Refused::from(Refusal::ProxyLoop).openai()["error"]["type"], "server_error");
         assert_eq!(Refused::from(Refusal::Unauthorized).anthropic()["error"]["type"], "authentication_error");
+        let limited = Refused::from(RateLimited { limit: 60, retry_after: 7 });
+        assert_eq!(limited.openai()["error"]["type"], "rate_limit_error");
+        let response = limited.response(Provider::Anthropic);
+        assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &"7".parse().unwrap()));
     }
 }

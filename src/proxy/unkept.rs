@@ -29,7 +29,7 @@ impl From<ServiceError> for Unkept {
     fn from(error: ServiceError) -> Unkept {
         match error {
             ServiceError::HandleRefused(faults) => {
-                Unkept::Refused(Refused { refusal: Refusal::HandleRefused, fault: faults.into_iter().next() })
+                Unkept::Refused(Refused { fault: faults.into_iter().next(), ..Refusal::HandleRefused.into() })
             }
             error => Unkept::Bypass(error.into()),
         }

@@ -1,6 +1,7 @@
 //! Basis of every use case: the service and what its process keeps in memory, tenants, sessions as they are read and
 //! locked, settings, errors, time, idempotency, writes whose acknowledgement got lost.
 
+pub mod access;
 pub(crate) mod acknowledgement;
 pub mod clock;
 pub(crate) mod digests;

@@ -1,6 +1,7 @@
 //! Use cases of operators: readiness, figures, keys.
 
 pub mod composition;
+pub mod defaults;
 pub mod figures;
 pub mod health;
 pub mod jobs;
@@ -8,3 +9,4 @@ pub mod keys;
 pub mod readiness;
 pub mod stats;
 pub mod timeline;
+pub mod upstreams;

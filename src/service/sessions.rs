@@ -54,6 +54,9 @@ pub struct Session {
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Box<RawValue>>,
     pub settings: Settings,
+    /// Those that the session has set itself.
+    #[schema(value_type = Object)]
+    pub settings_own: Box<RawValue>,
     pub leaf_id: Option<Uuid>,
     pub entry_count: i64,
     pub snapshot: Snapshot,
@@ -135,7 +138,7 @@ impl Service {
             model: head.model.clone(),
             system: text(new.system),
             tools: text(new.tools),
-            settings: serde_json::to_string(&new.settings).context("settings as JSON")?,
+            settings: serde_json::to_string(&merge_patch(&Map::new(), &new.settings)).context("settings as JSON")?,
             parent_session: None,
             created_at: now,
             updated_at: now,
@@ -289,6 +292,7 @@ fn show(row: SessionRow, head: &Head) -> Result<Session> {
         system: row.system.map(raw).transpose()?,
         tools: row.tools.map(raw).transpose()?,
         settings: (*head.settings).clone(),
+        settings_own: raw(row.settings)?,
         leaf_id: row.head.leaf_id,
         entry_count: row.head.entry_count,
         snapshot: head.snapshot(),

@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::fault::{Fault, Result};
 use super::state::Ui;
 use super::viewer::Viewer;
-use super::{cookie, csp, layout};
+use super::{cookie, csp, layout, permit};
+use crate::service::core::access::Access;
 use crate::service::core::clock;
 
 /// Most bytes of a form.
@@ -24,7 +25,7 @@ pub async fn admit(State(ui): State<Ui>, request: Request, next: Next) -> Respon
         Ok(None) => return to_login(&request),
         Err(fault) => return layout::fault(None, &fault),
     };
-    let mut response = match checked(&ui, &cookie, request).await {
+    let mut response = match checked(&ui, &viewer, &cookie, request).await {
         Ok(mut request) => {
             request.extensions_mut().insert(viewer.clone());
             next.run(request).await
@@ -44,15 +45,15 @@ pub fn cookie_of(headers: &HeaderMap) -> Option<String> {
     all.find_map(|header| cookie::value_of(header).map(str::to_owned))
 }
 
-/// Asks for the key at each request: one that was revoked ends the login at once.
+/// Asks for the key at each request: one that was revoked or is over ends the login at once.
 async fn viewer(ui: &Ui, cookie: &str) -> Result<Option<Viewer>> {
     let form_token = ui.secret.form_token(cookie);
     if let Some(tenant) = ui.dev_tenant {
-        return Ok(Some(Viewer { tenant, form_token, is_logged_in: false }));
+        return Ok(Some(Viewer { tenant, access: Access::whole(tenant), form_token, is_logged_in: false }));
     }
     let Some(login) = ui.secret.open(cookie, clock::now()) else { return Ok(None) };
-    let is_live = ui.services.keys.is_live(login.tenant, login.key_id).await?;
-    Ok(is_live.then_some(Viewer { tenant: login.tenant, form_token, is_logged_in: true }))
+    let access = ui.services.keys.identify_by_id(login.tenant, login.key_id).await?;
+    Ok(access.map(|access| Viewer { tenant: login.tenant, access, form_token, is_logged_in: true }))
 }
 
 /// A page is come back to after the login, a change is not. A fragment has its whole page go there.
@@ -67,8 +68,14 @@ fn to_login(request: &Request) -> Response {
     Redirect::to(&format!("/ui/login?next={query}")).into_response()
 }
 
-/// A request that changes something comes from a page of ours and bears the token of its login's forms.
-async fn checked(ui: &Ui, cookie: &str, request: Request) -> Result<Request> {
+/// The key of the login lets do it; a request that changes something comes from a page of ours, besides, and bears the
+/// token of its login's forms.
+async fn checked(ui: &Ui, viewer: &Viewer, cookie: &str, request: Request) -> Result<Request> {
+    let (method, path) = (request.method(), request.uri().path());
+    if let Some(scope) = permit::needed(method, path).filter(|scope| !viewer.may(*scope)) {
+        let word = scope.into_str();
+        return Err(Fault::forbidden(&format!("This needs a key with the scope {word}, which your login's has not.")));
+    }
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(request);
     }

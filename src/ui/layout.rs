@@ -1,6 +1,6 @@
 //! What all pages look like.
 
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
@@ -8,6 +8,7 @@ use super::assets::Asset;
 use super::fault::Fault;
 use super::viewer::Viewer;
 use super::visible::{TITLE, line};
+use crate::service::core::access::Scope;
 
 /// The pages of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,16 +100,19 @@ fn header(viewer: Option<&Viewer>, section: Section) -> Markup {
     html! {
         header.top {
             a.brand href="/ui" { "contextd" }
-            @if viewer.is_some() {
+            @if let Some(viewer) = viewer {
                 nav aria-label="Pages of contextd" {
-                    @for (own, name, path, key) in SECTIONS {
-                        a href=(path) data-go=(key) aria-current=[(own == section).then_some("page")] { (name) }
+                    @for (own, name, path, key) in SECTIONS.iter().filter(|(.., path, _)| viewer.may_ask(&Method::GET, path)) {
+                        a href=(path) data-go=(key) aria-current=[(*own == section).then_some("page")] { (name) }
                     }
                 }
             }
             div.tools {
                 button.plain type="button" data-theme-toggle hidden { "Theme: automatic" }
                 button.plain type="button" data-help hidden aria-label="Keyboard help" { "?" }
+                @if viewer.is_some_and(|viewer| !viewer.may(Scope::Write)) {
+                    span.dim { "Read only" }
+                }
                 @if let Some(viewer) = viewer.filter(|viewer| viewer.is_logged_in) {
                     (super::parts::button(viewer, "/ui/logout", "Log out"))
                 }

@@ -64,7 +64,7 @@ async fn enter(
         Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to(inside(next.as_deref()))).into_response(),
         Ok(None) => {
             ui.logins.failed();
-            form(StatusCode::UNAUTHORIZED, Some("The key is unknown or was revoked."), next.as_deref())
+            form(StatusCode::UNAUTHORIZED, Some("The key is unknown, has expired or was revoked."), next.as_deref())
         }
         Err(fault) => form(fault.status, Some(&fault.detail), next.as_deref()),
     }
@@ -77,8 +77,9 @@ async fn leave() -> Response {
 
 /// The cookie that a key opens.
 async fn cookie(ui: &Ui, key: &str, headers: &HeaderMap) -> Result<Option<String>> {
-    let Some((tenant, key_id)) = ui.services.keys.identify(key).await? else { return Ok(None) };
-    let value = ui.secret.seal(&Login::now(tenant, key_id, clock::now()));
+    let access = ui.services.keys.identify(key).await?;
+    let Some((access, key_id)) = access.and_then(|access| Some((access, access.key_id?))) else { return Ok(None) };
+    let value = ui.secret.seal(&Login::now(access.tenant, key_id, clock::now()));
     let is_secure = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let secure = if is_secure { "; Secure" } else { "" };
     let age = HOURS * 3_600;

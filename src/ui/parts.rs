@@ -9,8 +9,8 @@ use super::viewer::Viewer;
 /// A state or status in a word and a sign, not by colour alone.
 pub fn badge(word: &str) -> Markup {
     let (sign, kind) = match word {
-        "green" | "succeeded" | "delivered" | "enabled" => ("●", "good"),
-        "yellow" | "queued" | "pending" | "skipped" => ("◐", "fair"),
+        "green" | "succeeded" | "delivered" | "enabled" | "active" => ("●", "good"),
+        "yellow" | "queued" | "pending" | "skipped" | "rotated" => ("◐", "fair"),
         "red" | "failed" | "dead" => ("▲", "bad"),
         "running" => ("▸", "busy"),
         _ => ("○", "calm"),
@@ -31,12 +31,14 @@ pub fn fill_bar(tokens: i64, window: i64, word: &str) -> Markup {
 }
 
 /// A form that changes something: `fields` are its inputs and its button. Every such form is made by this, which gives it
-/// the token that the gate asks for.
+/// the token that the gate asks for, and leaves it out where the viewer's key does not let it be sent.
 pub fn post(viewer: &Viewer, action: &str, fields: Markup) -> Markup {
     html! {
-        form method="post" action=(action) {
-            input type="hidden" name="csrf" value=(viewer.form_token);
-            (fields)
+        @if viewer.may_send(action) {
+            form method="post" action=(action) {
+                input type="hidden" name="csrf" value=(viewer.form_token);
+                (fields)
+            }
         }
     }
 }
@@ -49,10 +51,12 @@ pub fn button(viewer: &Viewer, action: &str, label: &str) -> Markup {
 /// A button that asks first, without a script: it has to be unfolded.
 pub fn careful_button(viewer: &Viewer, action: &str, label: &str, warning: &str) -> Markup {
     html! {
-        details.careful {
-            summary { (label) "…" }
-            p { (warning) }
-            (post(viewer, action, html! { button.bad type="submit" { (label) } }))
+        @if viewer.may_send(action) {
+            details.careful {
+                summary { (label) "…" }
+                p { (warning) }
+                (post(viewer, action, html! { button.bad type="submit" { (label) } }))
+            }
         }
     }
 }

@@ -295,6 +295,7 @@ async fn a_key_opens_the_sessions_of_its_tenant_and_no_others() {
         dev_tenant: None,
         summariser: Arc::new(Upstreams::new(Vec::new(), None).unwrap()),
         bounds: Arc::new(api::Bounds::new(Duration::from_secs(60), Duration::from_secs(60), 1 << 28, 1 << 27)),
+        catalogue: Arc::new(Vec::new()),
         ready: Default::default(),
         max_body: 1 << 20,
         metrics: api::install_metrics().unwrap(),

@@ -9,6 +9,7 @@ use contextd::domain::model::format::Format;
 use contextd::domain::model::message::Role;
 use contextd::domain::model::strategy::Strategy;
 use contextd::service::compaction::{Status, Trigger};
+use contextd::service::core::access::Scope;
 use contextd::service::core::clock;
 use contextd::service::core::page::PageRequest;
 use contextd::service::path::entries::EntryQuery;
@@ -149,7 +150,8 @@ async fn columns_of_words_know_the_words_of_the_service_and_no_other() {
     let mut connection = PgConnection::connect_with(&pg::fresh().await).await.unwrap();
     let deliveries = ["pending", "running", "delivered", "failed"].map(str::to_owned).into_iter().collect();
     let jobs = ["pending", "running", "dead"].map(str::to_owned).into_iter().collect();
-    let known: [(&str, BTreeSet<String>); 13] = [
+    let known: [(&str, BTreeSet<String>); 14] = [
+        ("api_keys_scopes_known", words(Scope::VARIANTS, |one| one.into_str())),
         ("censuses_subject_known", words(Subject::VARIANTS, |one| one.into_str())),
         ("compactions_skip_reason_known", words(Reason::VARIANTS, |one| one.into_str())),
         ("compactions_status_known", words(Status::VARIANTS, |one| one.into_str())),

@@ -140,11 +140,13 @@ async fn documented_examples_are_accepted() {
         let examples = examples.unwrap_or_else(|| panic!("{method} {path} has no example of its body"));
         for (name, example) in examples {
             let session = filled(&app, by_hand(), 3).await;
+            let key = app.post("/v1/keys", json!({"name": "one"})).await.expect(201);
             let entry = all(&app, &format!("{session}/entries")).await.remove(0);
             let target = path
                 .replace("{sid}", id_of(&session))
                 .replace("{eid}", entry["id"].as_str().unwrap())
-                .replace("{hid}", id_of(&hook));
+                .replace("{hid}", id_of(&hook))
+                .replace("{kid}", key["id"].as_str().unwrap());
             let accept = [("accept", "application/json, text/event-stream")];
             let answer = app.send(method.clone(), &target, &accept, example["value"].to_string()).await;
             assert!((200..300).contains(&answer.status), "{method} {path}, {name}: {}", answer.text);

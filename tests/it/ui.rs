@@ -1,6 +1,7 @@
 //! The pages at `/ui`, as a browser without a script sees them.
 
 mod forms;
+mod keys;
 mod lists;
 mod login;
 mod open_pages;

@@ -137,6 +137,23 @@ def test_hooks(client: Contextd) -> None:
         client.hooks.get(hook["id"])
 
 
+def test_keys(client: Contextd) -> None:
+    key = client.keys.create(name="dashboard", scopes=["read"], limits={"requests_per_minute": 600})
+    assert key["key"]
+    assert "key" not in client.keys.get(key["id"])
+    assert key["id"] in [its["id"] for its in client.keys.list()]
+    other = client.keys.rotate(key["id"], grace_seconds=60)
+    assert client.keys.get(key["id"])["replaced_by"] == other["id"]
+    client.keys.revoke(other["id"])
+    assert client.keys.get(other["id"])["status"] == "revoked"
+
+
+def test_what_can_be_set(client: Contextd) -> None:
+    assert "context_window" in client.settings_schema()["properties"]
+    assert "default" in [its["name"] for its in client.upstreams()]
+    assert all(its["context_window"] > 0 for its in client.models())
+
+
 def test_without_a_session(client: Contextd) -> None:
     items = [item for n in range(12) for item in turn(n)]
     assert client.count(format="openai_chat", items=items)["tokens"] > 1000

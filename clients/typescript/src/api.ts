@@ -82,6 +82,18 @@ export interface Breakdown {
 }
 
 /**
+ * Whether an upstream is called or left alone after many failures, as the process sees it that is asked; with `--role api`
+ * that is not the one which calls it.
+ */
+export interface Breaker {
+  /** Until it is tried again; null where it is not left alone. */
+  retry_after_ms?: number | null;
+  state: BreakerState;
+}
+
+export type BreakerState = "closed" | "open";
+
+/**
  * Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
  * an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
  * too.
@@ -469,6 +481,16 @@ export interface CreateHook {
   url: string;
 }
 
+export interface CreateKey {
+  /** From then on it opens nothing. Default: it does not end by itself. */
+  expires_at?: string | null;
+  limits?: KeyLimits | null;
+  /** To tell it from others. */
+  name: string;
+  /** What it may do: `admin` includes `write`, and `write` includes `read`. Default: `write`. */
+  scopes?: Scope[] | null;
+}
+
 export interface CreateSession {
   /** The client's own id for it; need not be unique. */
   external_id?: string | null;
@@ -739,6 +761,54 @@ export interface InvalidField {
   pointer: string;
 }
 
+/** An API key. */
+export interface Key {
+  created_at: string;
+  /** From then on it opens nothing. Null: it does not end by itself. */
+  expires_at?: string | null;
+  id: string;
+  /** The key itself, in the answer to its creation and to a rotation only. */
+  key?: string | null;
+  /** To the minute. */
+  last_used_at?: string | null;
+  limits: KeyLimits;
+  name: string;
+  /** The key that a rotation has put in its place. */
+  replaced_by?: string | null;
+  revoked_at?: string | null;
+  /** What it may do: `admin` includes `write`, and `write` includes `read`. */
+  scopes: Scope[];
+  status: KeyStatus;
+}
+
+/** How much a key may be used. */
+export interface KeyLimits {
+  /** At each process of the service; more is 429. Null: no limit. */
+  requests_per_minute?: number | null;
+}
+
+/** Whether a key opens anything. */
+export type KeyStatus = "active" | "rotated" | "expired" | "revoked";
+
+/** Prices of cached input as shares of the price of plain input. */
+export interface KnownCacheRates {
+  read: number;
+  write: number;
+}
+
+/** Models whose names begin alike; of several beginnings the longest counts. */
+export interface KnownModel {
+  /** The month in which this was collected from public documentation. */
+  as_of: string;
+  cache?: KnownCacheRates | null;
+  /** Prompt and answer together, in tokens. */
+  context_window: number;
+  /** How their tokens are counted where the settings do not say. */
+  estimator: Estimator;
+  /** The beginning of their names, without what providers put before it. */
+  prefix: string;
+}
+
 /** One of the largest entries of a context; of a compaction, its summary. */
 export interface LargeEntry {
   /** It is shown shorter than it is. */
@@ -962,7 +1032,8 @@ export interface Problem {
  * - `invalid_utf8`: 400. The body is not UTF-8; `offset` says where.
  * - `body_unreadable`: 400. The body ended before its time.
  * - `handle_refused`: 400. A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key; `errors` has a pointer to each.
- * - `unauthorized`: 401. No key, or one that is not known.
+ * - `unauthorized`: 401. No key, or one that is not known, is over or was revoked.
+ * - `insufficient_scope`: 403. The key has neither the scope in `needed_scope` nor one that includes it.
  * - `host_not_allowed`: 403. With `--dev`: the Host is not this machine.
  * - `origin_not_allowed`: 403. With `--dev`: another site's page asks.
  * - `not_found`: 404. There is no such thing, or it belongs to somebody else.
@@ -981,6 +1052,8 @@ export interface Problem {
  * - `not_redeliverable`: 409. The delivery is on its way, or was too large to be kept.
  * - `nothing_changed`: 409. The compaction has not changed a context: it has not ended, was skipped, cancelled or has failed.
  * - `not_retryable`: 409. The compaction has not failed, or its session has another one at work.
+ * - `too_many_keys`: 409. There are as many keys as there may be.
+ * - `key_not_active`: 409. The key was revoked, has expired or was rotated before.
  * - `payload_too_large`: 413. The body is larger than `limit` bytes.
  * - `unsupported_media_type`: 415. The body is not sent as `application/json`.
  * - `validation_failed`: 422. The request is not valid; `errors` has a pointer to each fault.
@@ -989,6 +1062,7 @@ export interface Problem {
  * - `context_does_not_fit`: 422. What must be kept takes `tokens_needed`, more than `max_tokens`.
  * - `idempotency_key_reused`: 422. The key was used for another request.
  * - `queue_full`: 429. Too many jobs wait already; see `Retry-After`.
+ * - `rate_limited`: 429. The key has made as many requests as it may within a minute, which are `limit`; see `Retry-After`.
  * - `too_many_streams`: 429. As many streams are open as may be; see `Retry-After`.
  * - `internal_error`: 500. A fault of ours; the log has it under this `request_id`.
  * - `outcome_unknown`: 503. The database went away in the middle of the write, which may have landed or not. Sent again with the same `Idempotency-Key` it acts once.
@@ -1002,7 +1076,7 @@ export interface Problem {
  * - `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
  * - `shutting_down`: 503. The process is shutting down.
  */
-export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
+export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "insufficient_scope" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "too_many_keys" | "key_not_active" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "rate_limited" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
 
 export interface PurgeCompactions {
   /** Those that failed before this time. */
@@ -1069,6 +1143,11 @@ export interface ResponseUsage {
   total_tokens: number;
 }
 
+export interface RotateKey {
+  /** How long the old key goes on; 0 ends it at once. */
+  grace_seconds?: number | null;
+}
+
 /**
  * What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
  * what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
@@ -1080,6 +1159,12 @@ export interface Savings {
   net_tokens: number;
   net_usd?: number | null;
 }
+
+/**
+ * What a key may do; each scope includes those before it. `read` looks at everything of the tenant, `write` changes it,
+ * `admin` manages keys.
+ */
+export type Scope = "read" | "write" | "admin";
 
 /** What was found, the newest session first, and in each the newest entry. */
 export interface SearchAllPage {
@@ -1130,6 +1215,8 @@ export interface Session {
   model?: string | null;
   parent_session_id?: string | null;
   settings: Settings;
+  /** Those that the session has set itself. */
+  settings_own: SettingsPatch;
   snapshot: Snapshot;
   system?: unknown;
   title?: string | null;
@@ -1484,6 +1571,52 @@ export interface UpdateSession {
   system?: SystemPrompt;
   title?: string | null;
   tools?: ToolDefinition[] | null;
+}
+
+/** A model that may be asked for summaries. No key, no header and no path of its address is told. */
+export interface UpstreamInfo {
+  breaker: Breaker;
+  /** In tokens; null for the builtin, which has no bound. */
+  context_window?: number | null;
+  /** Upstreams that are asked in this order where this one gives no summary. */
+  fallbacks: string[];
+  /** Where it is, with the port where that is not the usual one; null for the builtin. */
+  host?: string | null;
+  /** Asked by sessions that name none. */
+  is_default: boolean;
+  /** `builtin`, `openai`, `openai_responses` or `anthropic`. */
+  kind: string;
+  limits: UpstreamLimits;
+  model?: string | null;
+  /** What the setting `upstream` names. */
+  name: string;
+  prices?: UpstreamPrices | null;
+}
+
+/** Limits of the calls of one process. */
+export interface UpstreamLimits {
+  /** For one summary. */
+  max_calls: number;
+  /** Calls at a time. */
+  max_concurrency: number;
+  /** Of one answer, in tokens. */
+  max_output_tokens?: number | null;
+  /** Attempts after the first. */
+  max_retries: number;
+  /** Attempts that may start within any minute. */
+  requests_per_minute?: number | null;
+  /** For one attempt, in milliseconds. */
+  timeout_ms: number;
+}
+
+/** US dollars per million tokens. */
+export interface UpstreamPrices {
+  /** Of input written to it; null: by the model's name. */
+  cache_write_per_mtok?: number | null;
+  /** Of input read from the prompt cache; null: as other input. */
+  cached_per_mtok?: number | null;
+  input_per_mtok: number;
+  output_per_mtok: number;
 }
 
 /**

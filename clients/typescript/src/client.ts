@@ -6,6 +6,7 @@ import type {
   Count,
   CountTokens,
   Health,
+  KnownModel,
   Linted,
   LintItems,
   McpAnswer,
@@ -13,7 +14,9 @@ import type {
   SearchAllPage,
   SessionHit,
   Stats,
+  UpstreamInfo,
 } from "./api.js";
+import { ApiKeys } from "./api-keys.js";
 import { Calls } from "./calls.js";
 import { Chapters, Entries, ToolCalls } from "./collections.js";
 import { Compactions } from "./compactions.js";
@@ -34,6 +37,7 @@ export class Contextd {
   readonly toolCalls: ToolCalls;
   readonly chapters: Chapters;
   readonly hooks: Hooks;
+  readonly keys: ApiKeys;
   readonly #transport: Transport;
   readonly #calls: Calls;
 
@@ -48,6 +52,7 @@ export class Contextd {
     this.toolCalls = new ToolCalls(this.#calls);
     this.chapters = new Chapters(this.#calls);
     this.hooks = new Hooks(this.#calls);
+    this.keys = new ApiKeys(this.#calls);
   }
 
   /** What happens to all sessions of the tenant, from now on or behind an event. */
@@ -81,6 +86,21 @@ export class Contextd {
     options?: RequestOptions,
   ): Promise<Stats> {
     return this.#calls.get("/v1/stats", params, options);
+  }
+
+  /** The settings of a session as a JSON Schema, with the defaults of this service. */
+  settingsSchema(options?: RequestOptions): Promise<Record<string, unknown>> {
+    return this.#calls.get("/v1/settings/schema", {}, options);
+  }
+
+  /** The models that may be asked for summaries. */
+  upstreams(params: PageParams = {}, options?: RequestOptions): List<UpstreamInfo> {
+    return this.#calls.list("/v1/upstreams", params, options);
+  }
+
+  /** The models whose windows are known by their names. */
+  models(params: PageParams = {}, options?: RequestOptions): List<KnownModel> {
+    return this.#calls.list("/v1/models", params, options);
   }
 
   /** Looks for text in all sessions, the newest first. Each page says how far it looked. */

@@ -18,6 +18,7 @@ export {
   UnavailableError,
 } from "./errors.js";
 export type { EventsOptions, EventStream, StreamEvent } from "./events.js";
+export type { ApiKeys } from "./api-keys.js";
 export type { Hooks } from "./hooks.js";
 export type { List, Listing, Page, PageParams } from "./pages.js";
 export type { Params } from "./params.js";

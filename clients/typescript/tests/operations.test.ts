@@ -106,6 +106,15 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   list_hooks: (client) => client.hooks.list({ limit: 2, after: "c" }),
   list_hook_deliveries: (client) => client.hooks.deliveries("hid", { limit: 2, after: "c" }),
   redeliver: (client) => client.hooks.redeliver("hid", "did"),
+  create_key: (client) =>
+    client.keys.create({ name: "x", scopes: ["read"], expiresAt: "2999-01-01T00:00:00Z", limits: { requests_per_minute: 9 } }),
+  get_key: (client) => client.keys.get("kid"),
+  list_keys: (client) => client.keys.list({ limit: 2, after: "c" }),
+  rotate_key: (client) => client.keys.rotate("kid", { graceSeconds: 9 }),
+  revoke_key: (client) => client.keys.revoke("kid"),
+  get_settings_schema: (client) => client.settingsSchema(),
+  list_upstreams: (client) => client.upstreams({ limit: 2, after: "c" }),
+  list_models: (client) => client.models({ limit: 2, after: "c" }),
 };
 
 /** Methods that send nothing of their own. */

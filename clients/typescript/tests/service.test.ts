@@ -173,6 +173,26 @@ test("without a session: compacting, counting, checking", needsService, async ()
   assert.match(await contextd.metrics(), /contextd_/);
 });
 
+test("a key is made, rotated and revoked", needsService, async () => {
+  const { keys } = client();
+  const key = await keys.create({ name: "dashboard", scopes: ["read"], limits: { requests_per_minute: 600 } });
+  assert(key.key);
+  assert.equal((await keys.get(key.id)).key ?? null, null);
+  const other = await keys.rotate(key.id, { graceSeconds: 60 });
+  assert.equal((await keys.get(key.id)).replaced_by, other.id);
+  await keys.revoke(other.id);
+  const states = [];
+  for await (const { id, status } of keys.list()) if (id === key.id || id === other.id) states.push(status);
+  assert.deepEqual(states.sort(), ["revoked", "rotated"]);
+});
+
+test("what can be set is told", needsService, async () => {
+  const schema = await client().settingsSchema();
+  assert("context_window" in (schema["properties"] as object));
+  assert((await client().upstreams()).items.some(({ name }) => name === "default"));
+  assert((await client().models({ limit: 3 })).items.every((model) => model.context_window > 0));
+});
+
 test("hooks are kept, and their maker alone is told the secret", needsService, async () => {
   const { hooks } = client();
   const hook = await hooks.create({ url: "https://example.com/hook", events: ["after_compact"], enabled: false });

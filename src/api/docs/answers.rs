@@ -10,7 +10,7 @@ use super::operations::for_each;
 use super::parts::part;
 use crate::api::problem_code::ProblemCode::{self, *};
 
-const SECRET: [ProblemCode; 1] = [Unauthorized];
+const SECRET: [ProblemCode; 3] = [Unauthorized, InsufficientScope, RateLimited];
 const NAMED: [ProblemCode; 1] = [NotFound];
 const CHECKED: [ProblemCode; 1] = [ValidationFailed];
 const BODY: [ProblemCode; 8] = [

@@ -13,7 +13,7 @@ const PARTS: [(&str, &str); 6] = [
     ("mcp", include_str!("../../../openapi/parts/mcp.json")),
 ];
 
-const TAGS: [(&str, &str); 11] = [
+const TAGS: [(&str, &str); 12] = [
     ("sessions", "Sessions: an agent's conversation and its settings."),
     ("entries", "What was said, as a tree to which entries are only added."),
     ("context", "The context as a provider is sent it."),
@@ -22,13 +22,14 @@ const TAGS: [(&str, &str); 11] = [
     ("chapters", "Tasks that the agent has closed."),
     ("events", "Server-sent events."),
     ("hooks", "A tenant's own services, asked and told."),
+    ("keys", "A tenant's API keys, for those with the scope `admin`."),
     ("mcp", "The same for an agent, over the Model Context Protocol."),
     ("stats", "A tenant at a glance."),
-    ("service", "For operators; without a key."),
+    ("service", "The service itself: its health and figures, which need no key, and what is configured and known."),
 ];
 
 /// Members that the routes know as any JSON, and their schemas: `[Item]` is a list, `?` allows null.
-const TYPED: [(&str, &str, &[&str]); 7] = [
+const TYPED: [(&str, &str, &[&str]); 8] = [
     ("items", "[Item]", &["AppendEntries", "WholeTranscript", "CountTokens", "LintItems", "CompactItems"]),
     ("messages", "[Item]", &["CompactedItems", "Context"]),
     ("repaired", "[Item]", &["Linted"]),
@@ -39,6 +40,7 @@ const TYPED: [(&str, &str, &[&str]); 7] = [
         "[ToolDefinition]",
         &["CreateSession", "UpdateSession", "WholeTranscript", "CompactItems", "CountTokens"],
     ),
+    ("settings_own", "SettingsPatch", &["Session"]),
     (
         "settings",
         "SettingsPatch?",

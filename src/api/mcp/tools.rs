@@ -9,11 +9,12 @@ use uuid::Uuid;
 use super::answer::{self, ToolAnswer, ToolRefusal};
 use super::chapters;
 use super::tool::{OfSession, ToolScope, id, long, long_fields, read, reads};
+use crate::api::problem::Problem;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::search;
 use crate::service::Services;
+use crate::service::core::access::{Access, Scope};
 use crate::service::core::page::PageRequest;
-use crate::service::core::tenant::Tenant;
 
 /// Every tool, as clients list them.
 pub fn all() -> Vec<Tool> {
@@ -63,11 +64,14 @@ pub fn all() -> Vec<Tool> {
 /// A protocol error for a tool that does not exist. What goes wrong in a tool is its answer, marked as an error.
 pub async fn call(
     services: &Services,
-    tenant: Tenant,
+    access: Access,
     name: &str,
     arguments: JsonObject,
 ) -> Result<CallToolResult, ErrorData> {
-    let scope = ToolScope { services, tenant };
+    let scope = ToolScope { services, tenant: access.tenant };
+    if let Err(refusal) = may(access, name) {
+        return Ok(shown(Err(refusal)));
+    }
     if let Some(answer) = chapters::call(&scope, name, arguments.clone()).await {
         return Ok(shown(answer));
     }
@@ -81,6 +85,15 @@ pub async fn call(
         _ => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
     };
     Ok(shown(answer))
+}
+
+/// A tool that does more than to look needs a key that may write.
+fn may(access: Access, name: &str) -> Result<(), ToolRefusal> {
+    let reads = |tool: &Tool| tool.annotations.as_ref().and_then(|hints| hints.read_only_hint).unwrap_or(false);
+    if access.scopes.allow(Scope::Write) || !all().iter().any(|tool| tool.name == name && !reads(tool)) {
+        return Ok(());
+    }
+    Err(ToolRefusal::new(Problem::insufficient_scope(Scope::Write).told()))
 }
 
 fn shown(answer: ToolAnswer) -> CallToolResult {

@@ -3,6 +3,9 @@
 /// The window of a model that is not in the table.
 pub const UNKNOWN_MODEL_WINDOW: u32 = 128_000;
 
+/// The month in which the tables of models were collected.
+pub const AS_OF: &str = "2026-11";
+
 /// Collected from public documentation, without warranty: total tokens of prompt and answer, and the window that needs no
 /// special request header. Where sources differ or a family has grown, the smaller figure stands: compacting early costs
 /// less than a prompt that overflows. A session's `context_window` and an upstream's go before this table.
@@ -67,6 +70,11 @@ const WINDOWS: &[(&str, u32)] = &[
     ("glm-4.5", 131_072),
     ("glm-4.6", 200_000),
 ];
+
+/// The table: the beginnings of names, and the windows of what is called so.
+pub fn known() -> impl Iterator<Item = (&'static str, u32)> {
+    WINDOWS.iter().copied()
+}
 
 /// The window of `model` in tokens, [`UNKNOWN_MODEL_WINDOW`] where it is not known.
 pub fn context_window(model: &str) -> u32 {

@@ -27,6 +27,8 @@ pub enum ConflictCode {
     NotRedeliverable,
     NothingChanged,
     NotRetryable,
+    TooManyKeys,
+    KeyNotActive,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -33,7 +33,15 @@ pub struct Keyed {
     request_hash: [u8; 32],
     /// The session that the answer tells of: it goes with it.
     session: Mutex<Option<Uuid>>,
-    sealed: Mutex<Option<KeptAnswer>>,
+    sealed: Mutex<Option<Sealed>>,
+}
+
+/// What was written with the effect.
+#[derive(Debug, Clone)]
+struct Sealed {
+    answer: KeptAnswer,
+    /// What the client is told besides is not to be kept.
+    is_secret: bool,
 }
 
 /// An answer as it went out.
@@ -90,7 +98,7 @@ impl Keyed {
         }
     }
 
-    fn sealed(&self) -> Option<KeptAnswer> {
+    fn sealed(&self) -> Option<Sealed> {
         self.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -117,6 +125,25 @@ pub fn about(session_id: Uuid) {
 /// will return. Does nothing for a request without a key. An error means that an equal request was faster: the
 /// transaction must be rolled back.
 pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl Serialize) -> Result<()> {
+    write(connection, outcome, answer, false).await
+}
+
+/// As [`seal`], for an answer that goes out with a secret which `answer` is without: an equal request is answered without
+/// it, and it is stored nowhere.
+pub async fn seal_without_secret(
+    connection: &mut PgConnection,
+    outcome: Outcome,
+    answer: &impl Serialize,
+) -> Result<()> {
+    write(connection, outcome, answer, true).await
+}
+
+async fn write(
+    connection: &mut PgConnection,
+    outcome: Outcome,
+    answer: &impl Serialize,
+    is_secret: bool,
+) -> Result<()> {
     let Ok(keyed) = CURRENT.try_with(Arc::clone) else { return Ok(()) };
     let body = serde_json::to_string(answer).map_err(anyhow::Error::from)?;
     let answer = KeptAnswer { status: outcome.status(), body };
@@ -125,7 +152,7 @@ pub async fn seal(connection: &mut PgConnection, outcome: Outcome, answer: &impl
         let detail = "a request with this idempotency key is being answered".to_owned();
         return Err(ServiceError::Conflict { code: ConflictCode::IdempotencyInProgress, detail });
     }
-    *keyed.sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+    *keyed.sealed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Sealed { answer, is_secret });
     Ok(())
 }
 
@@ -157,7 +184,7 @@ impl KeptAnswers {
     pub async fn keep(&self, keyed: &Keyed, answer: &KeptAnswer) -> Result<()> {
         let row = keyed.row(answer);
         match keyed.sealed() {
-            Some(sealed) if sealed == *answer => {}
+            Some(sealed) if sealed.is_secret || sealed.answer == *answer => {}
             Some(_) => store::replace(&self.pool, keyed.tenant.0, &keyed.key, &row).await?,
             None => {
                 let (tenant, key) = (keyed.tenant.0, &keyed.key);

@@ -1,59 +1,58 @@
-//! API keys and the tenants they belong to.
+//! API keys and the tenants they belong to: who asks, and what the key that was given lets do.
 
+mod manage;
+mod rate;
+mod text;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::service::core::access::{Access, Scope, Scopes};
 use crate::service::core::clock;
-use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
-use crate::store::keys;
-use crate::store::transaction;
+use crate::store::keys::{self, LiveKey};
+use rate::RateLimits;
+use text::{digest, tenant_in};
 
-/// A key's text: this, the tenant's id (32 hex digits), then 64 hex digits of secret.
-const PREFIX: &str = "ctxd_";
-const TENANT_DIGITS: usize = 32;
+pub use manage::{Key, KeyLimits, KeyRow, KeyStatus, LATEST_END, NewKey};
+pub use rate::RateLimited;
 
 /// How long a key that was found valid is not looked up again.
 const CACHED_FOR: Duration = Duration::from_secs(10);
+/// `last_used_at` is written no more often than this.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
 
 /// The tenant that `--dev` works as.
 const DEV_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
-
-#[derive(Debug, Clone, Serialize)]
-pub struct KeyRow {
-    pub tenant: String,
-    pub id: Uuid,
-    pub name: String,
-    pub created_at: DateTime<Utc>,
-    pub revoked_at: Option<DateTime<Utc>>,
-}
 
 /// API keys, and the tenants that they are of. Cheap to clone.
 #[derive(Clone)]
 pub struct Keys {
     pool: PgPool,
-    /// Digests of keys found valid lately; a revoked one works this much longer.
-    known: moka::sync::Cache<[u8; 32], ()>,
+    /// Keys found valid lately, by their digests. One that was revoked or replaced elsewhere works this much longer.
+    known: moka::sync::Cache<[u8; 32], Found>,
+    /// Counts the keys that were ended here.
+    forgotten: Arc<AtomicU64>,
+    rates: RateLimits,
+}
+
+/// A key that is in the database.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    access: Access,
+    expires_at: Option<DateTime<Utc>>,
 }
 
 impl Keys {
     pub fn new(pool: PgPool) -> Keys {
-        Keys { pool, known: moka::sync::Cache::builder().max_capacity(10_000).time_to_live(CACHED_FOR).build() }
-    }
-
-    /// Creates a key for a tenant (made when new) and returns its text, shown this once only.
-    pub async fn create(&self, tenant_name: &str, key_name: &str) -> Result<String> {
-        let now = clock::now();
-        let mut transaction = transaction::begin(&self.pool).await?;
-        let tenant = tenant_named(&mut transaction, tenant_name, now).await?;
-        let text = format!("{PREFIX}{}{}", tenant.simple(), clock::secret());
-        keys::insert_key(&mut *transaction, tenant, clock::new_id(), key_name, &digest(&text), now).await?;
-        transaction.commit().await?;
-        Ok(text)
+        let known = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(CACHED_FOR).build();
+        Keys { pool, known, forgotten: Arc::default(), rates: RateLimits::default() }
     }
 
     /// The tenant of that name, made when new: for the operator's command line only.
@@ -62,51 +61,92 @@ impl Keys {
         tenant_named(&mut connection, name, clock::now()).await
     }
 
-    /// Every key of every tenant, without the secrets.
-    pub async fn list(&self) -> Result<Vec<KeyRow>> {
-        Ok(keys::all(&self.pool).await?.into_iter().map(shown).collect())
-    }
-
-    pub async fn revoke(&self, id: Uuid) -> Result<()> {
-        let revoked = keys::revoke(&self.pool, id, clock::now()).await?;
-        if revoked { Ok(()) } else { Err(ServiceError::NotFound("key")) }
-    }
-
-    /// The tenant of a key; `None` for an unknown or revoked one.
-    pub async fn authenticate(&self, key: &str) -> Result<Option<Tenant>> {
-        let Some(tenant) = tenant_in(key) else { return Ok(None) };
-        let hash = digest(key);
-        if self.known.get(&hash).is_some() {
-            return Ok(Some(Tenant(tenant)));
-        }
-        if !keys::is_valid(&self.pool, tenant, &hash).await? {
-            return Ok(None);
-        }
-        self.known.insert(hash, ());
-        Ok(Some(Tenant(tenant)))
-    }
-
-    /// As [`Keys::authenticate`], with the key's id, and always looked up.
-    pub async fn identify(&self, key: &str) -> Result<Option<(Tenant, Uuid)>> {
-        let Some(tenant) = tenant_in(key) else { return Ok(None) };
-        let id = keys::live_id(&self.pool, tenant, &digest(key)).await?;
-        Ok(id.map(|id| (Tenant(tenant), id)))
-    }
-
-    /// Tells if the tenant has this key and it was not revoked; always looked up.
-    pub async fn is_live(&self, tenant: Tenant, id: Uuid) -> Result<bool> {
-        Ok(keys::is_live(&self.pool, tenant.0, id).await?)
-    }
-
-    /// The tenant's keys, the newest first, without the secrets; `most` at most.
-    pub async fn of_tenant(&self, tenant: Tenant, most: i64) -> Result<Vec<KeyRow>> {
-        Ok(keys::of_tenant(&self.pool, tenant.0, most).await?.into_iter().map(shown).collect())
-    }
-
     /// The tenant that `--dev` works as, made when it is not there.
     pub async fn dev_tenant(&self) -> Result<Tenant> {
         keys::insert_tenant(&self.pool, DEV_TENANT, "dev", clock::now()).await?;
         Ok(Tenant(DEV_TENANT))
+    }
+
+    /// Whose a key is and what it lets do; `None` for one that is unknown, over or revoked.
+    pub async fn authenticate(&self, key: &str) -> Result<Option<Access>> {
+        let Some(tenant) = tenant_in(key) else { return Ok(None) };
+        let (hash, now) = (digest(key), clock::now());
+        if let Some(found) = self.known.get(&hash) {
+            return Ok(Some(found.access).filter(|_| found.expires_at.is_none_or(|end| end > now)));
+        }
+        let forgotten = self.forgotten.load(Ordering::SeqCst);
+        let Some(live) = keys::live(&self.pool, tenant, &hash, now).await? else { return Ok(None) };
+        let found = Found { expires_at: live.expires_at, access: self.used(Tenant(tenant), live, now) };
+        self.known.insert(hash, found);
+        // One that was ended since it was read is not to come back.
+        if self.forgotten.load(Ordering::SeqCst) != forgotten {
+            self.known.invalidate(&hash);
+        }
+        Ok(Some(found.access))
+    }
+
+    /// As [`Keys::authenticate`], and always looked up.
+    pub async fn identify(&self, key: &str) -> Result<Option<Access>> {
+        let Some(tenant) = tenant_in(key) else { return Ok(None) };
+        let now = clock::now();
+        let live = keys::live(&self.pool, tenant, &digest(key), now).await?;
+        Ok(live.map(|live| self.used(Tenant(tenant), live, now)))
+    }
+
+    /// The same of a key that is known by its id.
+    pub async fn identify_by_id(&self, tenant: Tenant, id: Uuid) -> Result<Option<Access>> {
+        let now = clock::now();
+        let live = keys::live_by_id(&self.pool, tenant.0, id, now).await?;
+        Ok(live.map(|live| self.used(tenant, live, now)))
+    }
+
+    /// Waits until the key is revoked or over; for ever where no key was needed. What lasts longer than a request ends with
+    /// it, at most [`CACHED_FOR`] late.
+    pub async fn ended(self, access: Access) {
+        let Some(id) = access.key_id else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(CACHED_FOR).await;
+            match keys::live_by_id(&self.pool, access.tenant.0, id, clock::now()).await {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => tracing::debug!(%error, "a key could not be looked up; trying on"),
+            }
+        }
+    }
+
+    /// Counts a request against its key's limit.
+    ///
+    /// # Errors
+    /// The key has made as many as it may.
+    pub fn admit(&self, access: &Access) -> std::result::Result<(), RateLimited> {
+        match (access.key_id, access.requests_per_minute) {
+            (Some(key), Some(limit)) => self.rates.take(key, limit),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the use of a key beside the request, which does not depend on it.
+    fn used(&self, tenant: Tenant, live: LiveKey, now: DateTime<Utc>) -> Access {
+        let since = now - NOTED_EVERY;
+        if live.last_used_at.is_none_or(|last| last < since) {
+            let (pool, id) = (self.pool.clone(), live.id);
+            tokio::spawn(async move {
+                if let Err(error) = keys::touch(&pool, tenant.0, id, now, since).await {
+                    tracing::debug!(%error, "the use of a key was not noted");
+                }
+            });
+        }
+        let scopes = live.scopes.iter().filter_map(|word| word.parse::<Scope>().ok());
+        let requests_per_minute = live.requests_per_minute.and_then(|limit| u32::try_from(limit).ok());
+        Access { tenant, key_id: Some(live.id), scopes: Scopes::of(scopes), requests_per_minute }
+    }
+
+    /// The next request under a key is looked up again.
+    fn forget(&self, hash: &[u8]) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+        if let Ok(hash) = <[u8; 32]>::try_from(hash) {
+            self.known.invalidate(&hash);
+        }
     }
 }
 
@@ -117,18 +157,4 @@ async fn tenant_named(connection: &mut PgConnection, name: &str, now: DateTime<U
     let tenant = clock::new_id();
     keys::insert_tenant(&mut *connection, tenant, name, now).await?;
     Ok(tenant)
-}
-
-/// The tenant that a key's text names.
-fn tenant_in(key: &str) -> Option<Uuid> {
-    Uuid::try_parse(key.strip_prefix(PREFIX)?.get(..TENANT_DIGITS)?).ok()
-}
-
-fn shown(row: keys::StoredKey) -> KeyRow {
-    let keys::StoredKey { tenant, id, name, created_at, revoked_at } = row;
-    KeyRow { tenant, id, name, created_at, revoked_at }
-}
-
-fn digest(key: &str) -> [u8; 32] {
-    *blake3::hash(key.as_bytes()).as_bytes()
 }

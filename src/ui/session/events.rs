@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{StreamExt, stream};
 use uuid::Uuid;
 
 use crate::ui::fault::Result;
@@ -27,6 +27,7 @@ pub async fn stream(State(ui): State<Ui>, viewer: Viewer, Ids(id): Ids<Uuid>, he
         let told = event.id.map_or(told.clone(), |id| told.id(id.to_string()));
         Some((Ok::<_, Infallible>(told), events))
     });
+    let told = told.take_until(Box::pin(ui.services.keys.clone().ended(viewer.access)));
     let mut response = Sse::new(told).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // Proxies that gather answers would hold events back.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));

@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use contextd::service::Services;
+use contextd::service::core::access::{Scope, Scopes};
 use contextd::service::core::state::Options;
+use contextd::service::ops::keys::NewKey;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use serde_json::json;
@@ -31,8 +33,10 @@ async fn place() -> Place {
 }
 
 impl Place {
+    /// One that opens every page.
     async fn key(&self, tenant: &str) -> String {
-        self.services.keys.create(tenant, "k").await.unwrap()
+        let new = NewKey { scopes: Scopes::of([Scope::Admin]), ..NewKey::named("k") };
+        self.services.keys.create_for(tenant, new).await.unwrap()
     }
 }
 

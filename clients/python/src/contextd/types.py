@@ -1145,6 +1145,27 @@ class CreateHook(TypedDict):
     """`http` or `https`; in the public internet, unless the operator allows other addresses."""
 
 
+class KeyLimits(TypedDict):
+    """How much a key may be used."""
+    requests_per_minute: NotRequired[int | None]
+    """At each process of the service; more is 429. Null: no limit."""
+
+
+Scope: TypeAlias = Literal["read", "write", "admin"]
+"""What a key may do; each scope includes those before it. `read` looks at everything of the tenant, `write` changes it,
+`admin` manages keys."""
+
+
+class CreateKey(TypedDict):
+    expires_at: NotRequired[str | None]
+    """From then on it opens nothing. Default: it does not end by itself."""
+    limits: NotRequired[KeyLimits | None]
+    name: str
+    """To tell it from others."""
+    scopes: NotRequired[list[Scope] | None]
+    """What it may do: `admin` includes `write`, and `write` includes `read`. Default: `write`."""
+
+
 class CreateSession(TypedDict):
     external_id: NotRequired[str | None]
     """The client's own id for it; need not be unique."""
@@ -1280,6 +1301,49 @@ class Hook(TypedDict):
     """For one attempt, in milliseconds."""
     updated_at: str
     url: str
+
+
+KeyStatus: TypeAlias = Literal["active", "rotated", "expired", "revoked"]
+"""Whether a key opens anything."""
+
+
+class Key(TypedDict):
+    """An API key."""
+    created_at: str
+    expires_at: NotRequired[str | None]
+    """From then on it opens nothing. Null: it does not end by itself."""
+    id: str
+    key: NotRequired[str | None]
+    """The key itself, in the answer to its creation and to a rotation only."""
+    last_used_at: NotRequired[str | None]
+    """To the minute."""
+    limits: KeyLimits
+    name: str
+    replaced_by: NotRequired[str | None]
+    """The key that a rotation has put in its place."""
+    revoked_at: NotRequired[str | None]
+    scopes: list[Scope]
+    """What it may do: `admin` includes `write`, and `write` includes `read`."""
+    status: KeyStatus
+
+
+class KnownCacheRates(TypedDict):
+    """Prices of cached input as shares of the price of plain input."""
+    read: float
+    write: float
+
+
+class KnownModel(TypedDict):
+    """Models whose names begin alike; of several beginnings the longest counts."""
+    as_of: str
+    """The month in which this was collected from public documentation."""
+    cache: NotRequired[KnownCacheRates | None]
+    context_window: int
+    """Prompt and answer together, in tokens."""
+    estimator: Estimator
+    """How their tokens are counted where the settings do not say."""
+    prefix: str
+    """The beginning of their names, without what providers put before it."""
 
 
 class LintItems(TypedDict):
@@ -1432,6 +1496,18 @@ class HookPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+class KeyPage(TypedDict):
+    """One page of a list."""
+    items: list[Key]
+    next_cursor: NotRequired[str | None]
+
+
+class KnownModelPage(TypedDict):
+    """One page of a list."""
+    items: list[KnownModel]
+    next_cursor: NotRequired[str | None]
+
+
 class Session(TypedDict):
     """A session as the API shows it."""
     created_at: str
@@ -1443,6 +1519,8 @@ class Session(TypedDict):
     model: NotRequired[str | None]
     parent_session_id: NotRequired[str | None]
     settings: Settings
+    settings_own: SettingsPatch
+    """Those that the session has set itself."""
     snapshot: Snapshot
     system: NotRequired[Any]
     title: NotRequired[str | None]
@@ -1475,6 +1553,69 @@ class ToolCallRowPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+BreakerState: TypeAlias = Literal["closed", "open"]
+
+
+class Breaker(TypedDict):
+    """Whether an upstream is called or left alone after many failures, as the process sees it that is asked; with `--role api`
+    that is not the one which calls it."""
+    retry_after_ms: NotRequired[int | None]
+    """Until it is tried again; null where it is not left alone."""
+    state: BreakerState
+
+
+class UpstreamLimits(TypedDict):
+    """Limits of the calls of one process."""
+    max_calls: int
+    """For one summary."""
+    max_concurrency: int
+    """Calls at a time."""
+    max_output_tokens: NotRequired[int | None]
+    """Of one answer, in tokens."""
+    max_retries: int
+    """Attempts after the first."""
+    requests_per_minute: NotRequired[int | None]
+    """Attempts that may start within any minute."""
+    timeout_ms: int
+    """For one attempt, in milliseconds."""
+
+
+class UpstreamPrices(TypedDict):
+    """US dollars per million tokens."""
+    cache_write_per_mtok: NotRequired[float | None]
+    """Of input written to it; null: by the model's name."""
+    cached_per_mtok: NotRequired[float | None]
+    """Of input read from the prompt cache; null: as other input."""
+    input_per_mtok: float
+    output_per_mtok: float
+
+
+class UpstreamInfo(TypedDict):
+    """A model that may be asked for summaries. No key, no header and no path of its address is told."""
+    breaker: Breaker
+    context_window: NotRequired[int | None]
+    """In tokens; null for the builtin, which has no bound."""
+    fallbacks: list[str]
+    """Upstreams that are asked in this order where this one gives no summary."""
+    host: NotRequired[str | None]
+    """Where it is, with the port where that is not the usual one; null for the builtin."""
+    is_default: bool
+    """Asked by sessions that name none."""
+    kind: str
+    """`builtin`, `openai`, `openai_responses` or `anthropic`."""
+    limits: UpstreamLimits
+    model: NotRequired[str | None]
+    name: str
+    """What the setting `upstream` names."""
+    prices: NotRequired[UpstreamPrices | None]
+
+
+class UpstreamInfoPage(TypedDict):
+    """One page of a list."""
+    items: list[UpstreamInfo]
+    next_cursor: NotRequired[str | None]
+
+
 class PrepareCompaction(TypedDict):
     include_messages: NotRequired[bool]
     """List messages, not only their entry ids."""
@@ -1492,7 +1633,7 @@ class Prepared(TypedDict):
     reason: NotRequired[Reason | None]
 
 
-ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "insufficient_scope", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "too_many_keys", "key_not_active", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "rate_limited", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
 """Codes of error answers: stable words to program against.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1500,7 +1641,8 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `invalid_utf8`: 400. The body is not UTF-8; `offset` says where.
 - `body_unreadable`: 400. The body ended before its time.
 - `handle_refused`: 400. A sealed handle does not open: it was forged, cut off, or sealed for another tenant or with an unknown key; `errors` has a pointer to each.
-- `unauthorized`: 401. No key, or one that is not known.
+- `unauthorized`: 401. No key, or one that is not known, is over or was revoked.
+- `insufficient_scope`: 403. The key has neither the scope in `needed_scope` nor one that includes it.
 - `host_not_allowed`: 403. With `--dev`: the Host is not this machine.
 - `origin_not_allowed`: 403. With `--dev`: another site's page asks.
 - `not_found`: 404. There is no such thing, or it belongs to somebody else.
@@ -1519,6 +1661,8 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `not_redeliverable`: 409. The delivery is on its way, or was too large to be kept.
 - `nothing_changed`: 409. The compaction has not changed a context: it has not ended, was skipped, cancelled or has failed.
 - `not_retryable`: 409. The compaction has not failed, or its session has another one at work.
+- `too_many_keys`: 409. There are as many keys as there may be.
+- `key_not_active`: 409. The key was revoked, has expired or was rotated before.
 - `payload_too_large`: 413. The body is larger than `limit` bytes.
 - `unsupported_media_type`: 415. The body is not sent as `application/json`.
 - `validation_failed`: 422. The request is not valid; `errors` has a pointer to each fault.
@@ -1527,6 +1671,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `context_does_not_fit`: 422. What must be kept takes `tokens_needed`, more than `max_tokens`.
 - `idempotency_key_reused`: 422. The key was used for another request.
 - `queue_full`: 429. Too many jobs wait already; see `Retry-After`.
+- `rate_limited`: 429. The key has made as many requests as it may within a minute, which are `limit`; see `Retry-After`.
 - `too_many_streams`: 429. As many streams are open as may be; see `Retry-After`.
 - `internal_error`: 500. A fault of ours; the log has it under this `request_id`.
 - `outcome_unknown`: 503. The database went away in the middle of the write, which may have landed or not. Sent again with the same `Idempotency-Key` it acts once.
@@ -1633,6 +1778,11 @@ class ResetEvent(TypedDict):
     """`expired`: what followed `Last-Event-ID` is no longer kept; `unknown`: the id was never given."""
     session_id: NotRequired[str | None]
     snapshot: NotRequired[Snapshot | None]
+
+
+class RotateKey(TypedDict):
+    grace_seconds: NotRequired[int | None]
+    """How long the old key goes on; 0 ends it at once."""
 
 
 class SessionHit(TypedDict):

@@ -21,15 +21,20 @@ from ..types import (
     Count,
     CountTokens,
     Health,
+    KnownModel,
+    KnownModelPage,
     Linted,
     LintItems,
     McpAnswer,
     SearchAllPage,
     SessionHit,
     Stats,
+    UpstreamInfo,
+    UpstreamInfoPage,
 )
 from .collections import AsyncChapters, AsyncCompactions, AsyncEntries, AsyncToolCalls
 from .hooks import AsyncHooks
+from .keys import AsyncKeys
 from .sessions import AsyncSessions
 from .transport import AsyncPager, AsyncTransport
 
@@ -65,6 +70,7 @@ class AsyncContextd:
         self.tool_calls = AsyncToolCalls(transport)
         self.chapters = AsyncChapters(transport)
         self.hooks = AsyncHooks(transport)
+        self.keys = AsyncKeys(transport)
 
     async def __aenter__(self) -> AsyncContextd:
         return self
@@ -139,6 +145,22 @@ class AsyncContextd:
         """Finds entries of all sessions by their text, the newest session first. Pages say how far they looked."""
         query = {"q": q, "limit": limit, "after": after}
         return AsyncPager(self._transport, Call("GET", "/v1/search", query=query))
+
+    async def settings_schema(self) -> dict[str, Any]:
+        """Gives the settings of a session as a JSON Schema, with the defaults of this service."""
+        return await self._send(Call("GET", "/v1/settings/schema"))
+
+    def upstreams(
+        self, *, limit: int | None = None, after: str | None = None
+    ) -> AsyncPager[UpstreamInfo, UpstreamInfoPage]:
+        """Lists the models that may be asked for summaries."""
+        query = {"limit": limit, "after": after}
+        return AsyncPager(self._transport, Call("GET", "/v1/upstreams", query=query))
+
+    def models(self, *, limit: int | None = None, after: str | None = None) -> AsyncPager[KnownModel, KnownModelPage]:
+        """Lists the models whose windows are known by their names."""
+        query = {"limit": limit, "after": after}
+        return AsyncPager(self._transport, Call("GET", "/v1/models", query=query))
 
     async def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""

@@ -22,15 +22,20 @@ from ..types import (
     Count,
     CountTokens,
     Health,
+    KnownModel,
+    KnownModelPage,
     Linted,
     LintItems,
     McpAnswer,
     SearchAllPage,
     SessionHit,
     Stats,
+    UpstreamInfo,
+    UpstreamInfoPage,
 )
 from .collections import Chapters, Compactions, Entries, ToolCalls
 from .hooks import Hooks
+from .keys import Keys
 from .sessions import Sessions
 from .transport import Pager, Transport
 
@@ -66,6 +71,7 @@ class Contextd:
         self.tool_calls = ToolCalls(transport)
         self.chapters = Chapters(transport)
         self.hooks = Hooks(transport)
+        self.keys = Keys(transport)
 
     def __enter__(self) -> Contextd:
         return self
@@ -140,6 +146,22 @@ class Contextd:
         """Finds entries of all sessions by their text, the newest session first. Pages say how far they looked."""
         query = {"q": q, "limit": limit, "after": after}
         return Pager(self._transport, Call("GET", "/v1/search", query=query))
+
+    def settings_schema(self) -> dict[str, Any]:
+        """Gives the settings of a session as a JSON Schema, with the defaults of this service."""
+        return self._send(Call("GET", "/v1/settings/schema"))
+
+    def upstreams(
+        self, *, limit: int | None = None, after: str | None = None
+    ) -> Pager[UpstreamInfo, UpstreamInfoPage]:
+        """Lists the models that may be asked for summaries."""
+        query = {"limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", "/v1/upstreams", query=query))
+
+    def models(self, *, limit: int | None = None, after: str | None = None) -> Pager[KnownModel, KnownModelPage]:
+        """Lists the models whose windows are known by their names."""
+        query = {"limit": limit, "after": after}
+        return Pager(self._transport, Call("GET", "/v1/models", query=query))
 
     def mcp(self, request: Mapping[str, Any]) -> McpAnswer | None:
         """Sends one message of the Model Context Protocol, once. Agents use an MCP client."""
