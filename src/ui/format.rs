@@ -87,15 +87,16 @@ pub fn when(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) title=(exact) { (ago((clock::now() - at).num_seconds())) } }
 }
 
+/// Less than ten seconds, also to come, may be the clocks'.
 fn ago(seconds: i64) -> String {
-    match seconds {
-        ..0 => "soon".to_owned(),
-        0..10 => "just now".to_owned(),
-        10..60 => format!("{seconds} s ago"),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..172_800 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} d ago", seconds / 86_400),
-    }
+    let (number, unit) = match seconds.unsigned_abs() {
+        0..10 => return "just now".to_owned(),
+        seconds @ 10..60 => (seconds, "s"),
+        seconds @ 60..3_600 => (seconds / 60, "min"),
+        seconds @ 3_600..172_800 => (seconds / 3_600, "h"),
+        seconds => (seconds / 86_400, "d"),
+    };
+    if seconds < 0 { format!("in {number} {unit}") } else { format!("{number} {unit} ago") }
 }
 
 /// What is not known, which is something else than none.
@@ -127,8 +128,8 @@ mod tests {
             ["340 ms", "2.4 s", "3 min", "2 h", "7 d"]
         );
         assert_eq!(
-            [-5, 3, 59, 61, 7_200, 900_000].map(ago),
-            ["soon", "just now", "59 s ago", "1 min ago", "2 h ago", "10 d ago"]
+            [-900_000, -90, -5, 3, 59, 61, 7_200, 900_000].map(ago),
+            ["in 10 d", "in 1 min", "just now", "just now", "59 s ago", "1 min ago", "2 h ago", "10 d ago"]
         );
     }
 }

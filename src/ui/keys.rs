@@ -59,7 +59,7 @@ fn making(viewer: &Viewer) -> Markup {
         fieldset {
             legend { "Scopes" }
             @for scope in Scope::VARIANTS {
-                label {
+                label.choice {
                     input type="checkbox" name=(scope.into_str()) checked[*scope == Scope::Read];
                     " " (scope.into_str()) span.dim { " " (meaning(*scope)) }
                 }
@@ -74,7 +74,7 @@ fn making(viewer: &Viewer) -> Markup {
     html! {
         section.card.spaced aria-labelledby="make" {
             h2 id="make" { "Make a key" }
-            div.stacked-form { (form(viewer, "/ui/keys", fields)) }
+            div.making { (form(viewer, "/ui/keys", fields)) }
         }
     }
 }
@@ -123,7 +123,7 @@ fn doing(viewer: &Viewer, key: &Key) -> Markup {
     let is_ended = matches!(key.status, KeyStatus::Revoked | KeyStatus::Expired);
     html! {
         @if key.status == KeyStatus::Active {
-            (form(viewer, &format!("/ui/keys/{}/rotate", key.id), html! {
+            div.nowrap { (form(viewer, &format!("/ui/keys/{}/rotate", key.id), html! {
                 label { span.sr { "The old key " (name(&label)) " goes on for" }
                     select name="grace" {
                         @for (seconds, told) in change::GRACES {
@@ -131,8 +131,8 @@ fn doing(viewer: &Viewer, key: &Key) -> Markup {
                         }
                     }
                 }
-                button type="submit" { "Rotate" }
-            }))
+                " " button type="submit" { "Rotate" }
+            })) }
         }
         @if !is_ended {
             (careful_button(viewer, &format!("/ui/keys/{}/revoke", key.id), "Revoke",
