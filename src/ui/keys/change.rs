@@ -22,8 +22,12 @@ use crate::ui::viewer::Viewer;
 use crate::ui::visible::name;
 
 /// How long a rotated key may go on: seconds, and words for it.
-pub const GRACES: [(u64, &str); 4] =
-    [(0, "old key ends now"), (3_600, "for 1 hour"), (86_400, "for 1 day"), (604_800, "for 7 days")];
+pub const GRACES: [(u64, &str); 4] = [
+    (0, "old key ends now"),
+    (3_600, "old key 1 hour more"),
+    (86_400, "old key 1 day more"),
+    (604_800, "old key 7 days more"),
+];
 pub const USUAL_GRACE: u64 = 86_400;
 
 const MAX_NAME_CHARS: usize = 512;
