@@ -83,16 +83,17 @@ static BY_OPERATION: LazyLock<HashMap<(&str, &str), Scope>> =
     LazyLock::new(|| OPERATIONS.iter().map(|(scope, method, path)| ((*method, *path), *scope)).collect());
 
 /// The scope that an operation needs; `path` is its template. What is no operation is answered with 405 to those who may
-/// change what is there.
+/// change what is there, and at `/mcp` to whoever may use it: clients of MCP try a GET, and take 405 for an answer.
 pub fn needed(method: &Method, path: &str) -> Scope {
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
     // The router writes a parameter that takes the rest of the path with a star, the document does not.
     let path = path.replace("{*", "{");
-    BY_OPERATION.get(&(method, path.as_str())).copied().unwrap_or(if path.starts_with("/v1/keys") {
-        Scope::Admin
-    } else {
-        Scope::Write
-    })
+    let other = || match path.as_str() {
+        "/mcp" => Scope::Read,
+        path if path.starts_with("/v1/keys") => Scope::Admin,
+        _ => Scope::Write,
+    };
+    BY_OPERATION.get(&(method, path.as_str())).copied().unwrap_or_else(other)
 }
 
 #[cfg(test)]
@@ -131,5 +132,6 @@ mod tests {
         assert_eq!(needed(&Method::PUT, "/v1/sessions"), Scope::Write);
         assert_eq!(needed(&Method::HEAD, "/v1/keys"), Scope::Admin);
         assert_eq!(needed(&Method::PATCH, "/v1/keys/{kid}"), Scope::Admin);
+        assert_eq!(needed(&Method::GET, "/mcp"), Scope::Read);
     }
 }

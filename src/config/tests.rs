@@ -26,6 +26,22 @@ fn the_defaults_are_whole() {
     assert_eq!(config.lease(), Duration::from_secs(30));
 }
 
+/// The book's chapter on it is what people copy from.
+#[test]
+fn the_book_tells_the_defaults_and_every_variable() {
+    let chapter =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/book/src/configuring.md")).unwrap();
+    let (_, file) = chapter.split_once("```toml\n").unwrap();
+    let (file, _) = file.split_once("```").unwrap();
+    let told = load(file, &[], Overrides::default()).unwrap();
+    assert_eq!(told.upstreams.len(), 3);
+    let told = Config { upstreams: Vec::new(), ..told };
+    assert_eq!(format!("{told:#?}"), format!("{:#?}", Config::default()));
+    let named = |name: &str| chapter.contains(&format!("`{name}`")) || chapter.contains(&format!("\n{name}="));
+    let untold: Vec<String> = Config::variables().into_iter().filter(|name| !named(name)).collect();
+    assert_eq!(untold, Vec::<String>::new());
+}
+
 #[test]
 fn file_then_environment_then_command_line() {
     let file = "listen = \"127.0.0.1:1\"\nrole = \"api\"\n[limits]\nmax_items = 5\nmax_depth = 6\n";

@@ -11,9 +11,11 @@ const BESIDE: [&str; 3] = ["CONTEXTD_CONFIG", "CONTEXTD_URL", "CONTEXTD_API_KEY"
 pub fn look(config: &Result<Config, ConfigError>) -> Vec<Finding> {
     let mut findings = vec![match config {
         Ok(config) => Finding::ok(CHECK, accepted(config)),
-        Err(error) => {
-            Finding::fail(CHECK, format!("refused: {error}"), "mend it: README.md lists every key and variable")
-        }
+        Err(error) => Finding::fail(
+            CHECK,
+            format!("refused: {error}"),
+            "mend it: docs/book/src/configuring.md lists every key and variable",
+        ),
     }];
     findings.extend(variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())));
     if let Ok(config) = config {

@@ -28,6 +28,11 @@ async fn a_reading_agent_reads_over_mcp_and_writes_nothing() {
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused["content"][0]["text"].as_str().unwrap().starts_with("insufficient_scope: "), "{refused}");
     assert_ne!(call(&writer, "write_chapters", chapters).await["isError"], true);
+    assert_eq!(
+        place.get(&reader, "/mcp").await.status,
+        405,
+        "there is no stream to open, which is no matter of scopes"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,7 +44,7 @@ async fn its_statements_work() {
 
 #[test]
 fn its_settings_are_there() {
-    let (page, readme) = (read(PAGE), read("README.md"));
+    let (page, configuring) = (read(PAGE), read("docs/book/src/configuring.md"));
     let variables = read("src/config/env.rs");
     let variable = regex::Regex::new(r"CONTEXTD_[A-Z_]+|DATABASE_URL").unwrap();
     for name in variable.find_iter(&page).map(|found| found.as_str()) {
@@ -60,7 +60,7 @@ fn its_settings_are_there() {
     assert!(named.len() > 10);
     for name in named {
         let line = regex::Regex::new(&format!(r"(?m)^(# )?{name}\b")).unwrap();
-        assert!(line.is_match(&readme), "{name}");
+        assert!(line.is_match(&configuring), "{name}");
     }
 }
 
