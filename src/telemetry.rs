@@ -12,6 +12,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::config::{Log, LogFormat};
 use otlp::Exporters;
 
+pub use otlp::{OtherProtocol, other_protocols};
+
 /// Keeps the exporters; [`Telemetry::shutdown`] sends what is still queued.
 #[derive(Debug)]
 #[must_use = "spans that are not flushed are lost"]

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::problem::{Problem, Result};
 use crate::domain::model::format::Format;
+use crate::domain::model::metadata::MetadataValue;
 use crate::service::core::error::FieldError;
 
 /// Most items of a call that stores nothing, or that posts a whole transcript.
@@ -16,6 +17,7 @@ pub const MAX_TITLE_CHARS: usize = 1_000;
 /// Values of metadata that one call asks for.
 pub const MAX_METADATA_VALUES: usize = 16;
 const MAX_METADATA_CHARS: usize = 1_000;
+const TOLD_KEY_CHARS: usize = 64;
 /// How full a session's window is.
 pub const STATES: [&str; 3] = ["green", "yellow", "red"];
 pub const MAX_PROSE_CHARS: usize = 100_000;
@@ -103,8 +105,20 @@ impl Faults {
     }
 }
 
-/// What is wrong with a key and a value of metadata that are looked for.
-pub fn metadata_fault(key: &str, value: &str) -> Option<String> {
+/// A value of metadata to look for; `None` is one of another kind. `Err`: the key's beginning, for one of any length is not
+/// told back, and what is wrong.
+pub fn metadata_value(key: String, value: Option<String>) -> std::result::Result<MetadataValue, (String, String)> {
+    let fault = match &value {
+        None => Some("must be a string, a number, a boolean or null".to_owned()),
+        Some(value) => metadata_fault(&key, value),
+    };
+    match (value, fault) {
+        (Some(value), None) => Ok(MetadataValue { key, value }),
+        (_, fault) => Err((key.chars().take(TOLD_KEY_CHARS).collect(), fault.unwrap_or_default())),
+    }
+}
+
+fn metadata_fault(key: &str, value: &str) -> Option<String> {
     let is_long = |text: &str, most: usize| text.len() > most && text.chars().count() > most;
     if key.contains('\0') || value.contains('\0') {
         return Some("must not contain the character U+0000".to_owned());

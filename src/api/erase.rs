@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::body::{Body, segment};
 use super::bounds;
-use super::check::{Faults, MAX_METADATA_VALUES, MAX_NAME_CHARS, STATES, metadata_fault};
+use super::check::{Faults, MAX_METADATA_VALUES, MAX_NAME_CHARS, STATES, metadata_value};
 use super::problem::Result;
 use super::state::AppState;
 use crate::domain::model::json::mend_surrogates;
@@ -117,16 +117,9 @@ fn values(metadata: BTreeMap<String, Box<RawValue>>, faults: &mut Faults) -> Vec
             Some(b'{' | b'[') | None => None,
             Some(_) => Some(raw.get().to_owned()),
         };
-        let fault = match &value {
-            None => Some("must be a string, a number, a boolean or null".to_owned()),
-            Some(value) => metadata_fault(&key, value),
-        };
-        match (fault, value) {
-            // A name of any length is not told back.
-            (Some(fault), _) => {
-                faults.add(format!("/metadata{}", segment(&key.chars().take(64).collect::<String>())), fault)
-            }
-            (None, value) => values.extend(value.map(|value| MetadataValue { key, value })),
+        match metadata_value(key, value) {
+            Ok(value) => values.push(value),
+            Err((key, fault)) => faults.add(format!("/metadata{}", segment(&key)), fault),
         }
     }
     values

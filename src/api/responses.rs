@@ -103,7 +103,8 @@ impl From<HandoverUsage> for ResponseUsage {
 /// Compacts a conversation as OpenAI's endpoint of this path does. Nothing is stored unless a session is named.
 #[utoipa::path(post, path = "/v1/responses/compact", tag = "compactions", request_body = CompactResponse,
     params(("contextd-session" = Option<String>, Header,
-        description = "The session that keeps the conversation and its compaction, by id or external id; made when new.")),
+        description = "The session that keeps the conversation and its compaction, by id or external id (of several the oldest); made when \
+            new.")),
     responses((status = 200, body = CompactedResponse)))]
 async fn compact_response(
     State(state): State<AppState>,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::body::Body;
 use super::check::{
-    Faults, MAX_METADATA_VALUES, MAX_NAME_CHARS, MAX_TITLE_CHARS, STATES, double_option, metadata_fault,
+    Faults, MAX_METADATA_VALUES, MAX_NAME_CHARS, MAX_TITLE_CHARS, STATES, double_option, metadata_value,
 };
 use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
@@ -141,10 +141,9 @@ fn metadata(params: &mut Params) -> Vec<MetadataValue> {
     }
     let mut values = Vec::new();
     for (key, value) in asked {
-        match metadata_fault(&key, &value) {
-            // A name of any length is not told back.
-            Some(fault) => params.fault(&format!("metadata.{}", key.chars().take(64).collect::<String>()), fault),
-            None => values.push(MetadataValue { key, value }),
+        match metadata_value(key, Some(value)) {
+            Ok(value) => values.push(value),
+            Err((key, fault)) => params.fault(&format!("metadata.{key}"), fault),
         }
     }
     values

@@ -7,7 +7,8 @@ pub const KEY: HeaderName = HeaderName::from_static("contextd-key");
 /// The proxies that a request has come through.
 pub const PROXY: HeaderName = HeaderName::from_static("contextd-proxy");
 
-/// Names the session of a conversation: an external id, or a session's id as an answer has it.
+/// Names the session of a conversation: an external id, of several sessions the oldest, or a session's id as an answer
+/// has it.
 pub const SESSION: HeaderName = HeaderName::from_static("contextd-session");
 /// Of an answer: its context's size and fill state, the compaction that it is the first to show, and why its request went
 /// on as it came.

@@ -11,11 +11,12 @@
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
 //! other kinds; `diff` tells what one changed, `prompts` what was asked for it, `dead_letters` does failed ones again or
-//! forgets them, `facts` is what spans and logs tell of one.
+//! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit.
 
 mod ahead;
 mod close;
 pub(crate) mod commit;
+pub(crate) mod committing;
 mod dead_letters;
 pub mod diff;
 pub mod facts;

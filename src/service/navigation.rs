@@ -28,6 +28,7 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::model::shape::Shape;
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
@@ -114,7 +115,7 @@ impl Service {
                 true => Some(self.leave(tenant, session_id, &navigate, offered.as_ref(), deadline).await?),
                 false => None,
             };
-            if let Some(navigated) = self.move_leaf(tenant, session_id, navigate.target_id, left).await? {
+            if let Some(navigated) = committing(self.move_leaf(tenant, session_id, navigate.target_id, left)).await? {
                 self.inner.feed.touch(tenant, session_id);
                 return Ok(navigated);
             }

@@ -24,6 +24,7 @@ use crate::domain::model::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, SessionState};
@@ -151,6 +152,10 @@ impl Service {
 
     /// Changes a session. Settings act on the next check.
     pub async fn patch_session(&self, tenant: Tenant, session_id: Uuid, patch: SessionPatch) -> Result<Session> {
+        committing(self.patch(tenant, session_id, patch)).await
+    }
+
+    async fn patch(&self, tenant: Tenant, session_id: Uuid, patch: SessionPatch) -> Result<Session> {
         let (mut transaction, mut row, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         let Head { settings: old, mut state, model: old_model, .. } = head;
         let changes_fixed = patch.system.is_some() || patch.tools.is_some();

@@ -278,6 +278,26 @@ pub async fn update(
     Ok(done.rows_affected() == 1)
 }
 
+/// What a session is called.
+#[derive(Debug, Clone, Default, sqlx::FromRow)]
+pub struct SessionName {
+    pub id: Uuid,
+    pub external_id: Option<String>,
+    pub title: Option<String>,
+}
+
+/// The names of those of these sessions that are there.
+pub async fn names(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid]) -> sqlx::Result<Vec<SessionName>> {
+    sqlx::query_as(
+        "SELECT id, external_id, title FROM sessions
+         WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL AND (external_id IS NOT NULL OR title IS NOT NULL)",
+    )
+    .bind(tenant)
+    .bind(ids)
+    .fetch_all(executor)
+    .await
+}
+
 /// The versions of those of these sessions that are there.
 pub async fn versions(executor: impl PgExecutor<'_>, tenant: Uuid, ids: &[Uuid]) -> sqlx::Result<Vec<(Uuid, i64)>> {
     sqlx::query_as("SELECT id, version FROM sessions WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL")

@@ -19,6 +19,16 @@ use crate::trace;
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(500);
 const SERVICE: &str = "contextd";
 
+/// What is spoken; gRPC and JSON are not.
+const PROTOCOL: &str = "http/protobuf";
+
+/// A variable that asks for a protocol that is not spoken.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OtherProtocol {
+    pub variable: String,
+    pub protocol: String,
+}
+
 /// What is exported.
 #[derive(Debug, Default)]
 pub(super) struct Exporters {
@@ -32,6 +42,9 @@ impl Exporters {
     /// # Errors
     /// An endpoint or a header that does not parse.
     pub(super) fn from_env() -> anyhow::Result<Exporters> {
+        for OtherProtocol { variable, protocol } in other_protocols() {
+            tracing::warn!(variable, protocol, "only `{PROTOCOL}` is spoken; that is sent to the endpoint");
+        }
         let spans = if is_wanted("TRACES") { Some(spans().context("the OTLP exporter of spans")?) } else { None };
         let figures =
             if is_wanted("METRICS") { Some(figures().context("the OTLP exporter of metrics")?) } else { None };
@@ -79,6 +92,21 @@ fn is_wanted(signal: &str) -> bool {
         tracing::warn!(variable = name, exporter, "only `otlp` and `none` are known; nothing is exported");
     }
     wanted
+}
+
+/// Variables that ask for another protocol of what is exported.
+pub fn other_protocols() -> Vec<OtherProtocol> {
+    let mut found: Vec<OtherProtocol> =
+        ["TRACES", "METRICS"].into_iter().filter(|signal| is_wanted(signal)).filter_map(other_protocol).collect();
+    found.dedup();
+    found
+}
+
+fn other_protocol(signal: &str) -> Option<OtherProtocol> {
+    let names = [format!("OTEL_EXPORTER_OTLP_{signal}_PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL".to_owned()];
+    let named = names.into_iter().find_map(|name| Some((variable(&name)?, name)));
+    let (protocol, variable) = named.filter(|(protocol, _)| !protocol.trim().eq_ignore_ascii_case(PROTOCOL))?;
+    Some(OtherProtocol { variable, protocol })
 }
 
 fn spans() -> anyhow::Result<SdkTracerProvider> {

@@ -15,7 +15,7 @@ use super::parts::address;
 use super::query::{Asked, given};
 use super::state::Ui;
 use super::viewer::Viewer;
-use super::visible::{line, snippet};
+use super::visible::{line, name, snippet};
 use super::words::{refused, speaker};
 use crate::service::core::page::PageRequest;
 use crate::service::recall::search_all::{SearchAllPage, SessionHit};
@@ -90,13 +90,18 @@ fn looked_at(found: &SearchAllPage) -> String {
     format!("{what} among {entries} entries of {sessions} sessions; {rest}.")
 }
 
-fn row(hit: &SessionHit) -> Markup {
-    let session = format!("/ui/sessions/{}", hit.session_id);
+fn row(found: &SessionHit) -> Markup {
+    let (session, hit) = (format!("/ui/sessions/{}", found.session_id), &found.hit);
+    let named = |text: &Option<String>| text.as_deref().filter(|text| !text.trim().is_empty()).map(name);
+    let (title, external_id) = (named(&found.session_title), named(&found.session_external_id));
     html! {
         li {
             a href=(format!("{session}/entries/{}", hit.entry_id)) { (speaker(hit.kind, hit.role)) }
             span.dim { " " (hit.seq + 1) " in " }
-            a href=(session) { code { (hit.session_id) } }
+            a href=(session) {
+                @match &title { Some(title) => (title), None => code { (found.session_id) } }
+            }
+            @if let Some(external_id) = external_id { span.dim { " · " (external_id) } }
             p.snippet { (snippet(&hit.snippet)) }
         }
     }

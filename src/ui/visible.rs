@@ -10,8 +10,10 @@ pub const TITLE: usize = 120;
 /// Characters of a text on a page, where all of it can be asked for elsewhere.
 pub const TEXT: usize = 2_000;
 
-/// Characters of what a search found.
-const SNIPPET: usize = 300;
+/// Characters of what a search found, and those of them that stand before its first match: all matches that it is shown
+/// for have room behind that.
+const SNIPPET: usize = 420;
+const LEAD: usize = 60;
 
 /// The text with its control characters, and those that change the direction of writing, as symbols. Line ends and tabs
 /// stay.
@@ -86,15 +88,30 @@ pub fn text(text: &str, most: usize, all: Option<&str>) -> Markup {
     }
 }
 
-/// What a search found. Matches are told by marks in the text, which the text may have of its own: the worst that comes of
-/// it is a word marked too many.
+/// What a search found, from shortly before its first match on. Matches are told by marks in the text, which the text may
+/// have of its own: the worst that comes of it is a word marked too many.
 pub fn snippet(text: &str) -> Markup {
-    let text = line(text, SNIPPET);
-    let parts: Vec<(&str, &str)> =
-        text.split("<mark>").skip(1).map(|part| part.split_once("</mark>").unwrap_or(("", part))).collect();
+    let (before, found) = text.split_at(text.find("<mark>").unwrap_or(text.len()));
+    let left_out = if found.is_empty() { 0 } else { before.chars().count().saturating_sub(LEAD) };
+    let before = before.char_indices().nth(left_out).map_or("", |(at, _)| before.get(at..).unwrap_or_default());
+    let mut room = SNIPPET;
+    let mut shown = |part: &str| {
+        let shown = if room > 0 { line(part, room) } else { String::new() };
+        room = room.saturating_sub(part.chars().count());
+        shown
+    };
+    let before = shown(before);
+    let parts: Vec<(String, String)> = found
+        .split("<mark>")
+        .skip(1)
+        .map(|part| part.split_once("</mark>").unwrap_or(("", part)))
+        .map(|(marked, rest)| (shown(marked), shown(rest)))
+        .filter(|(marked, rest)| !(marked.is_empty() && rest.is_empty()))
+        .collect();
     html! {
         bdi {
-            (text.split("<mark>").next().unwrap_or_default())
+            @if left_out > 0 { "…" }
+            (before)
             @for (marked, rest) in parts { mark { (marked) } (rest) }
         }
     }
@@ -108,6 +125,26 @@ mod tests {
     fn what_was_found_is_marked_and_nothing_else_is_markup() {
         let shown = snippet("a <mark>b</mark> <script>c</script> <mark>open").into_string();
         assert_eq!(shown, "<bdi>a <mark>b</mark> &lt;script&gt;c&lt;/script&gt; <mark></mark>open</bdi>");
+    }
+
+    #[test]
+    fn what_was_found_is_shown_from_its_first_match_on() {
+        let shown = snippet(&format!(
+            "…{}<mark>first</mark>{}<mark>last</mark>{}",
+            "a".repeat(240),
+            "é".repeat(300),
+            "z".repeat(300)
+        ));
+        let shown = shown.into_string();
+        assert!(shown.starts_with("<bdi>…a") && shown.contains("<mark>first</mark>é"), "{shown}");
+        assert!(shown.contains("é<mark>last</mark>z") && shown.ends_with("z…</bdi>"), "{shown}");
+        assert!(shown.chars().count() < SNIPPET + 60, "{shown}");
+        let long = snippet(&format!("{}<mark>{}</mark> end", "a".repeat(240), "b".repeat(900))).into_string();
+        assert!(long.contains("<mark>bbb") && long.ends_with("b…</mark></bdi>"), "{long}");
+        let none = snippet(&"a".repeat(900)).into_string();
+        assert_eq!(none, format!("<bdi>{}…</bdi>", "a".repeat(SNIPPET)));
+        let many = snippet(&"<mark>x</mark>".repeat(1_000)).into_string();
+        assert_eq!(many.matches("<mark>x</mark>").count(), SNIPPET);
     }
 
     #[test]

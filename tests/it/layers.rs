@@ -31,7 +31,8 @@ fn layer_of(file: &Path) -> String {
     Path::new(first.as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
-fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+/// Every source file below a directory.
+pub fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -343,6 +343,20 @@ async fn a_compaction_of_openais_own_stays_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_sessions_with_one_name_the_older_keeps_the_conversation() {
+    let app = App::shared();
+    let name = "twins of the drop-in";
+    let (older, younger) =
+        (app.session(json!({"external_id": name})).await, app.session(json!({"external_id": name})).await);
+    let body = json!({"model": "gpt-5", "input": turns(0..6)}).to_string();
+    app.send(Method::POST, PATH, &[("contextd-session", name)], body).await.expect(200);
+    assert!(!all(app, &format!("{older}/entries")).await.is_empty());
+    assert_eq!(all(app, &format!("{younger}/entries")).await, [Value::Null; 0]);
+    let read = app.get("/v1/sessions/by-external-id/twins%20of%20the%20drop-in").await.expect(200);
+    assert_eq!(read["id"], younger.rsplit('/').next().unwrap(), "which is not what is read by it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_named_session_keeps_the_conversation_with_its_compactions() {
     let app = App::shared();
     let name = "thread of the drop-in";

@@ -90,6 +90,42 @@ async fn entries_of_all_sessions_are_found_newest_first() {
 }
 
 #[tokio::test]
+async fn a_hit_names_its_session() {
+    let app = App::fresh(&[]);
+    let long = json!({"title": "ü".repeat(1_000), "external_id": "<b>".repeat(170)});
+    for session in [json!({}), json!({"title": "Birds"}), json!({"external_id": "ticket-7"}), long.clone()] {
+        let session = app.session(session).await;
+        app.append(&session, "openai_chat", said("a heron")).await;
+        app.append(&session, "openai_chat", said("another heron")).await;
+    }
+    let (hits, _) = found(&app, "heron", 3).await;
+    let named: Vec<(&Value, &Value)> =
+        hits.iter().map(|hit| (&hit["session_title"], &hit["session_external_id"])).collect();
+    let null = Value::Null;
+    let (birds, ticket) = (json!("Birds"), json!("ticket-7"));
+    let each = [(&long["title"], &long["external_id"]), (&null, &ticket), (&birds, &null), (&null, &null)];
+    assert_eq!(named, each.iter().flat_map(|name| [*name; 2]).collect::<Vec<_>>());
+    assert!(hits.iter().all(|hit| hit.as_object().unwrap().contains_key("session_title")), "null, not left out");
+}
+
+#[tokio::test]
+async fn the_match_is_shown_wherever_it_stands_in_a_long_line() {
+    let app = App::fresh(&[]);
+    let session = app.session(json!({"settings": {"enabled": false}})).await;
+    let (path, prose) = ("src/".repeat(250_000), "hay ".repeat(250_000));
+    for line in [format!("{path}needle.rs"), format!("{prose}needle {prose}"), format!("{{\"{path}\": \"needle\"}}")] {
+        app.append(&session, "openai_chat", said(&line)).await;
+    }
+    let (hits, _) = found(&app, "needle", 50).await;
+    let own = listed(&app, &format!("{session}/search?q=needle")).await;
+    assert_eq!((hits.len(), own.len()), (3, 3));
+    for hit in hits.iter().chain(&own) {
+        let snippet = hit["snippet"].as_str().unwrap();
+        assert!(snippet.contains("<mark>needle</mark>") && snippet.len() < 700, "{snippet}");
+    }
+}
+
+#[tokio::test]
 async fn what_forks_share_is_found_once_and_stays_when_its_session_goes() {
     let (app, pool) = place().await;
     let parent = app.session(json!({"settings": by_hand()})).await;

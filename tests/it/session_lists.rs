@@ -1,5 +1,7 @@
 //! Lists of sessions: by metadata, in three orders, page by page, among many; and the session of an external id.
 
+mod reads;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

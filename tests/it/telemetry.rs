@@ -2,6 +2,7 @@
 
 mod canonical;
 mod collector;
+mod rolled_back;
 mod rotel;
 mod variables;
 

@@ -1177,6 +1177,7 @@ export interface SearchAllPage {
   searched_sessions: number;
 }
 
+/** An entry that was found. */
 export interface SearchHit {
   entry_id: string;
   /**
@@ -1237,21 +1238,12 @@ export interface SessionCounts {
   yellow: number;
 }
 
-/** An entry that has every word of the query. */
-export interface SessionHit {
-  entry_id: string;
-  /** 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that. */
-  rank: number;
-  role?: string | null;
-  seq: number;
+/** An entry that has every word of the query, and the session that shows it. */
+export type SessionHit = SearchHit & {
+  session_external_id?: string | null;
   session_id: string;
-  /**
-   * The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
-   * nothing in it is escaped.
-   */
-  snippet: string;
-  type: string;
-}
+  session_title?: string | null;
+};
 
 export interface SetLabel {
   /** Null clears. */

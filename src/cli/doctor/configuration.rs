@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use crate::config::{Config, ConfigError, UpstreamKindSetting};
+use crate::telemetry::{OtherProtocol, other_protocols};
 
 const CHECK: &str = "configuration";
 const OURS: &str = "CONTEXTD_";
@@ -21,7 +22,14 @@ pub fn look(config: &Result<Config, ConfigError>) -> Vec<Finding> {
     if let Ok(config) = config {
         findings.extend(contradictions(config));
     }
+    findings.extend(other_protocols().into_iter().map(unspoken));
     findings
+}
+
+fn unspoken(OtherProtocol { variable, protocol }: OtherProtocol) -> Finding {
+    let found = format!("{variable}={protocol} is not spoken: spans and metrics go out as http/protobuf");
+    let advice = "set it to http/protobuf, and the endpoint to the collector's port for OTLP over HTTP, usually 4318";
+    Finding::warn("telemetry", found, advice)
 }
 
 fn accepted(config: &Config) -> String {

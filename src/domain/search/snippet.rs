@@ -81,16 +81,18 @@ fn best(matches: &[(usize, Match)]) -> Option<Cluster> {
     found
 }
 
-/// Matches inside the window, those that touch or are parted by white space alone as one.
+/// Matches that begin inside the window, as far as it shows them; those that touch or are parted by white space alone as
+/// one.
 fn joined(text: &str, matches: &[(usize, Match)], window: Range<usize>) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
-    for (_, one) in matches.iter().filter(|(_, one)| one.start >= window.start && one.end <= window.end) {
+    for (_, one) in matches.iter().filter(|(_, one)| window.contains(&one.start)) {
+        let end = one.end.min(window.end);
         let between = joined.last().and_then(|last| text.get(last.end..one.start));
         match joined.last_mut() {
             Some(last) if one.start <= last.end || between.is_some_and(|gap| gap.trim().is_empty()) => {
-                last.end = last.end.max(one.end);
+                last.end = last.end.max(end);
             }
-            _ => joined.push(one.start..one.end),
+            _ => joined.push(one.start..end),
         }
     }
     joined

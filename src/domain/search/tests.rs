@@ -99,6 +99,37 @@ fn a_snippet_marks_the_densest_place_on_one_line() {
 }
 
 #[test]
+fn a_snippet_shows_the_match_wherever_it_stands_in_a_line_of_a_megabyte() {
+    let (word, wide) = ("/x".repeat(300_000), "超".repeat(300_000));
+    for filler in [word.as_str(), &wide, &"word ".repeat(200_000), &" ".repeat(1_000_000), &"<mark>".repeat(170_000)] {
+        for (before, behind) in [(filler, ""), ("", filler), (filler, filler), (filler, "!"), ("é", filler)] {
+            let text = format!("{before} needle.{behind}");
+            let shown = ParsedQuery::parse("NEEDLE").unwrap().snippet(&text);
+            assert!(shown.contains("<mark>needle</mark>."), "{shown}");
+            assert!(shown.len() < 700, "{shown}");
+        }
+        let apart = format!("first {filler} second third {filler}");
+        let shown = ParsedQuery::parse("first second third").unwrap().snippet(&apart);
+        assert!(shown.contains("<mark>second third</mark>"), "the most of the query: {shown}");
+    }
+}
+
+#[test]
+fn a_match_longer_than_a_snippet_is_marked_as_far_as_it_is_shown() {
+    let words = "lorem ipsum dolor ".repeat(55);
+    let long = "é".repeat(900);
+    for (query, text) in [
+        (format!("\"{words}\""), format!("{}{words}{}", "a ".repeat(2_000), "b ".repeat(2_000))),
+        (long.clone(), format!("{}{long} {}", "a ".repeat(2_000), "b ".repeat(2_000))),
+        ("\"lorem ipsum\"".to_owned(), format!("{}lorem{}ipsum", "a ".repeat(2_000), "\n".repeat(1_000_000))),
+    ] {
+        let shown = ParsedQuery::parse(&query).unwrap().snippet(&text);
+        assert!(shown.contains("<mark>lorem") || shown.contains("<mark>é"), "{shown}");
+        assert!(shown.len() < 1_100, "{shown}");
+    }
+}
+
+#[test]
 fn the_text_of_an_item_is_what_was_said() {
     let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_9", "type": "function",
         "function": {"name": "bash", "arguments": "{\"cmd\":\"cargo test\\nfoo\",\"type\":\"x\",\"n\":[12]}"}}]});

@@ -48,9 +48,9 @@ impl Service {
         }
         head.state.ahead = Some(Ahead { compaction_id: work.compaction_id, ready: true, wanted: false });
         save(connection, work.tenant, head).await?;
-        facts::note(|facts| {
-            facts.status = Some("prepared");
-            (facts.trigger, facts.strategy) = (Some(work.trigger.into_str()), Some(work.strategy.into_str()));
+        let (trigger, strategy) = (work.trigger.into_str(), work.strategy.into_str());
+        facts::note_committed(move |facts| {
+            (facts.status, facts.trigger, facts.strategy) = (Some("prepared"), Some(trigger), Some(strategy));
         });
         Ok(CommitOutcome::Done)
     }

@@ -20,6 +20,7 @@ use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::entry::{advance, entry_of, item_of, new_branch};
 use crate::service::compaction::commit::report::{Measured, blank, observe};
 use crate::service::compaction::commit::{json_text, write_head};
+use crate::service::compaction::committing::{self, committing};
 use crate::service::compaction::job::{Status, Trigger};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
@@ -52,6 +53,10 @@ impl Service {
         session_id: Uuid,
         asked: Vec<NewChapter>,
     ) -> Result<ChaptersWritten> {
+        committing(self.write_asked(tenant, session_id, asked)).await
+    }
+
+    async fn write_asked(&self, tenant: Tenant, session_id: Uuid, asked: Vec<NewChapter>) -> Result<ChaptersWritten> {
         let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
         let written = if asked.is_empty() {
             let size = (head.snapshot().tokens as f64 * REST_GROWTH).ceil() as u64;
@@ -200,7 +205,7 @@ impl Service {
         };
         compactions::insert_ended(&mut *connection, tenant.0, &new, &ending).await?;
         compactions::note_figures(connection, tenant.0, new.id, &result).await?;
-        observe(&result, Trigger::Chapter, Status::Succeeded.into_str());
+        committing::tell(move || observe(&result, Trigger::Chapter, Status::Succeeded.into_str()));
         Ok(new.id)
     }
 }

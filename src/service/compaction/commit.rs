@@ -25,6 +25,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::FillState;
 use crate::domain::tokens::prices::{ContextChange, net};
+use crate::service::compaction::committing::{self, committing};
 use crate::service::compaction::facts;
 use crate::service::compaction::job::{Status, Trigger};
 use crate::service::compaction::plan::LiveCompaction;
@@ -67,6 +68,10 @@ impl Service {
         outcome: SummaryOutcome,
         holder: impl Into<Holder>,
     ) -> Result<Committed> {
+        committing(self.commit(work, outcome, holder.into())).await
+    }
+
+    async fn commit(&self, work: &CompactionWork, outcome: SummaryOutcome, holder: Holder) -> Result<Committed> {
         let mut outcome = SummaryOutcome { hooks: work.hooks.clone(), ..outcome };
         if outcome.builtin {
             self.hooks().note_unshown(work.tenant, &mut outcome.hooks).await;
@@ -79,7 +84,7 @@ impl Service {
         };
         let mut transaction = transaction::begin(self.pool()).await?;
         let Some(mut open) =
-            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder.into()).await?
+            self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder).await?
         else {
             return Ok(Committed::LeaseLost);
         };
@@ -180,14 +185,21 @@ impl Service {
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });
         hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
-        observe(&result, work.trigger, "succeeded");
-        facts::note_result(Some(work.trigger), "succeeded", &result);
-        observe_wait(work.trigger, red_for);
+        let trigger = work.trigger;
+        facts::note_result(Some(trigger), "succeeded", &result);
+        committing::tell(move || {
+            observe(&result, trigger, "succeeded");
+            observe_wait(trigger, red_for);
+        });
         Ok(CommitOutcome::Done)
     }
 
     /// Ends a compaction without doing it, for a reason.
     pub async fn skip_compaction(&self, work: &CompactionWork, reason: Reason, lease: LeaseProof) -> Result<Committed> {
+        committing(self.skip(work, reason, lease)).await
+    }
+
+    async fn skip(&self, work: &CompactionWork, reason: Reason, lease: LeaseProof) -> Result<Committed> {
         let mut transaction = transaction::begin(self.pool()).await?;
         let Some(open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, lease.into()).await?
@@ -280,6 +292,10 @@ impl Service {
 
     /// Ends a compaction for which there is no work, for a reason.
     pub(crate) async fn skip_live(&self, live: &LiveCompaction, settings: &Settings, reason: Reason) -> Result<()> {
+        committing(self.skip_without_work(live, settings, reason)).await
+    }
+
+    async fn skip_without_work(&self, live: &LiveCompaction, settings: &Settings, reason: Reason) -> Result<()> {
         let tried = SummaryOutcome { hooks: live.reports.clone(), ..SummaryOutcome::default() };
         let mut transaction = transaction::begin(self.pool()).await?;
         let locked = self.inner.heads.lock(&mut *transaction, live.tenant, live.row.session_id).await.optional()?;
@@ -351,13 +367,14 @@ pub(crate) async fn finish_skipped(
     if let Some(outcome) = tried {
         report::tried(&mut result, outcome);
     }
-    observe_skip(&result, compaction.trigger.parse().unwrap_or(Trigger::Manual), reason);
     let text = json_text(&result)?;
     let status = Status::Skipped.into_str();
     let ending = Ending { status, strategy: None, error: None, result: Some(&text), snapshots: None, now };
     compactions::finish(&mut *connection, tenant.0, compaction.id, &ending).await?;
     compactions::note_figures(connection, tenant.0, compaction.id, &result).await?;
-    facts::note_result(compaction.trigger.parse().ok(), status, &result);
+    let trigger: Option<Trigger> = compaction.trigger.parse().ok();
+    facts::note_result(trigger, status, &result);
+    committing::tell(move || observe_skip(&result, trigger.unwrap_or(Trigger::Manual), reason));
     Ok(())
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use anyhow::Context as _;
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::background;
 use crate::domain::context::diff::{Change, ChangeCounts, Diff, ShownEntry, shown};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::fold::{Fold, ShownFold};
@@ -61,27 +63,48 @@ impl Queries {
         let session_id = compaction.session_id;
         let head = self.heads.read(&self.pool, tenant, session_id).await?;
         let mut reader = self.long_reads.reader(tenant, head.row.entry_count).await?;
-        let diff = both_views(reader.on()?, tenant, session_id, entry_id).await?;
+        let views = both_views(reader.on()?, tenant, session_id, entry_id).await?;
+        let (from, length) = (usize::try_from(from).unwrap_or(0), usize::try_from(page.limit).unwrap_or(1));
+        let (tokens_before, tokens_after) = (result.tokens_before, result.tokens_after);
+        let compare = move || {
+            let diff = views.diff();
+            let (part, next) = diff.part(from, length);
+            CompactionDiff {
+                compaction_id: id,
+                session_id,
+                entry_id,
+                tokens_before,
+                tokens_after,
+                messages_before: diff.before.len() as u64,
+                messages_after: diff.after.len() as u64,
+                counts: diff.counts(),
+                before: part.before,
+                after: part.after,
+                changes: part.changes,
+                next_cursor: next.map(|next| next.to_string()),
+            }
+        };
+        let diff = background::spawn(compare).await.context("comparing two contexts")?;
         reader.done();
-        let (part, next) = diff.part(usize::try_from(from).unwrap_or(0), usize::try_from(page.limit).unwrap_or(1));
-        Ok(CompactionDiff {
-            compaction_id: id,
-            session_id,
-            entry_id,
-            tokens_before: result.tokens_before,
-            tokens_after: result.tokens_after,
-            messages_before: diff.before.len() as u64,
-            messages_after: diff.after.len() as u64,
-            counts: diff.counts(),
-            before: part.before,
-            after: part.after,
-            changes: part.changes,
-            next_cursor: next.map(|next| next.to_string()),
-        })
+        Ok(diff)
     }
 }
 
-async fn both_views(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<Diff> {
+/// The context before a compaction and the one after it.
+struct Views {
+    before: PathSlice,
+    after: PathSlice,
+    anchors: Vec<Uuid>,
+}
+
+impl Views {
+    fn diff(&self) -> Diff {
+        let Views { before, after, anchors } = self;
+        Diff::of(shown(&before.heads, &before.view()), shown(&after.heads, &after.view()), anchors)
+    }
+}
+
+async fn both_views(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<Views> {
     let at = place(connection, tenant, session_id, entry_id).await?;
     let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
     let path = path::segments(connection, tenant.0, leaf, false).await?;
@@ -93,7 +116,7 @@ async fn both_views(connection: &mut PgConnection, tenant: Tenant, session_id: U
     };
     let after = view_of(connection, tenant, leaf, Some(compaction)).await?;
     let before = view_of(connection, tenant, Leaf { depth: at.depth - 1, ..leaf }, earlier).await?;
-    Ok(Diff::of(shown(&before.heads, &before.view()), shown(&after.heads, &after.view()), &anchors))
+    Ok(Views { before, after, anchors })
 }
 
 async fn compaction_at(

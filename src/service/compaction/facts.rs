@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
 use crate::domain::compaction::result::CompactionResult;
+use crate::service::compaction::committing;
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::trace::{Beginning, KeyValue, Span, SpanKind};
@@ -47,11 +48,22 @@ impl CollectedFacts {
     pub fn get(&self) -> Facts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    fn note(&self, change: impl FnOnce(&mut Facts)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// Notes facts of the compaction at hand; nobody may be collecting them.
 pub fn note(change: impl FnOnce(&mut Facts)) {
-    let _ = CURRENT.try_with(|facts| change(&mut facts.0.lock().unwrap_or_else(PoisonError::into_inner)));
+    let _ = CURRENT.try_with(|facts| facts.note(change));
+}
+
+/// As [`note`], once they are committed.
+pub(crate) fn note_committed(change: impl FnOnce(&mut Facts) + Send + 'static) {
+    if let Ok(facts) = CURRENT.try_with(Clone::clone) {
+        committing::tell(move || facts.note(change));
+    }
 }
 
 /// Notes who wrote the summary.
@@ -64,24 +76,24 @@ pub fn note_summary(outcome: &SummaryOutcome) {
     });
 }
 
+/// Notes how a compaction ended, once that is committed.
 pub(crate) fn note_result(trigger: Option<Trigger>, status: &'static str, result: &CompactionResult) {
-    note(|facts| {
-        let report = &result.upstream;
-        *facts = Facts {
-            trigger: trigger.map(|trigger| trigger.into_str()).or(facts.trigger),
-            strategy: Some(result.strategy_used.into_str()),
-            status: Some(status),
-            skip_reason: result.skip_reason.map(|reason| reason.into_str()),
-            tokens_before: Some(result.tokens_before),
-            tokens_after: Some(result.tokens_after),
-            savings_pct: Some(result.savings_pct),
-            upstream: report.name.clone(),
-            model: report.model.clone(),
-            calls: Some(report.calls),
-            fallback: result.fallback.reason.clone(),
-            error: None,
-        };
-    });
+    let report = &result.upstream;
+    let ended = Facts {
+        trigger: trigger.map(|trigger| trigger.into_str()),
+        strategy: Some(result.strategy_used.into_str()),
+        status: Some(status),
+        skip_reason: result.skip_reason.map(|reason| reason.into_str()),
+        tokens_before: Some(result.tokens_before),
+        tokens_after: Some(result.tokens_after),
+        savings_pct: Some(result.savings_pct),
+        upstream: report.name.clone(),
+        model: report.model.clone(),
+        calls: Some(report.calls),
+        fallback: result.fallback.reason.clone(),
+        error: None,
+    };
+    note_committed(move |facts| *facts = Facts { trigger: ended.trigger.or(facts.trigger), ..ended });
 }
 
 /// Carries a compaction out within its span. A transcript that is not stored has neither id nor session.
@@ -99,10 +111,12 @@ async fn observed_boxed<F: Future>(ids: Option<(Uuid, Uuid)>, work: Pin<Box<F>>)
     });
     let facts = CURRENT.try_with(Clone::clone).unwrap_or_default();
     let done = span.within(facts.of(work)).await;
-    span.set(|| attributes(&facts.get()));
-    if let Some(error) = facts.get().error {
-        span.fail(error);
-    }
+    committing::at_end(move |has_landed| {
+        span.set(|| attributes(&facts.get()));
+        if let Some(error) = facts.get().error.or((!has_landed).then_some("internal")) {
+            span.fail(error);
+        }
+    });
     done
 }
 

@@ -12,6 +12,7 @@ use crate::domain::settings::OnUpstreamFailure;
 use crate::service::compaction::ahead::{Settled, save};
 use crate::service::compaction::commit::entry::leave_unrelieved;
 use crate::service::compaction::commit::{Committed, Holder};
+use crate::service::compaction::committing::committing;
 use crate::service::compaction::facts;
 use crate::service::compaction::job::{CompactRequest, CompactionRef, Status, Trigger};
 use crate::service::compaction::request::NewCompactionJob;
@@ -40,7 +41,7 @@ impl Service {
             return Ok(None);
         }
         for _ in 0..TRIES {
-            let (task, mine) = match self.find_force_fit(tenant, session_id).await? {
+            let (task, mine) = match committing(self.find_force_fit(tenant, session_id)).await? {
                 ForceFit::NotNeeded => return Ok(None),
                 ForceFit::Landed(compaction) => return self.relieved(tenant, session_id, compaction).await,
                 ForceFit::TakeOver(task) => (task, false),

@@ -11,6 +11,7 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::verify;
 use crate::service::compaction::ahead::{Settled, save};
+use crate::service::compaction::committing::committing;
 use crate::service::compaction::job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
@@ -56,6 +57,14 @@ impl Service {
         if let Some(summary) = &request.summary {
             check_summary(summary).await?;
         }
+        let queued = committing(self.queue(tenant, session_id, request)).await?;
+        match wait {
+            Some(wait) => self.wait_for(tenant, queued.id, wait).await,
+            None => Ok(queued),
+        }
+    }
+
+    async fn queue(&self, tenant: Tenant, session_id: Uuid, request: CompactRequest) -> Result<Compaction> {
         let mut transaction = transaction::begin(self.pool()).await?;
         let head = self.inner.heads.read(&mut *transaction, tenant, session_id).await?;
         if request.expected_leaf_id.is_some_and(|expected| Some(expected) != head.row.leaf_id) {
@@ -109,10 +118,7 @@ impl Service {
         let queued = show(queued)?;
         seal(&mut transaction, Outcome::Accepted, &queued).await?;
         self.inner.heads.commit(transaction, tenant, session_id, Some(Proof::Compaction(id))).await?;
-        match wait {
-            Some(wait) => self.wait_for(tenant, id, wait).await,
-            None => Ok(queued),
-        }
+        Ok(queued)
     }
 
     /// Starts a compaction that an append found due. A full queue does not hold up an append, and one that just died

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::service::compaction::commit::entry::{advance, entry_of, hold_off, leave_unrelieved, new_branch};
+use crate::service::compaction::committing::committing;
 use crate::service::compaction::job::{Compaction, Status};
 use crate::service::compaction::status::show;
 use crate::service::core::acknowledgement::Proof;
@@ -27,6 +28,10 @@ impl Service {
     /// # Errors
     /// `NotFound`; `Conflict`: it did not succeed, was reverted before, or is not the newest on the path.
     pub async fn revert_compaction(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
+        committing(self.revert(tenant, id)).await
+    }
+
+    async fn revert(&self, tenant: Tenant, id: Uuid) -> Result<Compaction> {
         let mut transaction = transaction::begin(self.pool()).await?;
         let row =
             compactions::get(&mut *transaction, tenant.0, id).await?.ok_or(ServiceError::NotFound("compaction"))?;

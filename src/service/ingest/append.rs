@@ -22,6 +22,7 @@ use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
 use crate::families;
 use crate::service::chapters::{self, is_requested};
+use crate::service::compaction::committing::committing;
 use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::{Result, ServiceError};
@@ -92,7 +93,7 @@ impl Service {
             let planned = Planner::new(&head, &append, &items).linear(&items);
             read = Some((items, Arc::clone(&head.settings)));
             let Some(planned) = planned else { break };
-            match self.write_linear(tenant, head, &append, planned).await? {
+            match committing(self.write_linear(tenant, head, &append, planned)).await? {
                 Tried::Landed(appended, head) => {
                     *cached = head;
                     self.inner.feed.touch(tenant, session_id);
@@ -103,7 +104,8 @@ impl Service {
             }
         }
         let (items, read_with) = read.context("an append without a try")?;
-        let appended = self.append_locked(tenant, session_id, &append, Read { items, with: read_with, opened }).await?;
+        let read = Read { items, with: read_with, opened };
+        let appended = committing(self.append_locked(tenant, session_id, &append, read)).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(appended)
     }

@@ -16,6 +16,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::model::format::Format;
+use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::Result;
@@ -70,14 +71,26 @@ impl Service {
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         *cached = None;
+        let answer = committing(self.put(tenant, session_id, &put, posted, opened)).await?;
+        self.inner.feed.touch(tenant, session_id);
+        Ok(answer)
+    }
+
+    async fn put(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        put: &Arc<PutTranscript>,
+        posted: Posted,
+        opened: OpenedHandles,
+    ) -> Result<Put> {
         let (mut transaction, mut row, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
-        set_fixed(&mut transaction, tenant, &mut row, &mut head, &put).await?;
-        let news = self.news(&mut transaction, tenant, &head, &row, &put, Arc::new(posted)).await?;
-        let answer = self.take(&mut transaction, tenant, (row, head), &put, news, opened).await?;
+        set_fixed(&mut transaction, tenant, &mut row, &mut head, put).await?;
+        let news = self.news(&mut transaction, tenant, &head, &row, put, Arc::new(posted)).await?;
+        let answer = self.take(&mut transaction, tenant, (row, head), put, news, opened).await?;
         seal(&mut transaction, Outcome::Done, &answer).await?;
         let proof = answer.entries.last().map(|entry| Proof::Entry(entry.id));
         self.inner.heads.commit(transaction, tenant, session_id, proof).await?;
-        self.inner.feed.touch(tenant, session_id);
         Ok(answer)
     }
 

@@ -45,6 +45,7 @@ pub enum Matched {
     Any,
 }
 
+/// An entry that was found.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SearchHit {
     pub entry_id: Uuid,

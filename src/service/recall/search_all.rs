@@ -4,6 +4,7 @@
 //! where to go on. So entries are told in the order in which they are looked at, the newest first, and have all words
 //! of the query: which are the best, or whether any has them all, only a look at everything could tell.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,11 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::page::{PageRequest, id_before};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
+use crate::service::recall::search::SearchHit;
 use crate::store::path;
 use crate::store::search::Sieve;
 use crate::store::search::all::{self, Candidate, SessionOnTheWay, Stretch};
+use crate::store::sessions::{self, SessionName};
 
 /// What one answer looks at.
 const SESSIONS: i64 = 10_000;
@@ -47,20 +50,14 @@ pub struct SearchAllPage {
     pub complete: bool,
 }
 
-/// An entry that has every word of the query.
+/// An entry that has every word of the query, and the session that shows it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SessionHit {
     pub session_id: Uuid,
-    pub entry_id: Uuid,
-    pub seq: i64,
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub role: Option<&'static str>,
-    /// The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
-    /// nothing in it is escaped.
-    pub snippet: String,
-    /// 0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that.
-    pub rank: f64,
+    pub session_title: Option<String>,
+    pub session_external_id: Option<String>,
+    #[serde(flatten)]
+    pub hit: SearchHit,
 }
 
 /// Where an answer ended: entries below a seq of a session, and the sessions before it.
@@ -82,9 +79,10 @@ impl Queries {
         let mut reader = self.long_reads.reader(tenant, i64::MAX).await?;
         let mut walk = Walk::new(tenant, query, page.limit);
         let next = walk.go(reader.on()?, place.unwrap_or(Place::upto(Uuid::max()))).await?;
+        let items = named(reader.on()?, tenant, walk.hits).await?;
         reader.done();
         Ok(SearchAllPage {
-            items: walk.hits,
+            items,
             next_cursor: next.map(|place| place.to_string()),
             searched_sessions: walk.sessions,
             searched_entries: walk.entries,
@@ -93,13 +91,27 @@ impl Queries {
     }
 }
 
+/// Hits with what their sessions are called.
+async fn named(connection: &mut PgConnection, tenant: Tenant, hits: Vec<Hit>) -> Result<Vec<SessionHit>> {
+    let mut ids: Vec<Uuid> = hits.iter().map(|hit| hit.session).collect();
+    ids.dedup();
+    let names = sessions::names(connection, tenant.0, &ids).await?;
+    let names: HashMap<Uuid, SessionName> = names.into_iter().map(|name| (name.id, name)).collect();
+    let with_name = |Hit { session, hit }: Hit| {
+        // A session that was erased meanwhile has none.
+        let name = names.get(&session).cloned().unwrap_or_default();
+        SessionHit { session_id: session, session_title: name.title, session_external_id: name.external_id, hit }
+    };
+    Ok(hits.into_iter().map(with_name).collect())
+}
+
 /// A search at work.
 struct Walk {
     tenant: Tenant,
     query: Arc<ParsedQuery>,
     sieve: Sieve,
     limit: usize,
-    hits: Vec<SessionHit>,
+    hits: Vec<Hit>,
     sessions: i64,
     entries: i64,
     bytes: i64,
@@ -215,17 +227,23 @@ impl Walk {
         let (query, room) = (Arc::clone(&self.query), self.limit - self.hits.len());
         let score = move || {
             let found = found.iter().zip(owners);
-            found.filter_map(|(one, owner)| hit(&query, owner?, one)).take(room).collect::<Vec<SessionHit>>()
+            found.filter_map(|(one, owner)| hit(&query, owner?, one)).take(room).collect::<Vec<Hit>>()
         };
         self.hits.extend(background::spawn(score).await.context("scoring entries")?);
         if self.hits.len() >= self.limit
             && let Some(hit) = self.hits.last()
         {
-            return Ok(Some(CameTo { place: Place { session: hit.session_id, below: hit.seq }, at: None }));
+            return Ok(Some(CameTo { place: Place { session: hit.session, below: hit.hit.seq }, at: None }));
         }
         let owner = stretch(place).map_or(Uuid::nil(), |stretch| stretch.shown_in);
         Ok(Some(CameTo { place: Place { session: owner, below: seq }, at: was_cut.then_some((place, seq)) }))
     }
+}
+
+/// An entry that was found, and the session that shows it.
+struct Hit {
+    session: Uuid,
+    hit: SearchHit,
 }
 
 /// Where a statement came to.
@@ -262,22 +280,22 @@ fn own(session: &SessionOnTheWay, below: i64) -> Option<Stretch> {
     })
 }
 
-fn hit(query: &ParsedQuery, session_id: Uuid, found: &Candidate) -> Option<SessionHit> {
+fn hit(query: &ParsedQuery, session: Uuid, found: &Candidate) -> Option<Hit> {
     let kind = found.kind.parse::<EntryType>().ok()?;
     let text = text_of(kind, found.item.as_deref()?);
     let score = query.score(&text).filter(|score| score.has_all())?;
     let rank = TermRarity::even().rank(&score);
     let rank = if kind.is_summary() { rank.div_ceil(2) } else { rank };
     let role = found.role.as_deref().and_then(|role| role.parse::<Role>().ok());
-    Some(SessionHit {
-        session_id,
+    let hit = SearchHit {
         entry_id: found.id,
         seq: found.seq,
         kind: kind.into_str(),
         role: role.map(|role| role.into_str()),
         snippet: query.snippet(&text),
         rank: f64::from(rank) / 1e6,
-    })
+    };
+    Some(Hit { session, hit })
 }
 
 impl Place {

@@ -43,6 +43,22 @@ fn url_of(options: &PgConnectOptions) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_protocol_that_is_not_spoken_is_told() {
+    let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317");
+    let ran = doctor(&["--json"], &[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).await;
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let told = check(&report, "telemetry");
+    assert_eq!(told["verdict"], "warn", "{report}");
+    assert!(told["found"].as_str().unwrap().contains("OTEL_EXPORTER_OTLP_PROTOCOL=grpc"), "{report}");
+    for envs in
+        [[endpoint, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")], [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"); 2]]
+    {
+        let ran = doctor(&["--json"], &envs).await;
+        assert!(!ran.out.contains("telemetry"), "{}", ran.out);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_good_place_is_found_good() {
     let app = App::fresh(&[]);
     let data = app.data_dir().to_str().unwrap();

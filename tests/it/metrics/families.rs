@@ -1,20 +1,11 @@
 //! Read from the source: what is described is recorded, and what is recorded is described.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use contextd::families::{ALL, Kind, UPSTREAM_COST};
 
-fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            into.push(path);
-        }
-    }
-}
+use crate::layers::sources;
 
 /// The constants of `families.rs`, by the name that each stands for.
 fn constants(source: &str) -> BTreeMap<String, String> {

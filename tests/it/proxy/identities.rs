@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{CHAT, Got, MESSAGES, Stage, body};
-use crate::drill_support::{all, turns};
+use crate::drill_support::{all, id_of, turns};
 
 fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
@@ -126,10 +126,14 @@ async fn requests_at_once_make_one_session() {
 async fn of_two_sessions_with_one_name_the_older_is_it() {
     let stage = Stage::plain().await;
     let older = stage.app.session(json!({"external_id": "twin"})).await;
-    stage.app.session(json!({"external_id": "twin"})).await;
+    let younger = stage.app.session(json!({"external_id": "twin"})).await;
     for _ in 0..2 {
         assert_eq!(stage.post(CHAT, "twin", &body(CHAT, &[user("hello")]).to_string()).await.session(), older);
     }
+    let read = stage.app.get("/v1/sessions/by-external-id/twin").await.expect(200);
+    assert_eq!(read["id"], id_of(&younger), "which is not what is read by it");
+    let by_id = stage.post(CHAT, id_of(&younger), &body(CHAT, &[user("hello")]).to_string()).await.session();
+    assert_eq!(by_id, younger, "an id leaves no doubt");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -63,6 +63,36 @@ async fn the_resource_and_the_headers_are_as_the_variables_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_protocol_is_warned_of_and_not_spoken() {
+    let collector = Collector::start().await;
+    let url = collector.url();
+    for (asked, warned) in [
+        (vec![("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], vec!["OTEL_EXPORTER_OTLP_PROTOCOL"]),
+        (
+            vec![
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+                ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json"),
+            ],
+            vec!["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"],
+        ),
+        (vec![("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "HTTP/protobuf"), ("OTEL_METRICS_EXPORTER", "none")], vec![]),
+        (vec![("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_SDK_DISABLED", "true")], vec![]),
+    ] {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let envs = [exporting(&url), asked.clone()].concat();
+        let app = App::logging(&envs, log.reopen().unwrap());
+        app.get("/v1/sessions").await.expect(200);
+        assert!(app.stop().await.success());
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let lines = lines.filter(|line| line["message"].as_str().is_some_and(|text| text.contains("is spoken")));
+        let told: Vec<String> = lines.map(|line| line["variable"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(told, warned, "{asked:?}: {text}");
+    }
+    assert!(collector.spans().len() >= 3, "it is exported all the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sampling_follows_the_client_and_the_variables() {
     let collector = Collector::start().await;
     let url = collector.url();

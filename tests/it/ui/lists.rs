@@ -83,6 +83,36 @@ async fn ten_thousand_sessions_page_by_page() {
 const HOSTILE: &str = "<script>canary()</script>\"'><img src=x onerror=canary()>\u{1b}[31m\u{202e}gpj.exe\u{2066}\u{0}";
 
 #[tokio::test]
+async fn a_search_names_the_sessions_and_shows_the_match() {
+    let app = App::fresh(&[]);
+    let both = app.session(json!({"title": "Birds of passage", "external_id": "ticket-7"})).await;
+    let unnamed = app.session(json!({"title": " ", "settings": {"enabled": false}})).await;
+    let (path, prose) = ("src/".repeat(250_000), "hay ".repeat(100));
+    for (session, text) in [
+        (&both, "a needle".to_owned()),
+        (&unnamed, format!("{path}needle.rs")),
+        (&unnamed, format!("{prose}\"{}\" {prose} first", "needle ".repeat(100))),
+    ] {
+        app.append(session, "openai_chat", json!([{"role": "user", "content": text}])).await;
+    }
+    let visitor = Visitor::of(&app.url(""));
+    let page = visitor.get("/ui/search?q=needle").await.page();
+    assert!(page.contains("Birds of passage") && page.contains("ticket-7"), "{page}");
+    assert!(page.contains(&format!("<code>{}</code>", id_of(&unnamed))), "{page}");
+    let own = visitor.get(&format!("/ui/sessions/{}/search?q=needle", id_of(&unnamed))).await.page();
+    for (page, hits) in [(&page, 3), (&own, 2)] {
+        let shown: Vec<&str> = page.split("<p class=\"snippet\">").skip(1).collect();
+        assert_eq!(shown.len(), hits, "{page}");
+        for snippet in shown {
+            let snippet = snippet.split("</p>").next().unwrap();
+            assert!(snippet.contains("<mark>needle"), "{snippet}");
+            assert!(snippet.len() < 1_000, "{snippet}");
+        }
+    }
+    visitor.assert_links(&page).await;
+}
+
+#[tokio::test]
 async fn hostile_texts_are_text() {
     let app = App::fresh(&[]);
     let hostile = HOSTILE.replace('\0', "");

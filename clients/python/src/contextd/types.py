@@ -1785,18 +1785,25 @@ class RotateKey(TypedDict):
     """How long the old key goes on; 0 ends it at once."""
 
 
-class SessionHit(TypedDict):
-    """An entry that has every word of the query."""
+class SearchHit(TypedDict):
+    """An entry that was found."""
     entry_id: str
     rank: float
-    """0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that."""
+    """0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that: what it
+    tells of comes first."""
     role: NotRequired[str | None]
     seq: int
-    session_id: str
     snippet: str
     """The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
     nothing in it is escaped."""
     type: str
+
+
+class SessionHit(SearchHit):
+    """An entry that has every word of the query, and the session that shows it."""
+    session_external_id: NotRequired[str | None]
+    session_id: str
+    session_title: NotRequired[str | None]
 
 
 class SearchAllPage(TypedDict):
@@ -1808,19 +1815,6 @@ class SearchAllPage(TypedDict):
     searched_entries: int
     searched_sessions: int
     """Sessions that this answer looked into, the first and the last perhaps in part."""
-
-
-class SearchHit(TypedDict):
-    entry_id: str
-    rank: float
-    """0-1; above 0.5 where every word of the query is a whole word of the entry. A summary's is half of that: what it
-    tells of comes first."""
-    role: NotRequired[str | None]
-    seq: int
-    snippet: str
-    """The text around the best match, on one line; matches stand between `<mark>` and `</mark>`. Plain text, not HTML:
-    nothing in it is escaped."""
-    type: str
 
 
 Matched: TypeAlias = Literal["all", "any"]
