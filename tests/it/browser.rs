@@ -3,7 +3,11 @@
 //! `CONTEXTD_CHROMEDRIVER` names the driver; `CONTEXTD_CHROMIUM` the browser, where it is not the driver's own;
 //! `CONTEXTD_AXE` the accessibility checker's `axe.min.js`; `CONTEXTD_PICTURES` a folder that pictures are written to.
 
+mod bars;
+mod following;
+mod large;
 mod lists;
+mod parts;
 mod report;
 mod session;
 pub mod stage;

@@ -1,5 +1,6 @@
 //! The pages at `/ui`, as a browser without a script sees them.
 
+mod cookie;
 mod forms;
 mod lists;
 mod login;

@@ -24,6 +24,7 @@ pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id):
     let whole = ui.services.queries.composition(viewer.tenant, id, LARGEST).await?;
     let body = html! {
         (categories(&whole))
+        p.hint { (words::measured(whole.source)) }
         @if whole.elided_tokens > 0 {
             p.hint { "Tool results and arguments are shown shorter: " (short(signed(whole.elided_tokens))) " tokens less." }
         }
