@@ -24,7 +24,6 @@ pub async fn show(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id):
     let whole = ui.services.queries.composition(viewer.tenant, id, LARGEST).await?;
     let body = html! {
         (categories(&whole))
-        p.hint { (words::measured(whole.source)) }
         @if whole.elided_tokens > 0 {
             p.hint { "Tool results and arguments are shown shorter: " (short(signed(whole.elided_tokens))) " tokens less." }
         }
@@ -40,7 +39,7 @@ fn categories(whole: &Composition) -> Markup {
         @if parts.is_empty() { p.empty { "The context is empty." } }
         @else {
             table.bars {
-                caption { (whole.entries) " entries are shown" }
+                caption { (whole.entries) " entries are shown. " (words::measured(whole.source)) }
                 thead.sr { tr { th scope="col" { "Part" } th scope="col" { "Tokens" } th scope="col" { "Share" } th scope="col" { "Bar" } } }
                 tbody {
                     @for part in parts {
