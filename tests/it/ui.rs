@@ -6,6 +6,7 @@ mod lists;
 mod login;
 mod open_pages;
 mod prompts;
+mod tokens;
 
 use std::collections::BTreeSet;
 

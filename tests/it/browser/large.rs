@@ -56,7 +56,9 @@ async fn a_line_of_five_megabytes_is_shown_in_part_and_can_be_had_whole() {
     browser.client.goto(&home).await.unwrap();
     browser.run("document.getElementById('view').scrollIntoView()").await;
     let pages = ["document.querySelector('#view .pager')", "document.querySelector('#view .message .more a')"];
-    browser.until("the view is there", &format!("return {} !== null", pages[0])).await;
+    // Its links are htmx's own from when it has settled on.
+    let settled = format!("return {} !== null && !document.querySelector('[class*=htmx-]')", pages[0]);
+    browser.until("the view is there", &settled).await;
     browser.run("[...document.querySelectorAll('#view .pager a')].find((link) => link.innerText.startsWith('Later')).click()").await;
     browser.until("the large one is there", &format!("return {} !== null", pages[1])).await;
     assert_small(&browser, "the session's page").await;

@@ -77,6 +77,9 @@ impl Stage {
 pub const LOADED: &str = "return [...document.querySelectorAll('[data-live][hx-get]')].every((one) => !one.querySelector(':scope > p.hint > a[hx-get]'))";
 const CHART: &str = "return document.querySelectorAll('.sawtooth canvas').length === 1";
 
+/// The height of a window that ends with the chart.
+const DOWN_TO_CHART: &str = "return Math.ceil(document.getElementById('timeline').getBoundingClientRect().bottom + 9 + outerHeight - innerHeight)";
+
 async fn click(browser: &Browser, css: &str) {
     let found = browser.client.find(Locator::Css(css)).await.unwrap();
     browser
@@ -126,6 +129,15 @@ async fn nothing_serious_is_found_on_the_pages_of_a_session() {
             }
             browser.run("window.scrollTo(0, 0)").await;
             browser.picture(&format!("{name}-{theme}.png")).await;
+            if name == "session" {
+                browser
+                    .client
+                    .set_window_size(1280, browser.run(DOWN_TO_CHART).await.as_u64().unwrap() as u32)
+                    .await
+                    .unwrap();
+                browser.until("it is drawn anew", CHART).await;
+                browser.picture(&format!("saw-tooth-{theme}.png")).await;
+            }
             found.extend(browser.axe().await.into_iter().map(|one| format!("{name}, {theme}: {one}")));
         }
     }
