@@ -25,7 +25,7 @@ pub fn fill_bar(tokens: i64, window: i64, word: &str) -> Markup {
     html! {
         span.fill title=(told) {
             meter class=(word) min="0" max="1" value=(format!("{:.4}", share.clamp(0.0, 1.0))) aria-label=(told) {}
-            " " (short(tokens)) " / " (short(window))
+            " " span.nowrap { (short(tokens)) " / " (short(window)) }
         }
     }
 }

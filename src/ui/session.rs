@@ -47,6 +47,7 @@ pub fn routes() -> Router<Ui> {
         .route("/ui/sessions/{id}/tree", get(tree::show))
         .route("/ui/sessions/{id}/entries", get(entries::show))
         .route("/ui/sessions/{id}/entries/{entry}", get(entry::show))
+        .route("/ui/sessions/{id}/entries/{entry}/item", get(entry::item))
         .route("/ui/sessions/{id}/entries/{entry}/label", post(actions::label))
         .route("/ui/sessions/{id}/entries/{entry}/fork", post(actions::fork))
         .route("/ui/sessions/{id}/chapters", get(chapters::show))
@@ -86,6 +87,9 @@ async fn show(
         }
         (flash(asked.done.as_deref()))
         p.problem #gone hidden role="alert" { "This session was erased. What is shown here is what was last known." }
+        p.notice #unfollowed hidden role="status" {
+            "Not followed live now: too many pages are open, or the service was away. This page looks again every 10 seconds."
+        }
         (about(&session))
         div #now hx-get=(format!("{}/now", home(id))) hx-trigger="contextd:changed from:body" data-live
             data-events=(format!("{}/events", home(id))) { (now::figures(&viewer, &session)) }

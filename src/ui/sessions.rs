@@ -125,7 +125,7 @@ fn table(lines: &[SessionLine], order: SessionOrder) -> Markup {
                 caption.sr { "Sessions, " (ORDERS.iter().find(|(word, _)| *word == <&str>::from(order)).map_or(ORDERS[0].1, |(_, told)| told)) }
                 thead { tr {
                     th scope="col" { "Session" }
-                    th scope="col" { "External id" }
+                    th.aside scope="col" { "External id" }
                     th scope="col" { "State" }
                     th scope="col" { "Tokens in the window" }
                     th.num scope="col" { "Entries" }
@@ -151,7 +151,7 @@ fn row(line: &SessionLine) -> Markup {
                     }
                 }
             }
-            td.wide { @if let Some(id) = &line.external_id { (name(id)) } }
+            td.wide.aside { @if let Some(id) = &line.external_id { (name(id)) } }
             td {
                 (badge(state))
                 @if snapshot.anti_thrash.tripped { " " span.badge.fair title="Compactions saved too little: no more of them until the context has grown" { "◆ guard" } }

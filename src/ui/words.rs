@@ -2,6 +2,7 @@
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::tokens::accounting::Source;
 use crate::service::compaction::{Status, Trigger};
 use crate::service::core::error::{ConflictCode, ServiceError};
 
@@ -10,6 +11,14 @@ use super::fault::Fault;
 /// A count of tokens, as figures are written.
 pub fn signed(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX)
+}
+
+/// What the tokens of a context's parts are.
+pub fn measured(source: Source) -> &'static str {
+    match source {
+        Source::Estimate => "Tokens are estimated.",
+        Source::Usage => "Tokens are estimated part by part and brought to the total that the provider reported.",
+    }
 }
 
 /// What started a compaction.

@@ -3,7 +3,12 @@
 //! `CONTEXTD_CHROMEDRIVER` names the driver; `CONTEXTD_CHROMIUM` the browser, where it is not the driver's own;
 //! `CONTEXTD_AXE` the accessibility checker's `axe.min.js`; `CONTEXTD_PICTURES` a folder that pictures are written to.
 
+mod bars;
+mod following;
+mod large;
 mod lists;
+mod narrow;
+mod parts;
 mod report;
 mod session;
 pub mod stage;
@@ -26,6 +31,16 @@ pub struct Browser {
 
 impl Browser {
     pub async fn start() -> Browser {
+        Browser::with(json!({})).await
+    }
+
+    /// One whose window is so many pixels wide, which may be less than a browser lets a window be.
+    pub async fn of_width(width: u32) -> Browser {
+        let metrics = json!({"width": width, "height": 900, "pixelRatio": 1, "mobile": false, "touch": false});
+        Browser::with(json!({"mobileEmulation": {"deviceMetrics": metrics}})).await
+    }
+
+    async fn with(more: Value) -> Browser {
         let path = std::env::var("CONTEXTD_CHROMEDRIVER").expect("CONTEXTD_CHROMEDRIVER names chromedriver");
         let mut driver =
             Command::new(path).arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -37,6 +52,7 @@ impl Browser {
             "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
             "--window-size=1280,900", "--force-device-scale-factor=1", folder,
         ]});
+        options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         if let Ok(browser) = std::env::var("CONTEXTD_CHROMIUM") {
             options["binary"] = browser.into();
         }

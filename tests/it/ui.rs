@@ -1,11 +1,13 @@
 //! The pages at `/ui`, as a browser without a script sees them.
 
+mod cookie;
 mod forms;
 mod keys;
 mod lists;
 mod login;
 mod open_pages;
 mod prompts;
+mod tokens;
 
 use std::collections::BTreeSet;
 

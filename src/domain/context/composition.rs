@@ -104,7 +104,7 @@ pub fn take_apart(whole: Whole<'_>, largest: usize) -> Parts {
     for item in whole.view {
         tally.take(whole.heads, item);
     }
-    let scale = Scale { estimated: tally.by_category.values().sum(), tokens: whole.tokens };
+    let scale = Scale::of_whole(&whole);
     Parts {
         categories: categories(&tally.by_category, scale),
         tools: tools(&tally.by_tool, scale),
@@ -115,14 +115,21 @@ pub fn take_apart(whole: Whole<'_>, largest: usize) -> Parts {
 }
 
 /// From estimates to the tokens that the whole is known to have.
-#[derive(Clone, Copy)]
-struct Scale {
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
     estimated: u64,
     tokens: u64,
 }
 
 impl Scale {
-    fn of(self, estimate: u64) -> u64 {
+    /// That of all parts.
+    pub fn of_whole(whole: &Whole<'_>) -> Scale {
+        let messages: u64 = whole.view.iter().map(|item| item_tokens(whole.heads, item)).sum();
+        Scale { estimated: messages + u64::from(whole.system) + u64::from(whole.tools), tokens: whole.tokens }
+    }
+
+    /// What the part with this estimate takes of the whole.
+    pub fn of(self, estimate: u64) -> u64 {
         match self.estimated {
             0 => 0,
             all => (u128::from(estimate) * u128::from(self.tokens) / u128::from(all)) as u64,

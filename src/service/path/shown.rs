@@ -6,10 +6,12 @@ use anyhow::Context as _;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::domain::context::composition::{Scale, Whole};
 use crate::domain::context::elision;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::compaction::Elision;
 use crate::domain::model::message::{Message, Role};
+use crate::domain::tokens::accounting::Source;
 use crate::service::core::error::Result;
 use crate::service::core::offload::offload;
 use crate::service::core::page::PageRequest;
@@ -30,6 +32,8 @@ pub struct ShownPage {
     /// The place of the first of them, and how many messages there are in all.
     pub from: usize,
     pub total: usize,
+    /// What the tokens rest on.
+    pub source: Source,
 }
 
 /// One message, as it is shown.
@@ -39,8 +43,9 @@ pub struct ShownMessage {
     pub entry_id: Uuid,
     pub kind: &'static str,
     pub role: Option<&'static str>,
+    /// As in the composition: its estimate, brought to the size that the whole is known to have.
     pub tokens: u64,
-    /// What of it is shown shorter.
+    /// What of it is shown shorter; its tokens likewise.
     pub elisions: Vec<Elision>,
     /// In the native format; `None` where it says nothing.
     pub message: Option<Value>,
@@ -53,7 +58,10 @@ impl Queries {
         let head = self.heads.read(&self.pool, tenant, session_id).await?;
         let mut reader = self.long_reads.reader(tenant, head.view_length()).await?;
         let loaded = load_view(reader.on()?, tenant, &ViewOrigin::of(&head), ReadMode::Heads).await?;
-        let view = loaded.view();
+        let (view, snapshot) = (loaded.view(), head.snapshot());
+        let (system, tools) = (head.state.account.system, head.state.account.tools);
+        let whole = Whole { heads: &loaded.heads, view: &view, system, tools, tokens: snapshot.tokens };
+        let (scale, source) = (Scale::of_whole(&whole), snapshot.source);
         let from = from.min(view.len());
         let most = usize::try_from(page.limit).unwrap_or(1);
         let wanted: Vec<ViewItem> = view.iter().skip(from).take(most).cloned().collect();
@@ -67,9 +75,9 @@ impl Queries {
         reader.done();
         let (bytes, total) = (stored.iter().map(|one| one.entry.item.len()).sum(), view.len());
         let stored: HashMap<Uuid, StoredEntry> = stored.into_iter().map(|one| (one.entry.head.id, one)).collect();
-        let show = move || wanted.iter().filter_map(|item| show(&loaded, &stored, item).transpose()).collect();
+        let show = move || wanted.iter().filter_map(|item| show(&loaded, &stored, item, scale).transpose()).collect();
         let items: Result<Vec<ShownMessage>> = offload(bytes, show).await?;
-        Ok(ShownPage { items: items?, from, total })
+        Ok(ShownPage { items: items?, from, total, source })
     }
 }
 
@@ -90,7 +98,12 @@ fn sorted(mut places: Vec<Segment>) -> Vec<Segment> {
     join(places)
 }
 
-fn show(loaded: &PathSlice, stored: &HashMap<Uuid, StoredEntry>, item: &ViewItem) -> Result<Option<ShownMessage>> {
+fn show(
+    loaded: &PathSlice,
+    stored: &HashMap<Uuid, StoredEntry>,
+    item: &ViewItem,
+    scale: Scale,
+) -> Result<Option<ShownMessage>> {
     let Some(head) = loaded.heads.get(index(item)) else { return Ok(None) };
     let Some(entry) = stored.get(&head.id) else { return Ok(None) };
     let (elisions, message) = match item {
@@ -101,15 +114,20 @@ fn show(loaded: &PathSlice, stored: &HashMap<Uuid, StoredEntry>, item: &ViewItem
         ViewItem::Entry { elisions, .. } => {
             let mut message = message_of(entry)?;
             message.iter_mut().for_each(|message| elision::apply(message, elisions));
-            (elisions.clone(), message)
+            (elisions.iter().map(|elision| scaled(elision, scale)).collect(), message)
         }
     };
     Ok(Some(ShownMessage {
         entry_id: head.id,
         kind: head.kind.into_str(),
         role: head.role.map(|role| role.into_str()),
-        tokens: item_tokens(&loaded.heads, item),
+        tokens: scale.of(item_tokens(&loaded.heads, item)),
         elisions,
         message: message.map(serde_json::to_value).transpose().context("a message as JSON")?,
     }))
+}
+
+fn scaled(elision: &Elision, scale: Scale) -> Elision {
+    let of = |tokens: u32| u32::try_from(scale.of(tokens.into())).unwrap_or(u32::MAX);
+    Elision { tokens_before: of(elision.tokens_before), tokens_after: of(elision.tokens_after), ..elision.clone() }
 }

@@ -107,6 +107,7 @@
   let again = 0;
   const gone = () => {
     stop();
+    unfollowed(false);
     live.removeAttribute('data-events');
     const told = document.getElementById('gone');
     if (told) told.hidden = false;
@@ -124,11 +125,16 @@
     stream?.close();
     stream = null;
   };
+  const unfollowed = (is) => {
+    const told = document.getElementById('unfollowed');
+    if (told) told.hidden = !is;
+  };
   // Refused or ended: the session may be gone, or too many look on.
   const ask = async () => {
     stop();
     const answer = await fetch(live.dataset.events.replace(/events$/, 'now'), { headers: { 'hx-request': 'true' } }).catch(() => null);
     if (answer?.status === 404) return gone();
+    unfollowed(true);
     changed();
     again = setTimeout(start, 10000);
   };
@@ -136,6 +142,7 @@
     if (stream || document.hidden || !live.dataset.events) return;
     stream = new EventSource(live.dataset.events);
     let first = true;
+    stream.addEventListener('open', () => unfollowed(false));
     stream.addEventListener('changed', (event) => {
       // How it stands at the beginning is on the page already.
       if (!(first && event.data === 'snapshot')) changed();

@@ -59,7 +59,7 @@ pub async fn show(
     let body = html! {
         p { (count(signed(diff.messages_before))) " messages before, " (count(signed(diff.messages_after))) " after: "
             (counts.kept) " kept, " (counts.anchored) " kept before the cut, " (counts.elided) " shown shorter, "
-            (counts.summarised) " summarised." }
+            (counts.summarised) " summarised. " span.dim { "Their tokens are estimated." } }
         (table(&diff, &openings))
         nav.pager aria-label="Pages of the comparison" {
             @if after.is_some() { (link("", "« First")) }

@@ -16,10 +16,8 @@ pub fn at_a_glance(stats: &Stats) -> Markup {
             @if stats.census_at < stats.until { " Sessions as of " time datetime=(stats.census_at.to_rfc3339()) { (stats.census_at.format("%H:%M:%S UTC")) } "." }
             @if stats.capped { " There is more than was added up: the newest 50,000 sessions and 100,000 compactions count." }
         }
-        dl.figures {
-            (contexts(stats))
-            (savings(stats, &since))
-        }
+        dl.figures { (contexts(stats)) }
+        dl.figures { (savings(stats, &since)) }
     }
 }
 

@@ -66,7 +66,7 @@ fn row(session: Uuid, call: &ToolCallRow) -> Markup {
             td.nowrap { a href=(entry(call.entry_id)) { (visible::name(&call.name)) } }
             td.wide { code { bdi { (arguments) } } }
             td.nowrap { (call.status) }
-            td.nowrap {
+            td.nowrap.prose {
                 @if let Some(result) = call.result_entry_id { a href=(entry(result)) { "Result" } }
                 @if call.elided { " " span.dim { "shown shorter or not at all" } }
             }

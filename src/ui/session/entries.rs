@@ -50,7 +50,7 @@ pub async fn show(
         @else {
             div.scroll tabindex="0" role="region" aria-label="Entries" {
                 table {
-                    thead { tr { th scope="col" { "Entry" } th scope="col" { "Begins" } th.num scope="col" { "Tokens" }
+                    thead { tr { th scope="col" { "Entry" } th scope="col" { "Begins" } th.num scope="col" { "Tokens, estimated" }
                         th scope="col" { "When" } } }
                     tbody data-rows { @for entry in &found.items { (row(id, entry)) } }
                 }

@@ -1,7 +1,8 @@
 //! One entry, whole: a long text part by part.
 
 use axum::extract::State;
-use axum::response::Html;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use uuid::Uuid;
@@ -43,7 +44,7 @@ pub async fn show(
     let (piece, from) = (parsed::<usize>("piece", asked.piece.as_deref())?, parsed("from", asked.from.as_deref())?);
     let entry = ui.services.queries.entry(viewer.tenant, id, entry).await?;
     let path = format!("{}/entries/{}", home(id), entry.id);
-    let pieces = entry.message.as_ref().map_or_else(|| vec![item(&entry)], message::pieces);
+    let pieces = entry.message.as_ref().map_or_else(|| vec![stored(&entry)], message::pieces);
     let one = piece.and_then(|place| Some((place, pieces.get(place)?)));
     let text = match one {
         Some((place, piece)) => part(piece, place, from.unwrap_or(0), &path),
@@ -61,15 +62,26 @@ pub async fn show(
         section.card aria-label="The entry" { (facts(&entry)) (text) }
         (deeds(&viewer, &path, &entry))
         section.card aria-labelledby="raw" {
-            h2 #raw { "As it came" }
+            div.head {
+                h2 #raw { "As it came" }
+                a href={ (path) "/item" } download { "The whole as a file, " (count(entry.item.get().len() as i64)) " bytes" }
+            }
             (visible::text(entry.item.get(), visible::TEXT, None))
         }
     };
     Ok(layout::page(&viewer, Section::Sessions, "Entry", main))
 }
 
+/// The item as it came, as a file: pages show a large one part by part.
+pub async fn item(State(ui): State<Ui>, viewer: Viewer, Ids((id, entry)): Ids<(Uuid, Uuid)>) -> Result<Response> {
+    let entry = ui.services.queries.entry(viewer.tenant, id, entry).await?;
+    let kept = format!("attachment; filename=\"entry-{}.json\"", entry.id);
+    let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_DISPOSITION, kept)];
+    Ok((headers, Box::<str>::from(entry.item).into_string()).into_response())
+}
+
 /// What says nothing to a model, as it is stored.
-fn item(entry: &EntryView) -> Piece {
+fn stored(entry: &EntryView) -> Piece {
     Piece { title: String::new(), text: entry.item.get().to_owned() }
 }
 
@@ -99,7 +111,7 @@ fn facts(entry: &EntryView) -> Markup {
             @if let Some(source) = &entry.source_id { dt { "Source id" } dd { (visible::name(source)) } }
             @if let Some(label) = &entry.label { dt { "Label" } dd { (visible::name(label)) } }
             dt { "Stored" } dd { (when(entry.created_at)) ", number " (count(entry.seq + 1)) " of its session, as " (format) }
-            dt { "Tokens" } dd { (count(i64::from(entry.tokens))) }
+            dt { "Tokens, estimated" } dd { (count(i64::from(entry.tokens))) }
         }
     }
 }

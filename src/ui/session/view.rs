@@ -14,7 +14,7 @@ use crate::ui::format::{count, short};
 use crate::ui::query::{Asked, Ids, given};
 use crate::ui::state::Ui;
 use crate::ui::viewer::Viewer;
-use crate::ui::words::{signed, speaker};
+use crate::ui::words::{measured, signed, speaker};
 
 use super::frame::{Wanted, answer, home};
 use super::message;
@@ -42,6 +42,7 @@ pub async fn show(
     let body = html! {
         @if shown.total == 0 { p.empty { "The model sees nothing of this session yet." } }
         @else {
+            p.hint { (measured(shown.source)) }
             (pager(id, &shown))
             ol.messages start=(shown.from + 1) data-rows {
                 @for one in &shown.items { (row(id, one)) }

@@ -11,14 +11,14 @@ use super::stage::Stage;
 use crate::drill_support::turns;
 
 /// A session with a history: turns, compactions, a chapter mark of its own, a branch, a label.
-struct Worked {
-    stage: Stage,
-    session: String,
-    compaction: String,
+pub struct Worked {
+    pub stage: Stage,
+    pub session: String,
+    pub compaction: String,
 }
 
 impl Worked {
-    async fn set() -> Worked {
+    pub async fn set() -> Worked {
         let stage = Stage::empty().await;
         let settings = json!({"enabled": false, "context_window": 32_000, "reserve_tokens": 4_000, "keep_recent_tokens": 2_500,
             "keep_recent_results": 2});
@@ -54,7 +54,7 @@ impl Worked {
         Worked { stage, session, compaction }
     }
 
-    fn page(&self) -> String {
+    pub fn page(&self) -> String {
         self.stage.url(&format!("/ui/sessions/{}", self.session))
     }
 }
@@ -74,8 +74,11 @@ impl Stage {
     }
 }
 
-const LOADED: &str = "return [...document.querySelectorAll('[data-live][hx-get]')].every((one) => !one.querySelector(':scope > p.hint > a[hx-get]'))";
+pub const LOADED: &str = "return [...document.querySelectorAll('[data-live][hx-get]')].every((one) => !one.querySelector(':scope > p.hint > a[hx-get]'))";
 const CHART: &str = "return document.querySelectorAll('.sawtooth canvas').length === 1";
+
+/// The height of a window that ends with the chart.
+const DOWN_TO_CHART: &str = "return Math.ceil(document.getElementById('timeline').getBoundingClientRect().bottom + 9 + outerHeight - innerHeight)";
 
 async fn click(browser: &Browser, css: &str) {
     let found = browser.client.find(Locator::Css(css)).await.unwrap();
@@ -126,6 +129,15 @@ async fn nothing_serious_is_found_on_the_pages_of_a_session() {
             }
             browser.run("window.scrollTo(0, 0)").await;
             browser.picture(&format!("{name}-{theme}.png")).await;
+            if name == "session" {
+                browser
+                    .client
+                    .set_window_size(1280, browser.run(DOWN_TO_CHART).await.as_u64().unwrap() as u32)
+                    .await
+                    .unwrap();
+                browser.until("it is drawn anew", CHART).await;
+                browser.picture(&format!("saw-tooth-{theme}.png")).await;
+            }
             found.extend(browser.axe().await.into_iter().map(|one| format!("{name}, {theme}: {one}")));
         }
     }

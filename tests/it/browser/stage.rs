@@ -35,10 +35,16 @@ pub struct Stage {
 
 impl Stage {
     pub async fn empty() -> Stage {
+        Stage::with(&[]).await
+    }
+
+    /// With these environment variables.
+    pub async fn with(envs: &[(&str, &str)]) -> Stage {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database = pg::url().await;
         let pool = PgPool::connect(&database).await.unwrap();
-        let server = Keyed::start(&database, &["--dev"], &[("CONTEXTD_REQUEST_TIMEOUT_MS", NEVER_MS)]);
+        let envs: Vec<(&str, &str)> = envs.iter().copied().chain([("CONTEXTD_REQUEST_TIMEOUT_MS", NEVER_MS)]).collect();
+        let server = Keyed::start(&database, &["--dev"], &envs);
         let client = Client::builder().pool_max_idle_per_host(0).no_proxy().build().unwrap();
         Stage { server, pool, client }
     }
