@@ -70,7 +70,11 @@ mod tests {
         assert_eq!(words(), ["alone"]);
         let work = async {
             say("outer");
-            committing(async { Ok(say("inner")) }).await?;
+            let inner = async {
+                say("inner");
+                Ok(())
+            };
+            committing(inner).await?;
             assert_eq!(words(), ["inner"]);
             Ok(())
         };
