@@ -29,7 +29,8 @@ pub async fn authenticate(State(state): State<AppState>, mut request: Request, n
         }
         Err(problem) => problem.into_response(),
     };
-    response.extensions_mut().insert(access.tenant);
+    // For the log line.
+    response.extensions_mut().insert(access);
     Ok(response)
 }
 

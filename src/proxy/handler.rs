@@ -27,7 +27,7 @@ use crate::proxy::route::{Provider, Route};
 use crate::proxy::unkept::Unkept;
 use crate::proxy::upstream::{Call, Upstream};
 use crate::service::Services;
-use crate::service::core::access::Scope;
+use crate::service::core::access::{Access, Scope};
 use crate::service::core::clock;
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
@@ -132,12 +132,13 @@ impl Proxy {
         body: Body,
     ) -> Result<Answered, Refused> {
         let proxies = headers::passed(&parts.headers, &self.instance).ok_or(Refusal::ProxyLoop)?;
-        let tenant = self.tenant(&parts.headers).await?;
+        let access = self.access(&parts.headers).await?;
+        let tenant = access.map(|access| access.tenant);
         let call = call(provider, parts, proxies);
         let (mut response, outcome) = self.handed_on(provider, route, tenant, call, &parts.headers, body).await?;
-        if let Some(tenant) = tenant {
+        if let Some(access) = access {
             // For the log line.
-            response.extensions_mut().insert(tenant);
+            response.extensions_mut().insert(access);
         }
         Ok((response, outcome))
     }
@@ -262,10 +263,10 @@ impl Proxy {
         }
     }
 
-    /// The tenant whose key the request has, one that may write. `None`: whose it is can't be told now.
-    async fn tenant(&self, headers: &HeaderMap) -> Result<Option<Tenant>, Refused> {
+    /// Who asks, with a key that may write. `None`: whose it is can't be told now.
+    async fn access(&self, headers: &HeaderMap) -> Result<Option<Access>, Refused> {
         if let Some(tenant) = self.options.dev_tenant {
-            return Ok(Some(tenant));
+            return Ok(Some(Access::whole(tenant)));
         }
         let key = headers.get(KEY).and_then(|key| key.to_str().ok()).ok_or(Refusal::Unauthorized)?;
         match timeout(self.options.timeout, self.services.keys.authenticate(key.trim())).await {
@@ -275,7 +276,7 @@ impl Proxy {
                 if !access.scopes.allow(Scope::Write) {
                     return Err(Refusal::InsufficientScope.into());
                 }
-                Ok(Some(access.tenant))
+                Ok(Some(access))
             }
             Ok(Err(error)) => {
                 tracing::error!(%error, "a key could not be looked up");

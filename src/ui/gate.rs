@@ -35,7 +35,7 @@ pub async fn admit(State(ui): State<Ui>, request: Request, next: Next) -> Respon
     if let Some(fault) = response.extensions_mut().remove::<Fault>() {
         response = layout::fault(Some(&viewer), &fault);
     }
-    response.extensions_mut().insert(viewer.tenant);
+    response.extensions_mut().insert(viewer.access);
     response
 }
 

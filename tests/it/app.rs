@@ -53,9 +53,13 @@ pub struct Keyed {
 impl Keyed {
     /// Over this database, with more arguments and environment variables.
     pub fn start(database: &str, args: &[&str], envs: &[(&str, &str)]) -> Keyed {
+        Keyed::logging(database, args, envs, Stdio::null())
+    }
+
+    pub fn logging(database: &str, args: &[&str], envs: &[(&str, &str)], log: Stdio) -> Keyed {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(args).env("DATABASE_URL", database);
-        let (child, base, output) = started(command.envs(envs.iter().copied()));
+        let (child, base, output) = started_logging(command.envs(envs.iter().copied()), log);
         Keyed { child, base, _output: output }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::place::Place;
 use crate::api::metrics;
 use crate::api::problem_code::ProblemCode;
-use crate::service::core::tenant::Tenant;
+use crate::service::core::access::Access;
 use crate::trace::{KeyValue, RefusalCode, Span};
 
 /// Of the proxy's answers: the conversation's session, and why its request went on as it came.
@@ -49,7 +49,8 @@ impl RequestLine {
     pub(super) fn answered(&mut self, response: &Response) {
         self.is_answered = true;
         let (took, status) = (self.started.elapsed(), response.status().as_u16());
-        let tenant = response.extensions().get::<Tenant>().map(|tenant| tenant.0);
+        let access = response.extensions().get::<Access>();
+        let (tenant, key) = (access.map(|access| access.tenant.0), access.and_then(|access| access.key_id));
         let code = code(response);
         let session = self.place.session.or_else(|| text(response, &SESSION)?.parse::<Uuid>().ok());
         metrics::request(&self.place.method, self.place.route(), status, took);
@@ -70,6 +71,7 @@ impl RequestLine {
             status,
             duration_ms = took.as_secs_f64() * 1_000.0,
             tenant = tenant.map(tracing::field::display),
+            key = key.map(tracing::field::display),
             session = session.map(tracing::field::display),
             bytes_in = self.bytes_in,
             bytes_out = response.body().size_hint().exact(),

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::app::{App, NEVER_MS};
+use crate::app::{App, Keyed, NEVER_MS};
 use crate::patience::{eventually, until};
 use crate::proxy::provider::Provider;
 use crate::ui::Visitor;
@@ -78,6 +78,37 @@ async fn a_login_ends_with_its_key() {
     sqlx::query("UPDATE api_keys SET expires_at = now()").execute(&place.pool).await.unwrap();
     assert_eq!(visitor.get("/ui").await.status, 303, "at the next request");
     assert_eq!(visitor.log_in(&key).await.status, 401);
+}
+
+/// Who did what: the line of a request names the key, and never its text.
+#[tokio::test]
+async fn the_log_says_which_key_asked() {
+    let place = Place::new().await;
+    let (key, refused) = (place.master().await, place.key(&[Scope::Read]).await);
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let logged = log.reopen().unwrap();
+    let server = Keyed::logging(&place.database, &[], &[("CONTEXTD_LOG", "info")], logged.into());
+    let ask = async |key: &str, id: &str| {
+        let request = place.client.post(format!("{}/v1/keys", server.base)).bearer_auth(key).header("x-request-id", id);
+        let body = json!({"name": "made"}).to_string();
+        request.header("content-type", "application/json").body(body).send().await.unwrap().text().await.unwrap()
+    };
+    let made: Value = serde_json::from_str(&ask(&key, "making").await).unwrap();
+    ask(&refused, "trying").await;
+    ask("ctxd_unknown", "guessing").await;
+    let text = eventually("three requests are told of", async || {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        (text.matches("\"request\"").count() == 3).then_some(text)
+    })
+    .await;
+    let line =
+        |id: &str| -> Value { serde_json::from_str(text.lines().find(|line| line.contains(id)).unwrap()).unwrap() };
+    assert_eq!(line("making")["key"], place.id_of(&key).await.to_string());
+    assert_eq!(line("trying")["key"], place.id_of(&refused).await.to_string());
+    assert_eq!((&line("trying")["code"], line("guessing").get("key")), (&json!("insufficient_scope"), None));
+    for secret in [&key, &refused, made["key"].as_str().unwrap()] {
+        assert!(!text.contains(&secret[37..]), "{text}");
+    }
 }
 
 #[tokio::test]
