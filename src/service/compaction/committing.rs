@@ -1,4 +1,5 @@
-//! What metrics, spans and log lines tell of a compaction is held back until its transaction is committed.
+//! What metrics, spans and log lines tell of a compaction is held back until its transaction is committed. Where nobody
+//! waits for that any more, nothing is told.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

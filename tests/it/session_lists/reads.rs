@@ -50,7 +50,7 @@ fn lists() -> Vec<(&'static str, List)> {
             List::Api(SessionFilter { state: Some("yellow".to_owned()), ..named("popular") }),
         ),
         ("a state", List::Api(SessionFilter { state: Some("red".to_owned()), ..plain() })),
-        ("a text that an old one has", List::Page(text("ticket-77"))),
+        ("a text that only old ones have", List::Page(text("ticket-77"))),
         ("a text that nobody has", List::Page(text("nothing like it"))),
     ]
 }
