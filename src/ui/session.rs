@@ -87,10 +87,10 @@ async fn show(
         }
         (flash(asked.done.as_deref()))
         p.problem #gone hidden role="alert" { "This session was erased. What is shown here is what was last known." }
+        (about(&session))
         p.notice #unfollowed hidden role="status" {
             "Not followed live now: too many pages are open, or the service was away. This page looks again every 10 seconds."
         }
-        (about(&session))
         div #now hx-get=(format!("{}/now", home(id))) hx-trigger="contextd:changed from:body" data-live
             data-events=(format!("{}/events", home(id))) { (now::figures(&viewer, &session)) }
         (parts(&viewer, &session))

@@ -16,7 +16,7 @@ pub fn signed(tokens: u64) -> i64 {
 /// What the tokens of a context's parts are.
 pub fn measured(source: Source) -> &'static str {
     match source {
-        Source::Estimate => "Tokens are estimated.",
+        Source::Estimate => "Tokens are estimated, by the provider's measure where one is known.",
         Source::Usage => "Tokens are estimated part by part and brought to the total that the provider reported.",
     }
 }

@@ -12,6 +12,7 @@ mod parts;
 mod report;
 mod session;
 pub mod stage;
+mod worked;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -21,6 +21,12 @@
     ctx.font = `${11 * devicePixelRatio}px system-ui`;
     ctx.textAlign = 'left';
     ctx.textBaseline = 'bottom';
+    // Readable over the bands too.
+    ctx.setLineDash([]);
+    ctx.lineWidth = 3 * devicePixelRatio;
+    ctx.lineJoin = 'round';
+    ctx.strokeStyle = token('card');
+    ctx.strokeText(name, left + 4 * devicePixelRatio, y - 2);
     ctx.fillText(name, left + 4 * devicePixelRatio, y - 2);
     ctx.restore();
   };
@@ -58,7 +64,7 @@
     const options = {
       width: Math.max(240, element.clientWidth),
       height: 300,
-      padding: [20, 14, 0, 0],
+      padding: [20, 44, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: (_, low, high) => [low, Math.max(high, low + 1)] }, y: { range: () => [0, top] } },
       axes: [

@@ -63,7 +63,7 @@ fn row(one: &Compaction) -> Markup {
                 @if one.prepared { " " span.dim { "waits for red" } }
             }
             td.nowrap { (when(one.created_at)) }
-            td { (words::trigger(one.trigger)) }
+            td.wide { (words::trigger(one.trigger)) }
             td { (strategy) }
             td.num { @if let Some(before) = landed.map(|result| result.tokens_before).or(before) { (short(signed(before))) } }
             td.num { @if let Some(result) = landed { (short(signed(result.tokens_after))) } }

@@ -42,7 +42,8 @@ pub async fn show(
     let body = html! {
         @if shown.total == 0 { p.empty { "The model sees nothing of this session yet." } }
         @else {
-            p.hint { (measured(shown.source)) }
+            p.hint { (measured(shown.source))
+                @if shown.items.iter().any(|one| !one.elisions.is_empty()) { " Figures within placeholders are estimates of their own." } }
             (pager(id, &shown))
             ol.messages start=(shown.from + 1) data-rows {
                 @for one in &shown.items { (row(id, one)) }

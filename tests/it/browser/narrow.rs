@@ -4,8 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Browser;
-use super::session::{LOADED, Worked};
+use super::session::LOADED;
 use super::stage::Stage;
+use super::worked::Worked;
 
 const WIDTHS: [u32; 4] = [360, 390, 500, 760];
 

@@ -26,7 +26,7 @@ async fn what_fills_a_window_and_what_the_model_sees_are_measured_alike() {
     assert_eq!((&estimated["source"], &estimated["calibration"]), (&json!("estimate"), &json!(1.0)));
     for part in ["composition", "view"] {
         let page = visitor.get(&format!("{home}/{part}")).await.page();
-        assert!(page.contains("Tokens are estimated."), "{part}: {page}");
+        assert!(page.contains("Tokens are estimated, by the provider"), "{part}: {page}");
     }
 
     // The provider counts a third less.
