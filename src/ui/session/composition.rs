@@ -39,7 +39,7 @@ fn categories(whole: &Composition) -> Markup {
         @if parts.is_empty() { p.empty { "The context is empty." } }
         @else {
             table.bars {
-                caption { (whole.entries) " entries are shown. " (words::measured(whole.source)) }
+                caption { (whole.entries) " entries. " (words::measured(whole.source)) }
                 thead.sr { tr { th scope="col" { "Part" } th scope="col" { "Tokens" } th scope="col" { "Share" } th scope="col" { "Bar" } } }
                 tbody {
                     @for part in parts {
