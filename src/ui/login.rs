@@ -110,7 +110,7 @@ fn login_form(told: Option<&str>, next: &str) -> Markup {
                     input type="password" name="key" required autofocus autocomplete="current-password"
                         spellcheck="false" maxlength="512";
                 }
-                button type="submit" { "Log in" }
+                button.primary type="submit" { "Log in" }
             }
             p.hint { "The key goes to this service and stays there: the browser keeps a signed cookie for "
                 (HOURS) " hours, which ends with the key. " code { "contextd keys create" } " makes one." }

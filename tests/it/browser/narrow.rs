@@ -37,12 +37,24 @@ async fn crowd(worked: &Worked) {
     let hook = json!({"url": format!("https://example.org/{name}"), "events": ["after_compact"]});
     let hook = worked.stage.send(Method::POST, "/v1/hooks", hook).await;
     assert!(hook["id"].is_string());
+    let key =
+        worked.stage.send(Method::POST, "/v1/keys", json!({"name": name, "expires_at": "9999-01-01T00:00:00Z"})).await;
+    assert!(key["id"].is_string());
 }
 
 fn pages(stage: &Stage, session: &str, compaction: &str) -> Vec<String> {
     let own = ["", "/settings", "/tree", "/calls", "/files", "/view", "/timeline", "/entries", "/search?q=ABC-7"];
     let own = own.map(|part| format!("/ui/sessions/{session}{part}"));
-    let all = ["/ui", "/ui/sessions", "/ui/search?q=the", "/ui/compactions", "/ui/queue", "/ui/hooks", "/ui/nothing"];
+    let all = [
+        "/ui",
+        "/ui/sessions",
+        "/ui/search?q=the",
+        "/ui/compactions",
+        "/ui/queue",
+        "/ui/hooks",
+        "/ui/keys",
+        "/ui/nothing",
+    ];
     let all = all.iter().map(|path| (*path).to_owned()).chain(own).chain([format!("/ui/compactions/{compaction}")]);
     all.map(|path| stage.url(&path)).collect()
 }
