@@ -17,13 +17,12 @@ use crate::service::core::access::Access;
 use crate::service::core::tenant::Tenant;
 use crate::service::ops::keys::RateLimited;
 
-/// Lets a request through with its [`Tenant`] and its [`Access`], which handlers take as arguments.
+/// Lets a request through with its [`Access`], which handlers take as an argument, or its [`Tenant`] alone.
 pub async fn authenticate(State(state): State<AppState>, mut request: Request, next: Next) -> Result<Response> {
     let access = access_of(&state, request.headers()).await?;
     bounds::belongs_to(access.tenant);
     let mut response = match admit(&state, &access, &request) {
         Ok(()) => {
-            request.extensions_mut().insert(access.tenant);
             request.extensions_mut().insert(access);
             next.run(request).await
         }
@@ -84,19 +83,16 @@ fn unauthorized(detail: &str) -> Problem {
 impl<S: Send + Sync> FromRequestParts<S> for Tenant {
     type Rejection = Problem;
 
-    /// Only routes behind [`authenticate`] have a tenant; on any other this is a fault of ours.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts.extensions.get::<Tenant>().copied().ok_or_else(|| {
-            tracing::error!(path = parts.uri.path(), "a handler needs a tenant but its route does not authenticate");
-            Problem::internal()
-        })
+    /// As for [`Access`].
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        Ok(Access::from_request_parts(parts, state).await?.tenant)
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Access {
     type Rejection = Problem;
 
-    /// As for [`Tenant`].
+    /// Only routes behind [`authenticate`] have one; on any other this is a fault of ours.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         parts.extensions.get::<Access>().copied().ok_or_else(|| {
             tracing::error!(path = parts.uri.path(), "a handler needs an access but its route does not authenticate");

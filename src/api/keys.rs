@@ -21,11 +21,7 @@ use crate::service::core::access::{Scope, Scopes};
 use crate::service::core::clock;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
-use crate::service::ops::keys::{Key, KeyLimits, LATEST_END, NewKey};
-
-const REQUESTS_PER_MINUTE: std::ops::RangeInclusive<u32> = 1..=1_000_000;
-const GRACE_SECONDS: std::ops::RangeInclusive<u64> = 0..=7 * 24 * 3_600;
-const USUAL_GRACE_SECONDS: u64 = 24 * 3_600;
+use crate::service::ops::keys::{Key, KeyLimits, LATEST_END, LONGEST_GRACE, MOST_PER_MINUTE, NewKey, USUAL_GRACE};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -76,7 +72,7 @@ impl CreateKey {
             faults.add("/expires_at", "must be a time to come, before the year 10000");
         }
         let limits = self.limits.unwrap_or_default();
-        faults.range("/limits/requests_per_minute", limits.requests_per_minute, REQUESTS_PER_MINUTE);
+        faults.range("/limits/requests_per_minute", limits.requests_per_minute, 1..=MOST_PER_MINUTE);
         faults.finish()?;
         Ok(NewKey { name: self.name, scopes: Scopes::of(scopes), limits, expires_at: self.expires_at })
     }
@@ -123,9 +119,9 @@ async fn rotate_key(
     Body(body): Body<RotateKey>,
 ) -> Result<(StatusCode, Json<Key>)> {
     let mut faults = Faults::default();
-    faults.range("/grace_seconds", body.grace_seconds, GRACE_SECONDS);
+    faults.range("/grace_seconds", body.grace_seconds, 0..=LONGEST_GRACE.as_secs());
     faults.finish()?;
-    let grace = Duration::from_secs(body.grace_seconds.unwrap_or(USUAL_GRACE_SECONDS));
+    let grace = body.grace_seconds.map_or(USUAL_GRACE, Duration::from_secs);
     Ok((StatusCode::CREATED, Json(state.services.keys.rotate(tenant, kid, grace).await?)))
 }
 

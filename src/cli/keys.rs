@@ -8,11 +8,10 @@ use uuid::Uuid;
 use super::output::print;
 use crate::service::core::access::{Scope, Scopes};
 use crate::service::core::clock;
-use crate::service::ops::keys::{KeyLimits, KeyRow, Keys, NewKey};
+use crate::service::ops::keys::{KeyLimits, KeyRow, Keys, LONGEST_GRACE, MOST_DAYS, MOST_PER_MINUTE, NewKey};
 
 const DAY: u64 = 24 * 3_600;
-const LONGEST_GRACE: Duration = Duration::from_secs(7 * DAY);
-const LONGEST_LIFE: Duration = Duration::from_secs(36_500 * DAY);
+const LONGEST_LIFE: Duration = Duration::from_secs(MOST_DAYS as u64 * DAY);
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
@@ -31,7 +30,7 @@ pub enum KeysCommand {
         #[arg(long, value_name = "TIME", value_parser = time_to_live)]
         expires_in: Option<Duration>,
         /// Requests that it may make within a minute, at each process of the service [default: no limit].
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PER_MINUTE)))]
         requests_per_minute: Option<u32>,
     },
     /// List all keys without their text: id, tenant, name, made, revoked, scopes, end, last use.
@@ -69,7 +68,7 @@ fn line(row: &KeyRow) -> String {
     let [revoked, expires, used] = [key.revoked_at, key.expires_at, key.last_used_at]
         .map(|time| time.map_or_else(|| "-".to_owned(), |time| time.to_rfc3339()));
     let (made, scopes) = (key.created_at.to_rfc3339(), key.scopes.words().join(","));
-    format!("{}\t{}\t{}\t{made}\t{revoked}\t{scopes}\t{expires}\t{used}\n", row.id, row.tenant, key.name)
+    format!("{}\t{}\t{}\t{made}\t{revoked}\t{scopes}\t{expires}\t{used}\n", key.id, row.tenant, key.name)
 }
 
 fn scope(text: &str) -> Result<Scope, String> {

@@ -110,7 +110,7 @@ impl Catalogue {
         let rest = upstream.rests_for();
         UpstreamInfo {
             name: config.name.clone(),
-            kind: kind_word(config.kind),
+            kind: config.kind.into_str(),
             is_default: self.upstreams.default_upstream().config().name == config.name,
             model: (!config.model.is_empty()).then(|| config.model.clone()),
             host: host(&config.base_url),
@@ -141,15 +141,6 @@ impl Catalogue {
 impl UpstreamCatalogue for Catalogue {
     fn upstreams(&self) -> Vec<UpstreamInfo> {
         self.upstreams.all().map(|upstream| self.shown(upstream)).collect()
-    }
-}
-
-fn kind_word(kind: UpstreamKind) -> &'static str {
-    match kind {
-        UpstreamKind::Builtin => "builtin",
-        UpstreamKind::Openai => "openai",
-        UpstreamKind::OpenaiResponses => "openai_responses",
-        UpstreamKind::Anthropic => "anthropic",
     }
 }
 

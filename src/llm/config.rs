@@ -10,8 +10,9 @@ use super::usage::TokenUsage;
 use crate::domain::model::format::Format;
 
 /// Which API an upstream speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum UpstreamKind {
     /// The service's own summariser: no network, no model.
     Builtin,

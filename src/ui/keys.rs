@@ -19,7 +19,7 @@ use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::name;
 use crate::service::core::access::Scope;
-use crate::service::ops::keys::{Key, KeyStatus};
+use crate::service::ops::keys::{Key, KeyStatus, MOST_DAYS, MOST_PER_MINUTE, USUAL_GRACE};
 
 pub fn routes() -> Router<Ui> {
     Router::new()
@@ -65,9 +65,9 @@ fn making(viewer: &Viewer) -> Markup {
                 }
             }
         }
-        label { "Ends after, in days" input type="number" name="days" min="1" max="36500" placeholder="never"; }
+        label { "Ends after, in days" input type="number" name="days" min="1" max=(MOST_DAYS) placeholder="never"; }
         label { "Requests a minute, at each process"
-            input type="number" name="per_minute" min="1" max="1000000" placeholder="no limit";
+            input type="number" name="per_minute" min="1" max=(MOST_PER_MINUTE) placeholder="no limit";
         }
         button type="submit" { "Make a key" }
     };
@@ -127,7 +127,7 @@ fn doing(viewer: &Viewer, key: &Key) -> Markup {
                 label { span.sr { "The old key " (name(&label)) " goes on for" }
                     select name="grace" {
                         @for (seconds, told) in change::GRACES {
-                            option value=(seconds) selected[seconds == change::USUAL_GRACE] { (told) }
+                            option value=(seconds) selected[seconds == USUAL_GRACE.as_secs()] { (told) }
                         }
                     }
                 }

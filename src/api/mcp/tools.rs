@@ -89,8 +89,8 @@ pub async fn call(
 
 /// A tool that does more than to look needs a key that may write.
 fn may(access: Access, name: &str) -> Result<(), ToolRefusal> {
-    let reads = |tool: &Tool| tool.annotations.as_ref().and_then(|hints| hints.read_only_hint).unwrap_or(false);
-    if access.scopes.allow(Scope::Write) || !all().iter().any(|tool| tool.name == name && !reads(tool)) {
+    let only_looks = |tool: &Tool| tool.annotations.as_ref().and_then(|hints| hints.read_only_hint).unwrap_or(false);
+    if access.scopes.allow(Scope::Write) || !all().iter().any(|tool| tool.name == name && !only_looks(tool)) {
         return Ok(());
     }
     Err(ToolRefusal::new(Problem::insufficient_scope(Scope::Write).told()))

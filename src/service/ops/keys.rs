@@ -20,7 +20,9 @@ use crate::store::keys::{self, LiveKey};
 use rate::RateLimits;
 use text::{digest, tenant_in};
 
-pub use manage::{Key, KeyLimits, KeyRow, KeyStatus, LATEST_END, NewKey};
+pub use manage::{
+    Key, KeyLimits, KeyRow, KeyStatus, LATEST_END, LONGEST_GRACE, MOST_DAYS, MOST_PER_MINUTE, NewKey, USUAL_GRACE,
+};
 pub use rate::RateLimited;
 
 /// How long a key that was found valid is not looked up again.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::service::core::access::{Scope, Scopes};
 use crate::service::core::clock;
-use crate::service::ops::keys::{Key, KeyLimits, NewKey};
+use crate::service::ops::keys::{Key, KeyLimits, MOST_DAYS, MOST_PER_MINUTE, NewKey, USUAL_GRACE};
 use crate::ui::fault::{Fault, Result};
 use crate::ui::format::when;
 use crate::ui::layout::{Section, page};
@@ -28,11 +28,8 @@ pub const GRACES: [(u64, &str); 4] = [
     (86_400, "old key 1 day more"),
     (604_800, "old key 7 days more"),
 ];
-pub const USUAL_GRACE: u64 = 86_400;
 
 const MAX_NAME_CHARS: usize = 512;
-const DAYS: std::ops::RangeInclusive<i64> = 1..=36_500;
-const PER_MINUTE: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
 #[derive(Deserialize)]
 pub struct Making {
@@ -58,16 +55,16 @@ impl Making {
         if scopes.is_empty() {
             return Err(Fault::invalid("A key needs a scope."));
         }
-        let days = parsed::<i64>("number of days", self.days.as_deref())?;
+        let days = parsed::<u32>("number of days", self.days.as_deref())?;
         let requests_per_minute = parsed::<u32>("limit", self.per_minute.as_deref())?;
-        let is_outside = days.is_some_and(|days| !DAYS.contains(&days))
-            || requests_per_minute.is_some_and(|n| !PER_MINUTE.contains(&n));
+        let is_outside = days.is_some_and(|days| !(1..=MOST_DAYS).contains(&days))
+            || requests_per_minute.is_some_and(|n| !(1..=MOST_PER_MINUTE).contains(&n));
         if is_outside {
             return Err(Fault::invalid(
                 "A key ends after 1 to 36,500 days, and makes 1 to 1,000,000 requests a minute.",
             ));
         }
-        let expires_at = days.map(|days| clock::now() + TimeDelta::days(days));
+        let expires_at = days.map(|days| clock::now() + TimeDelta::days(days.into()));
         Ok(NewKey { name: named.to_owned(), scopes, limits: KeyLimits { requests_per_minute }, expires_at })
     }
 }
@@ -83,7 +80,7 @@ pub async fn rotate(
     Ids(id): Ids<Uuid>,
     Sent(sent): Sent<Rotating>,
 ) -> Result<Html<String>> {
-    let grace = parsed::<u64>("time", sent.grace.as_deref())?.unwrap_or(USUAL_GRACE);
+    let grace = parsed::<u64>("time", sent.grace.as_deref())?.unwrap_or(USUAL_GRACE.as_secs());
     if !GRACES.iter().any(|(seconds, _)| *seconds == grace) {
         return Err(Fault::invalid("A rotated key goes on for none of these times."));
     }

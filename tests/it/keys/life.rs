@@ -146,7 +146,7 @@ async fn a_stream_of_events_ends_with_its_key() {
 async fn the_last_use_is_noted() {
     let place = Place::new().await;
     let (master, key) = (place.master().await, place.key(&[Scope::Read]).await);
-    let path = format!("/v1/keys/{}", place.services.keys.list().await.unwrap()[1].id);
+    let path = format!("/v1/keys/{}", place.services.keys.list().await.unwrap()[1].key.id);
     assert_eq!(place.get(&master, &path).await.expect(200)["last_used_at"], Value::Null);
     place.get(&key, "/v1/sessions").await.expect(200);
     let noted = eventually("it is noted", async || {

@@ -2,42 +2,26 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use contextd::service::Services;
-use contextd::service::core::access::{Scope, Scopes};
-use contextd::service::core::state::Options;
-use contextd::service::ops::keys::NewKey;
+use contextd::service::core::access::Scope;
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::Method;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sqlx::PgPool;
 
 use super::Visitor;
 use crate::app::{App, Keyed};
-use crate::pg;
+use crate::keys::Place;
 
 const PAGES: [&str; 6] = ["/ui", "/ui/sessions", "/ui/compactions", "/ui/hooks", "/ui/keys", "/ui/nothing"];
 const SECRET: &str = "a secret that all processes of an installation share";
 
-struct Place {
-    database: String,
-    services: Services,
-    server: Keyed,
-}
-
 async fn place() -> Place {
-    let database = pg::url().await;
-    let pool = PgPool::connect(&database).await.unwrap();
-    let server = Keyed::start(&database, &[], &[("CONTEXTD_UI_SECRET", SECRET)]);
-    Place { database, services: Services::new(pool, Options::default()), server }
+    Place::with(&[], &[("CONTEXTD_UI_SECRET", SECRET)]).await
 }
 
-impl Place {
-    /// One that opens every page.
-    async fn key(&self, tenant: &str) -> String {
-        let new = NewKey { scopes: Scopes::of([Scope::Admin]), ..NewKey::named("k") };
-        self.services.keys.create_for(tenant, new).await.unwrap()
-    }
+/// A key that opens every page.
+async fn key(place: &Place, tenant: &str) -> String {
+    place.key_of(tenant, &[Scope::Admin]).await
 }
 
 #[tokio::test]
@@ -56,7 +40,7 @@ async fn a_key_opens_the_pages_until_it_is_revoked() {
     refused.assert_guarded();
     assert!(refused.headers.get("set-cookie").is_none());
 
-    let key = place.key("own").await;
+    let key = key(&place, "own").await;
     let entered = stranger.log_in(&key).await;
     let cookie = entered.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/ui", "Max-Age=43200"] {
@@ -81,7 +65,7 @@ async fn a_key_opens_the_pages_until_it_is_revoked() {
     assert_eq!(there.get("/ui").await.status, 303);
 
     let keys = place.services.keys.list().await.unwrap();
-    place.services.keys.revoke(keys[0].id).await.unwrap();
+    place.services.keys.revoke(keys[0].key.id).await.unwrap();
     assert_eq!(visitor.get("/ui").await.status, 303, "at the next request");
     let fragment = visitor.send(Method::GET, "/ui/overview", &[("hx-request", "true")], &[]).await;
     assert_eq!((fragment.status, fragment.header("hx-redirect")), (401, "/ui/login"));
@@ -90,9 +74,9 @@ async fn a_key_opens_the_pages_until_it_is_revoked() {
 #[tokio::test]
 async fn a_cookie_that_is_not_ours_leads_to_the_login() {
     let place = place().await;
-    let mut visitor = Visitor::with_key(&place.server.base, &place.key("own").await).await;
+    let mut visitor = Visitor::with_key(&place.server.base, &key(&place, "own").await).await;
     let whole = visitor.cookie.clone().unwrap();
-    let other = Visitor::with_key(&place.server.base, &place.key("other").await).await.cookie.unwrap();
+    let other = Visitor::with_key(&place.server.base, &key(&place, "other").await).await.cookie.unwrap();
     let spliced = format!("{}{}", &whole[..whole.len() - 44], &other[other.len() - 44..]);
     let cut: Vec<String> =
         [1, 2, 20, 60, whole.len() - 13].iter().map(|less| whole[..whole.len() - less].to_owned()).collect();
@@ -156,7 +140,7 @@ fn sealed_otherwise(whole: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_login_sees_its_own_tenant_alone_and_ends() {
     let place = place().await;
-    let (own, other) = (place.key("own").await, place.key("other").await);
+    let (own, other) = (key(&place, "own").await, key(&place, "other").await);
     let client = reqwest::Client::builder().pool_max_idle_per_host(0).no_proxy().build().unwrap();
     let made = client.post(format!("{}/v1/sessions", place.server.base)).bearer_auth(&other);
     let made = made.header("content-type", "application/json").body(json!({"title": "Another's"}).to_string());

@@ -32,6 +32,14 @@ pub const LATEST_END: DateTime<Utc> = match DateTime::from_timestamp(253_402_300
     None => DateTime::UNIX_EPOCH,
 };
 
+/// Most requests a minute that a key's limit may allow.
+pub const MOST_PER_MINUTE: u32 = 1_000_000;
+/// The longest life that is given in days.
+pub const MOST_DAYS: u32 = 36_500;
+/// How long a rotated key goes on, where nothing is said and at most.
+pub const USUAL_GRACE: Duration = Duration::from_secs(24 * 3_600);
+pub const LONGEST_GRACE: Duration = Duration::from_secs(7 * 24 * 3_600);
+
 /// Whether a key opens anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
@@ -80,7 +88,6 @@ pub struct Key {
 #[derive(Debug, Clone)]
 pub struct KeyRow {
     pub tenant: String,
-    pub id: Uuid,
     pub key: Key,
 }
 
@@ -146,7 +153,7 @@ impl Keys {
     /// Every key of every tenant: for the operator's command line only.
     pub async fn list(&self) -> Result<Vec<KeyRow>> {
         let now = clock::now();
-        let row = |row: StoredKey| KeyRow { tenant: row.tenant.clone(), id: row.id, key: shown(row, now) };
+        let row = |row: StoredKey| KeyRow { tenant: row.tenant.clone(), key: shown(row, now) };
         Ok(store::all(&self.pool).await?.into_iter().map(row).collect())
     }
 
