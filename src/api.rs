@@ -14,6 +14,7 @@ mod entries;
 mod erase;
 mod events;
 mod export;
+mod framing;
 mod hooks;
 mod idempotency;
 mod keys;
@@ -51,6 +52,7 @@ use problem::Problem;
 use problem_code::ProblemCode;
 
 pub use bounds::{Bounds, crowded};
+pub use framing::LengthSaidTwice;
 pub use metrics::install as install_metrics;
 pub use state::AppState;
 
@@ -91,7 +93,7 @@ fn around(router: Router<AppState>, beside: Router, state: AppState) -> Router {
     let is_dev = state.dev;
     let router = router.with_state(state).merge(beside);
     let router = if is_dev { router.layer(from_fn(local::local_only)) } else { router };
-    router.layer(from_fn(observe::observe))
+    router.layer(from_fn(framing::well_framed)).layer(from_fn(observe::observe))
 }
 
 /// The OpenAPI document of [`router`].

@@ -99,7 +99,8 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
     let beside = proxied(config, &services, Arc::clone(&state.summariser), state.dev_tenant)?;
-    let pages = ui::router(Ui::new(Arc::clone(&services), state.dev_tenant, ui_secret(config)));
+    let trusted = &config.server.trusted_proxies;
+    let pages = ui::router(Ui::new(Arc::clone(&services), state.dev_tenant, ui_secret(config), trusted));
     let router =
         if config.role.serves_api() { api::router_with(state, pages, beside) } else { api::service_router(state) };
     let mut background = Background::start(config, &services, upstreams, &stop);

@@ -5,6 +5,7 @@
 
 mod answer;
 mod asked;
+mod branches;
 mod bypass;
 mod compactor;
 mod conversation;
@@ -17,7 +18,11 @@ mod known;
 mod refusal;
 mod room;
 mod route;
+mod speaker;
+mod speech;
 mod splice;
+mod target;
+mod trails;
 mod unkept;
 mod upstream;
 mod usage;

@@ -12,6 +12,7 @@ pub mod hooks;
 pub mod idempotency;
 pub mod keys;
 pub mod listen;
+pub mod logins;
 pub mod outline;
 pub mod path;
 pub mod queue;

@@ -1,6 +1,7 @@
 //! The pages for people at `/ui`: server-rendered, readable without a script, strict about what a browser may do with
 //! them. They ask the same use cases as the API.
 
+mod address;
 mod assets;
 mod compaction;
 mod compactions;
@@ -34,6 +35,7 @@ use axum::routing::{any, get};
 
 use fault::Fault;
 
+pub use address::Network;
 pub use state::Ui;
 
 /// All pages, and what they load.

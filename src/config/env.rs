@@ -60,6 +60,11 @@ fn server(server: &mut Server, env: &Env) -> Result<(), ConfigError> {
     if let Some(key) = env.get("CONTEXTD_METRICS_KEY") {
         server.metrics_key = Some(key.into());
     }
+    if let Some(networks) = env.get("CONTEXTD_TRUSTED_PROXIES") {
+        let each = networks.split(',').map(|network| network.trim().parse());
+        let all: Result<_, String> = each.collect();
+        server.trusted_proxies = all.map_err(|error| ConfigError::value("CONTEXTD_TRUSTED_PROXIES", error))?;
+    }
     env.parse("CONTEXTD_HEADER_TIMEOUT_MS", &mut server.header_timeout_ms)?;
     env.parse("CONTEXTD_BODY_TIMEOUT_MS", &mut server.body_timeout_ms)?;
     env.parse("CONTEXTD_IDLE_TIMEOUT_MS", &mut server.idle_timeout_ms)?;

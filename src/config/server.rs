@@ -5,6 +5,8 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+use crate::ui::Network;
+
 /// Bodies of the largest size that are held at once when nothing is configured, for all tenants and for one.
 const BODIES_AT_ONCE: usize = 8;
 const BODIES_OF_A_TENANT: usize = 4;
@@ -40,6 +42,9 @@ pub struct Server {
     /// What the cookies of `/ui` are signed with, the same for all processes of an installation. Without it a login holds
     /// at one process, until that ends.
     pub ui_secret: Option<SecretString>,
+    /// Proxies in front of this service, by address or network: what they say in `X-Forwarded-For` is believed. It counts
+    /// where wrong keys are paced by address.
+    pub trusted_proxies: Vec<Network>,
     /// What `/metrics` wants as a bearer; unset, or with `--dev`: anybody may read it.
     pub metrics_key: Option<SecretString>,
 }
@@ -57,6 +62,7 @@ impl Default for Server {
             max_buffered_bytes_per_tenant: None,
             background_nice: crate::background::STEP_BACK,
             ui_secret: None,
+            trusted_proxies: Vec::new(),
             metrics_key: None,
         }
     }

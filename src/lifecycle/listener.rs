@@ -7,6 +7,8 @@
 mod activity;
 mod answering;
 mod connection;
+mod head_scan;
+mod leftover;
 mod places;
 mod stream;
 mod times;
@@ -78,7 +80,7 @@ fn admit(
     // Answers are written whole; waiting for more would only delay their ends.
     let _ = stream.set_nodelay(true);
     let place = admitted.place();
-    let service = Answering { router: router.clone(), admitted };
+    let service = Answering { router: router.clone(), admitted, peer };
     let connection = Connection { stream, service, times, place, stop: stop.clone(), abandon: abandon.clone() };
     tasks.spawn(connection.run());
 }

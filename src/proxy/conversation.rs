@@ -4,6 +4,7 @@ mod cache_marks;
 mod envelope;
 mod opening;
 mod system_prompt;
+mod title;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::domain::handle::handle_of;
 use crate::domain::model::framed::is_framed;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Role};
+use crate::domain::model::user_text::{self, UserText};
 use crate::domain::transcript::enclosed_summaries;
 use crate::proxy::asked::Asked;
 use crate::proxy::asked::edits::holds_compaction;
@@ -24,16 +26,19 @@ use crate::proxy::bypass::BypassReason;
 use crate::proxy::identity::Identity;
 use crate::proxy::refusal::Refusal;
 use crate::proxy::route::Route;
+use crate::proxy::speech::Speech;
 use crate::proxy::splice::{member, place, replaced};
 use crate::proxy::unkept::Unkept;
 use crate::service::core::error::ServiceError;
 use crate::service::ingest::transcript::PutTranscript;
 use envelope::{Envelope, items, thread_kind};
 
-pub use opening::{Opening, is_filled_list};
+pub use opening::{Fixed, Opening};
 
 /// Levels around an item that may nest as deep as the limit says.
 const ENVELOPE_DEPTH: usize = 2;
+/// Items among which a harness's summary stands, where there is one.
+const SUMMARY_WITHIN: usize = 4;
 
 /// A client may have merged the summary with what stands beside it.
 fn may_hold_summary(block: &Block) -> bool {
@@ -52,6 +57,10 @@ pub struct Conversation {
     /// What the body says of the conversation it belongs to.
     pub identity: Option<Identity>,
     pub opening: Opening,
+    /// What was said behind its first answer.
+    pub speech: Speech,
+    /// The answer is to be a title.
+    pub asks_for_title: bool,
     /// A compaction that is to be done here in the provider's place.
     pub asked: Option<Asked>,
     /// The answer is to be a stream of events.
@@ -106,6 +115,9 @@ impl Conversation {
             return Err(unreadable.into());
         }
         let system = envelope.system(route);
+        let stored = system_prompt::stored(route.format(), system, &lead);
+        let fixed = Fixed { tools: envelope.tools, system: stored.as_deref() };
+        let (opening, behind) = Opening::of(route.format(), &items, fixed);
         let (items_at, system_at) = (place(text, said), system.map(|system| place(text, system)));
         let conversation = Conversation {
             route,
@@ -114,8 +126,10 @@ impl Conversation {
             handle: newest_handle(route, &items),
             streams: envelope.streams(),
             asked,
-            opening: Opening::of(route.format(), &items, envelope.tools.is_some_and(is_filled_list)),
-            system: system_prompt::stored(route.format(), system, &lead),
+            asks_for_title: !opening.has_tools && envelope.asks_for_title(),
+            speech: Speech::of(route.format(), &items, behind),
+            opening,
+            system: stored,
             tools: envelope.tools.filter(|tools| tools.get().starts_with('[')).map(ToOwned::to_owned),
             lead,
             items,
@@ -197,6 +211,13 @@ impl Conversation {
             message
                 .is_some_and(|message| is_framed(&message.plain_text()) || message.content.iter().any(may_hold_summary))
         })
+    }
+
+    /// Returns true if a harness's own summary of what came before is among the first items.
+    pub fn is_continued(&self) -> bool {
+        let first = self.items.iter().take(SUMMARY_WITHIN);
+        let mut messages = first.filter_map(|raw| format::accept(self.route.format(), raw.get()).ok()?.message);
+        messages.any(|message| matches!(user_text::of(&[message]).as_slice(), [UserText::Continued(_)]))
     }
 
     /// Returns true if the item at `place` is the model's.

@@ -10,13 +10,15 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
+use reqwest::Url;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::families;
 use crate::proxy::answer::Answer;
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::compactor::Compactor;
-use crate::proxy::conversation::{Conversation, Reading};
+use crate::proxy::conversation::{Conversation, Opening, Reading};
 use crate::proxy::headers::{self, KEY, PROXY};
 use crate::proxy::identity::Identity;
 use crate::proxy::incoming::{self, Frames, Incoming};
@@ -24,6 +26,7 @@ use crate::proxy::keeper::{Keeper, Kept};
 use crate::proxy::refusal::{Refusal, Refused};
 use crate::proxy::room::{Held, Room};
 use crate::proxy::route::{Provider, Route};
+use crate::proxy::speaker::Speaker;
 use crate::proxy::unkept::Unkept;
 use crate::proxy::upstream::{Call, Upstream};
 use crate::service::Services;
@@ -32,6 +35,9 @@ use crate::service::core::clock;
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::Summariser;
+
+/// After which a client is to ask again where its key can't be looked up.
+const RETRY_SECONDS: u64 = 2;
 
 /// How the proxy works.
 #[derive(Debug, Clone)]
@@ -70,6 +76,13 @@ pub struct Proxy {
     options: ProxyOptions,
     /// Tells requests that come back.
     instance: String,
+}
+
+/// Whose request it is.
+struct Asker {
+    access: Access,
+    /// The key could not be looked up now.
+    is_unsure: bool,
 }
 
 /// A request that may carry a conversation, as far as it was read.
@@ -131,15 +144,15 @@ impl Proxy {
         parts: &Parts,
         body: Body,
     ) -> Result<Answered, Refused> {
+        let whole = parts.uri.path_and_query().map_or("", |path| path.as_str());
+        let url = self.upstream(provider).address(whole.strip_prefix(provider.prefix()).unwrap_or_default())?;
         let proxies = headers::passed(&parts.headers, &self.instance).ok_or(Refusal::ProxyLoop)?;
-        let access = self.access(&parts.headers).await?;
-        let tenant = access.map(|access| access.tenant);
-        let call = call(provider, parts, proxies);
-        let (mut response, outcome) = self.handed_on(provider, route, tenant, call, &parts.headers, body).await?;
-        if let Some(access) = access {
-            // For the log line.
-            response.extensions_mut().insert(access);
-        }
+        let Asker { access, is_unsure } = self.asker(&parts.headers).await?;
+        let asker = Some(access).filter(|_| !is_unsure);
+        let call = call(url, parts, proxies);
+        let (mut response, outcome) = self.handed_on(provider, route, asker, call, &parts.headers, body).await?;
+        // For the log line.
+        response.extensions_mut().insert(access);
         Ok((response, outcome))
     }
 
@@ -147,7 +160,7 @@ impl Proxy {
         &self,
         provider: Provider,
         route: Option<Route>,
-        tenant: Option<Tenant>,
+        asker: Option<Access>,
         mut call: Call,
         headers: &HeaderMap,
         body: Body,
@@ -155,11 +168,13 @@ impl Proxy {
         let upstream = self.upstream(provider);
         let Some(route) = route else {
             let body = (!body.is_end_stream()).then(|| streamed(incoming::frames(body, self.options.body_timeout)));
-            return Ok((Answer::of(upstream.send(&call, body).await?).passed_on(), "passed"));
+            let answer = Answer::of(upstream.send(&call, body).await?);
+            let answer = if asker.is_some() { answer } else { answer.bypassed(BypassReason::Unavailable) };
+            return Ok((answer.passed_on(), "passed"));
         };
         let max_depth = self.services.sessions.options().max_depth;
         let reading = Reading { max_depth, answers: self.options(provider).answers_compactions };
-        match self.prepared(route, tenant, headers, body, reading).await? {
+        match self.prepared(route, asker, headers, body, reading).await? {
             Prepared::AsItCame(body, reason) => {
                 let answer = Answer::of(upstream.send(&call, Some(body)).await?);
                 Ok((answer.bypassed(reason).passed_on(), reason.into_str()))
@@ -224,13 +239,13 @@ impl Proxy {
     async fn prepared(
         &self,
         route: Route,
-        tenant: Option<Tenant>,
+        asker: Option<Access>,
         headers: &HeaderMap,
         body: Body,
         reading: Reading,
     ) -> Result<Prepared, Refused> {
         let frames = incoming::frames(body, self.options.body_timeout);
-        let Some(tenant) = tenant.filter(|_| self.services.health.is_reachable()) else {
+        let Some(Access { tenant, key_id, .. }) = asker.filter(|_| self.services.health.is_reachable()) else {
             return Ok(Prepared::AsItCame(streamed(frames), BypassReason::Unavailable));
         };
         if headers::is_encoded(headers) {
@@ -243,10 +258,7 @@ impl Proxy {
         };
         match self.read(route, bytes.clone(), reading).await {
             Ok(conversation) => {
-                let content = conversation.handle.or(conversation.opening.hash);
-                let by_content = || content.as_ref().map(Identity::of_content);
-                let identity = Identity::of_headers(headers).or_else(|| conversation.identity.clone());
-                let identity = identity.or_else(by_content);
+                let identity = identity(&conversation, headers, key_id);
                 let (conversation, held) = (Arc::new(conversation), Arc::new(held));
                 Ok(Prepared::Said(Said { tenant, identity, conversation, held }))
             }
@@ -263,27 +275,30 @@ impl Proxy {
         }
     }
 
-    /// Who asks, with a key that may write. `None`: whose it is can't be told now.
-    async fn access(&self, headers: &HeaderMap) -> Result<Option<Access>, Refused> {
+    /// Who asks, with a key that may write.
+    async fn asker(&self, headers: &HeaderMap) -> Result<Asker, Refused> {
         if let Some(tenant) = self.options.dev_tenant {
-            return Ok(Some(Access::whole(tenant)));
+            return Ok(Asker { access: Access::whole(tenant), is_unsure: false });
         }
-        let key = headers.get(KEY).and_then(|key| key.to_str().ok()).ok_or(Refusal::Unauthorized)?;
-        match timeout(self.options.timeout, self.services.keys.authenticate(key.trim())).await {
-            Ok(Ok(access)) => {
-                let access = access.ok_or(Refusal::Unauthorized)?;
-                self.services.keys.admit(&access)?;
-                if !access.scopes.allow(Scope::Write) {
-                    return Err(Refusal::InsufficientScope.into());
-                }
-                Ok(Some(access))
-            }
-            Ok(Err(error)) => {
-                tracing::error!(%error, "a key could not be looked up");
-                Ok(None)
-            }
-            Err(_) => Ok(None),
+        let key = headers.get(KEY).and_then(|key| key.to_str().ok()).ok_or(Refusal::Unauthorized)?.trim();
+        let asker = self.looked_up(key).await?;
+        self.services.keys.admit(&asker.access)?;
+        if !asker.access.scopes.allow(Scope::Write) {
+            return Err(Refusal::InsufficientScope.into());
         }
+        Ok(asker)
+    }
+
+    /// Whose the key is. Where the database can't be asked, a key that was seen good within the hour is let through.
+    async fn looked_up(&self, key: &str) -> Result<Asker, Refused> {
+        match timeout(self.options.timeout, self.services.keys.authenticate(key)).await {
+            Ok(Ok(access)) => return Ok(Asker { access: access.ok_or(Refusal::Unauthorized)?, is_unsure: false }),
+            Ok(Err(error)) => tracing::error!(%error, "a key could not be looked up"),
+            Err(_) => tracing::error!("a key could not be looked up in time"),
+        }
+        let seen = self.services.keys.seen_lately(key);
+        let unavailable = || Refused { retry_after: Some(RETRY_SECONDS), ..Refusal::Unavailable.into() };
+        Ok(Asker { access: seen.ok_or_else(unavailable)?, is_unsure: true })
     }
 
     fn options(&self, provider: Provider) -> &ProviderOptions {
@@ -301,16 +316,26 @@ impl Proxy {
     }
 }
 
+/// What the conversation is known by: what names it, else a sealed handle, else what was said.
+fn identity(conversation: &Conversation, headers: &HeaderMap, key_id: Option<Uuid>) -> Option<Identity> {
+    let by_content = || {
+        if let Some(handle) = &conversation.handle {
+            return Some(Identity::of_content(handle));
+        }
+        let Opening { hash, system, .. } = &conversation.opening;
+        Some(Identity::of_speech(&Speaker::of(key_id, headers), system.as_ref(), hash.as_ref()?))
+    };
+    Identity::of_headers(headers).or_else(|| conversation.identity.clone()).or_else(by_content)
+}
+
 fn streamed(frames: Frames) -> reqwest::Body {
     reqwest::Body::wrap_stream(frames)
 }
 
 /// The request as it is handed on.
-fn call(provider: Provider, parts: &Parts, proxies: HeaderValue) -> Call {
-    let whole = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    let path = whole.strip_prefix(provider.prefix()).unwrap_or_default().to_owned();
+fn call(url: Url, parts: &Parts, proxies: HeaderValue) -> Call {
     let mut headers = headers::handed_on(&parts.headers);
     headers.remove(header::HOST);
     headers.insert(PROXY, proxies);
-    Call { method: parts.method.clone(), path, headers }
+    Call { method: parts.method.clone(), url, headers }
 }

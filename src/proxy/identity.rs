@@ -3,7 +3,9 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
+use crate::domain::transcript::TextKey;
 use crate::proxy::headers::SESSION;
+use crate::proxy::speaker::Speaker;
 
 /// The external id of a conversation's session, and what it was taken from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +13,19 @@ pub struct Identity {
     pub external_id: String,
     /// A header or a field.
     pub source: &'static str,
+    /// Where nothing names the conversation.
+    pub content: Option<ByContent>,
+}
+
+/// What a conversation is known by that nothing names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByContent {
+    /// What versions before this one called it: by what was said alone.
+    pub before: String,
+    /// Stands for who speaks, under whatever system prompt, and how it began.
+    pub opening: blake3::Hash,
+    /// Stands for who speaks, and the system prompt.
+    pub scope: blake3::Hash,
 }
 
 const CLAUDE_CODE: &str = "claude-code";
@@ -26,6 +41,29 @@ const HEADERS: [(&str, &str); 8] = [
     ("x-opencode-session", "session"),
     ("x-session-affinity", "session"),
 ];
+/// Sources that coding agents give, and those that name one conversation alone.
+const OF_HARNESSES: [&str; 10] = [
+    "x-claude-code-session-id",
+    "metadata.user_id",
+    "thread-id",
+    "session-id",
+    "x-codex-turn-metadata",
+    "conversation_id",
+    "session_id",
+    "client_metadata",
+    "x-opencode-session",
+    "x-session-affinity",
+];
+const OF_ONE: [&str; 8] = [
+    "contextd-session",
+    "conversation",
+    "thread-id",
+    "x-codex-turn-metadata",
+    "client_metadata",
+    "conversation_id",
+    "x-opencode-session",
+    "x-session-affinity",
+];
 const LONGEST: usize = 200;
 const LONGEST_JSON: usize = 8 << 10;
 
@@ -40,14 +78,14 @@ pub struct BodyFields {
 
 impl Identity {
     fn new(prefix: &str, id: &str, source: &'static str) -> Identity {
-        Identity { external_id: format!("{prefix}:{id}"), source }
+        Identity { external_id: format!("{prefix}:{id}"), source, content: None }
     }
 
     /// By the headers. Values that are no ids are passed over.
     pub fn of_headers(headers: &HeaderMap) -> Option<Identity> {
         let id = |name: &str| headers.get(name).and_then(|value| plain(value.to_str().ok()?));
         if let Some(id) = id(SESSION.as_str()) {
-            return Some(Identity { external_id: id.to_owned(), source: "contextd-session" });
+            return Some(Identity { external_id: id.to_owned(), source: "contextd-session", content: None });
         }
         if let Some(session) = id("x-claude-code-session-id") {
             let agent = id("x-claude-code-agent-id").map(|agent| format!("/{agent}")).unwrap_or_default();
@@ -78,14 +116,39 @@ impl Identity {
             })
     }
 
-    /// By what was said up to the first answer, or by a sealed handle.
+    /// By a sealed handle, or by what else stands for a conversation.
     pub fn of_content(hash: &blake3::Hash) -> Identity {
         Identity::new("content", &digits(hash), "content")
     }
 
+    /// By who speaks, the system prompt that is spoken under, and what was said up to the first answer.
+    pub fn of_speech(speaker: &Speaker, system: Option<&TextKey>, said: &blake3::Hash) -> Identity {
+        let content = ByContent {
+            before: Identity::of_content(said).external_id,
+            opening: speaker.digest(None, said),
+            scope: speaker.digest(system, &blake3::Hash::from_bytes([0; 32])),
+        };
+        Identity { content: Some(content), ..Identity::of_content(&speaker.digest(system, said)) }
+    }
+
     /// The identity of another conversation under the same key, by what was said in it.
     pub fn beside(&self, hash: &blake3::Hash) -> Identity {
-        Identity { external_id: format!("{}#{}", self.external_id, digits(hash)), source: self.source }
+        self.called(format!("{}#{}", self.external_id, digits(hash)))
+    }
+
+    /// The same under another external id.
+    pub fn called(&self, external_id: String) -> Identity {
+        Identity { external_id, ..self.clone() }
+    }
+
+    /// Returns true if a coding agent has named the conversation, whose requests for its own conversation have tools.
+    pub fn is_of_harness(&self) -> bool {
+        OF_HARNESSES.contains(&self.source)
+    }
+
+    /// Returns true if it names this conversation alone, and not a run with several agents.
+    pub fn is_of_one(&self) -> bool {
+        self.content.is_none() && OF_ONE.contains(&self.source)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Whatever comes to grief here is a reason to hand the request on as it came.
 
 mod find;
+mod place;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,13 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use crate::domain::tokens::accounting::{FillState, Snapshot};
+use crate::proxy::branches::KnownBranches;
 use crate::proxy::bypass::BypassReason;
 use crate::proxy::conversation::Conversation;
 use crate::proxy::identity::Identity;
 use crate::proxy::known::{Key, Known, KnownSessions, Turn};
 use crate::proxy::room::Held;
+use crate::proxy::trails::Trails;
 use crate::proxy::unkept::Unkept;
 use crate::service::Services;
 use crate::service::compaction::Status;
@@ -45,6 +48,8 @@ type Outcome<T> = std::result::Result<T, Unkept>;
 pub struct Keeper {
     services: Arc<Services>,
     known: KnownSessions,
+    branches: KnownBranches,
+    trails: Trails,
     places: Arc<Semaphore>,
     /// For the work on one request.
     timeout: Duration,
@@ -69,7 +74,8 @@ pub struct Kept {
 
 impl Keeper {
     pub fn new(services: Arc<Services>, timeout: Duration) -> Keeper {
-        Keeper { services, known: KnownSessions::default(), places: Arc::new(Semaphore::new(PLACES)), timeout }
+        let (known, branches, trails) = (KnownSessions::default(), KnownBranches::default(), Trails::default());
+        Keeper { services, known, branches, trails, places: Arc::new(Semaphore::new(PLACES)), timeout }
     }
 
     /// Stores the conversation, in its time. What takes longer goes on by itself, for the next request's sake.
@@ -83,11 +89,18 @@ impl Keeper {
         conversation: Arc<Conversation>,
         held: Arc<Held>,
     ) -> Outcome<Kept> {
-        let identity = identity.ok_or(BypassReason::NoIdentity)?;
+        let Some(identity) = identity else {
+            self.trails.begins(tenant, &conversation);
+            return Err(BypassReason::NoIdentity.into());
+        };
+        if self.is_side_request(tenant, &identity, &conversation) {
+            return Err(BypassReason::SideRequest.into());
+        }
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| BypassReason::Busy)?;
         let keeper = self.clone();
         within(self.timeout, async move {
             let (_place, _held) = (place, held);
+            let identity = keeper.placed(tenant, identity, &conversation).await?;
             let (key, known) = keeper.addressed(tenant, &identity, &conversation).await?;
             let kept = keeper.store(&key, known, &conversation).await;
             if matches!(kept, Err(Unkept::Bypass(BypassReason::Moved))) {
@@ -101,8 +114,11 @@ impl Keeper {
 
     /// Returns true if it is known beforehand that the conversation goes on as it came, kept or not.
     pub fn foresees(&self, tenant: Tenant, identity: Option<&Identity>, conversation: &Conversation) -> bool {
-        let known = identity.and_then(|identity| self.known.get(&(tenant, identity.external_id.clone())));
-        known.is_some_and(|known| known.has_room_for(conversation))
+        let Some(identity) = identity.and_then(|identity| self.place_known(tenant, identity, conversation)) else {
+            return false;
+        };
+        let known = self.known.get(&(tenant, identity.external_id.clone()));
+        known.is_some_and(|known| known.has_room_for(&identity, conversation))
     }
 
     /// A conversation that went on as it came though somebody has compacted it: the next request shows that.
@@ -232,7 +248,8 @@ impl Keeper {
         let opening = Some(known.opening_with(conversation));
         let compaction = kept.compaction.or(known.compaction);
         let model = conversation.model.clone().or(known.model);
-        let known = Known { model, opening, compaction, turn: Some(turn), ..known };
+        let words = conversation.speech.words();
+        let known = Known { model, opening, words, compaction, turn: Some(turn), ..known };
         self.known.set(kept.key.clone(), known);
     }
 

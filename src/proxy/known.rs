@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::domain::transcript::TextKey;
 use crate::proxy::conversation::{Conversation, Opening};
+use crate::proxy::identity::Identity;
 use crate::service::core::tenant::Tenant;
 
 const SESSIONS: u64 = 10_000;
@@ -22,6 +24,8 @@ pub struct Known {
     pub model: Option<String>,
     /// None where nothing is stored yet.
     pub opening: Option<Opening>,
+    /// Words of the user's own in it.
+    pub words: Vec<TextKey>,
     /// The compaction that an answer has named last.
     pub compaction: Option<Uuid>,
     /// The compaction that a request has waited for last: no other one waits for it.
@@ -53,16 +57,29 @@ pub struct KnownSessions {
 }
 
 impl Known {
-    /// Returns true if this session is where the conversation goes: it begins as what is stored does, or is more of a
-    /// conversation than that. Anything else would rewind it.
-    pub fn admits(&self, conversation: &Conversation) -> bool {
+    /// Returns true if this session is where the conversation goes: it begins as what is stored does or is the same in
+    /// another way, or is more of a conversation than that. Anything else would rewind it.
+    pub fn admits(&self, identity: &Identity, conversation: &Conversation) -> bool {
         let Some(stored) = self.opening.as_ref().filter(|stored| stored.first.is_some()) else { return true };
         let posted = &conversation.opening;
         if posted.outweighs(stored) {
             return true;
         }
-        let begins_alike = posted.first == stored.first || conversation.holds_summary();
-        begins_alike && (posted.has_tools || !stored.has_tools) && !self.is_aside(conversation)
+        let is_same = posted.first == stored.first
+            || conversation.holds_summary()
+            || identity.content.is_some()
+            || self.is_told_anew(identity, conversation);
+        is_same && (posted.has_tools || !stored.has_tools) && !self.is_aside(conversation)
+    }
+
+    /// The client has changed or summed up how its conversation begins: it speaks under the same system prompt, and either
+    /// its id is this conversation's alone or the user's own words have been heard here.
+    fn is_told_anew(&self, identity: &Identity, conversation: &Conversation) -> bool {
+        let stored = self.opening.as_ref().and_then(|stored| stored.system);
+        let goes_on = conversation.opening.hash.is_some() || conversation.opening.has_tools;
+        stored == conversation.opening.system
+            && goes_on
+            && (identity.is_of_one() || conversation.speech.repeats(&self.words) || conversation.is_continued())
     }
 
     /// Another model is asked about a part of the conversation.
@@ -72,10 +89,12 @@ impl Known {
     }
 
     /// Returns true if nothing can be compacted yet: the body has grown by fewer bytes than there are tokens to red.
-    pub fn has_room_for(&self, conversation: &Conversation) -> bool {
+    pub fn has_room_for(&self, identity: &Identity, conversation: &Conversation) -> bool {
         let grown = |turn: &Turn| conversation.body.len().saturating_sub(turn.bytes) as u64;
         let fits = self.turn.as_ref().is_some_and(|turn| grown(turn) < turn.spare);
-        fits && conversation.goes_as_it_came() && conversation.model == self.model && self.admits(conversation)
+        fits && conversation.goes_as_it_came()
+            && conversation.model == self.model
+            && self.admits(identity, conversation)
     }
 
     /// How the session's conversation begins once this one is stored.

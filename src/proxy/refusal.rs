@@ -16,6 +16,9 @@ use crate::trace::RefusalCode;
 pub enum Refusal {
     /// 400. The body ended before its time.
     BodyUnreadable,
+    /// 400. The path leads out of the provider's base path, or could, in some way of reading it: a dot segment, a control
+    /// character or a broken escape, however it is spelt.
+    PathRefused,
     /// 400. A sealed handle in the input does not open; the message says which, and why.
     HandleRefused,
     /// 400. No message threads are kept: the whole conversation is to be sent.
@@ -30,6 +33,9 @@ pub enum Refusal {
     RateLimited,
     /// 502. The provider could not be reached, or its connection broke before the answer began.
     UpstreamUnreachable,
+    /// 503. The key of `contextd-key` can't be looked up while the database is away, and was not seen good within the last
+    /// hour; see `Retry-After`.
+    Unavailable,
     /// 508. The request has come by here before, or by too many proxies.
     ProxyLoop,
 }
@@ -37,14 +43,16 @@ pub enum Refusal {
 impl Refusal {
     pub fn status(self) -> StatusCode {
         match self {
-            Refusal::BodyUnreadable | Refusal::HandleRefused | Refusal::ThreadUnsupportedRequest => {
-                StatusCode::BAD_REQUEST
-            }
+            Refusal::BodyUnreadable
+            | Refusal::PathRefused
+            | Refusal::HandleRefused
+            | Refusal::ThreadUnsupportedRequest => StatusCode::BAD_REQUEST,
             Refusal::Unauthorized => StatusCode::UNAUTHORIZED,
             Refusal::InsufficientScope => StatusCode::FORBIDDEN,
             Refusal::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Refusal::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Refusal::UpstreamUnreachable => StatusCode::BAD_GATEWAY,
+            Refusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::ProxyLoop => StatusCode::LOOP_DETECTED,
         }
     }

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, Method, header};
 use reqwest::{Body, Client, Response, Url};
 
 use crate::proxy::refusal::Refusal;
+use crate::proxy::target;
 use crate::trace::{Beginning, KeyValue, Span, SpanKind};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,8 +22,8 @@ pub struct Upstream {
 #[derive(Clone)]
 pub struct Call {
     pub method: Method,
-    /// Path and query behind the provider's base.
-    pub path: String,
+    /// Below the provider's base.
+    pub url: Url,
     pub headers: HeaderMap,
 }
 
@@ -45,22 +46,28 @@ impl Upstream {
         Ok(Upstream { client: builder.build()?, base: base_url.trim_end_matches('/').to_owned() })
     }
 
+    /// The address of a path, which may have a query, below the provider's base.
+    ///
+    /// # Errors
+    /// `PathRefused`.
+    pub fn address(&self, path: &str) -> Result<Url, Refusal> {
+        target::below(&self.base, path).ok_or(Refusal::PathRefused)
+    }
+
     /// Hands a request on. Its answer has as much time as the client gives it.
     ///
     /// # Errors
     /// `UpstreamUnreachable`.
     pub async fn send(&self, call: &Call, body: Option<Body>) -> Result<Response, Refusal> {
-        let url = Url::parse(&format!("{}{}", self.base, call.path)).map_err(|_| Refusal::UpstreamUnreachable)?;
         let mut headers = call.headers.clone();
         if body.as_ref().is_some_and(|body| body.as_bytes().is_some()) {
             headers.remove(header::CONTENT_LENGTH);
         }
-        let at = url.clone();
-        let mut request = self.client.request(call.method.clone(), url).headers(headers);
+        let mut request = self.client.request(call.method.clone(), call.url.clone()).headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
-        let span = Span::child(|| beginning(call, &at));
+        let span = Span::child(|| beginning(call));
         let answer = span.within(request.send()).await;
         match &answer {
             Ok(answer) => {
@@ -79,7 +86,8 @@ impl Upstream {
 }
 
 /// The request keeps the trace context that the client gave it: the span stands beside the provider's, not above it.
-fn beginning(call: &Call, url: &Url) -> Beginning {
+fn beginning(call: &Call) -> Beginning {
+    let url = &call.url;
     let mut attributes = vec![
         KeyValue::new("http.request.method", call.method.to_string()),
         KeyValue::new("server.address", url.host_str().unwrap_or_default().to_owned()),

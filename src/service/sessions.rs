@@ -124,6 +124,11 @@ impl Service {
         Ok(row.id)
     }
 
+    /// Those of the external ids that a session has.
+    pub async fn names_known(&self, tenant: Tenant, names: &[String]) -> Result<Vec<String>> {
+        Ok(sessions::names_known(self.pool(), tenant.0, names).await?)
+    }
+
     async fn new_row(&self, new: NewSession) -> Result<SessionRow> {
         let settings = self.inner.settings.resolve_map(&new.settings, new.model.as_deref())?;
         self.inner.settings.check_upstream(&new.settings)?;

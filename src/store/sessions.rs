@@ -195,6 +195,17 @@ pub async fn oldest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &st
     .await
 }
 
+/// Those of the external ids that a session has.
+pub async fn names_known(executor: impl PgExecutor<'_>, tenant: Uuid, names: &[String]) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar(
+        "SELECT DISTINCT external_id FROM sessions WHERE tenant_id = $1 AND external_id = ANY($2) AND deleted_at IS NULL",
+    )
+    .bind(tenant)
+    .bind(names)
+    .fetch_all(executor)
+    .await
+}
+
 /// The newest session of an external id.
 pub async fn newest_named(executor: impl PgExecutor<'_>, tenant: Uuid, name: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(

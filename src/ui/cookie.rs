@@ -1,5 +1,5 @@
 //! The cookie of somebody who has logged in. It names a key by its id and never holds it; what is signed is the tenant,
-//! the key's id and the end.
+//! the key's id, the end, and the login's own id, by which it can be ended before.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,13 +8,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::service::core::clock;
 use crate::service::core::tenant::Tenant;
 
 pub const NAME: &str = "contextd_ui";
 /// How long a login holds.
 pub const HOURS: i64 = 12;
 
-const SIGNED: usize = 40;
+const SIGNED: usize = 56;
 const WHOLE: usize = SIGNED + 32;
 
 /// What cookies and forms are signed with.
@@ -32,18 +33,21 @@ pub struct Login {
     pub tenant: Tenant,
     pub key_id: Uuid,
     pub ends_at: DateTime<Utc>,
+    /// Of this login alone.
+    pub id: Uuid,
 }
 
 impl Login {
     pub fn now(tenant: Tenant, key_id: Uuid, now: DateTime<Utc>) -> Login {
-        Login { tenant, key_id, ends_at: now + TimeDelta::hours(HOURS) }
+        Login { tenant, key_id, ends_at: now + TimeDelta::hours(HOURS), id: clock::new_id() }
     }
 
     fn bytes(&self) -> [u8; SIGNED] {
         let mut bytes = [0; SIGNED];
         bytes[..16].copy_from_slice(self.tenant.0.as_bytes());
         bytes[16..32].copy_from_slice(self.key_id.as_bytes());
-        bytes[32..].copy_from_slice(&self.ends_at.timestamp().to_be_bytes());
+        bytes[32..40].copy_from_slice(&self.ends_at.timestamp().to_be_bytes());
+        bytes[40..].copy_from_slice(self.id.as_bytes());
         bytes
     }
 }
@@ -75,10 +79,12 @@ impl Secret {
         let (signed, tag) = (whole.get(..SIGNED)?, whole.get(SIGNED..)?);
         self.mac("login:", signed)?.verify_slice(tag).ok()?;
         let (tenant, rest) = signed.split_at(16);
-        let (key_id, ends_at) = rest.split_at(16);
+        let (key_id, rest) = rest.split_at(16);
+        let (ends_at, id) = rest.split_at(8);
         let ends_at = DateTime::from_timestamp(i64::from_be_bytes(ends_at.try_into().ok()?), 0)?;
         let (tenant, key_id) = (Tenant(Uuid::from_slice(tenant).ok()?), Uuid::from_slice(key_id).ok()?);
-        (now < ends_at).then_some(Login { tenant, key_id, ends_at })
+        let id = Uuid::from_slice(id).ok()?;
+        (now < ends_at).then_some(Login { tenant, key_id, ends_at, id })
     }
 
     /// The token that a form of this login bears. `cookie` is empty where no key is needed.

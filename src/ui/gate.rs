@@ -45,14 +45,19 @@ pub fn cookie_of(headers: &HeaderMap) -> Option<String> {
     all.find_map(|header| cookie::value_of(header).map(str::to_owned))
 }
 
-/// Asks for the key at each request: one that was revoked or is over ends the login at once.
+/// Asks for key and login at each request: a key that was revoked or is over ends its logins at once, and a login that was
+/// ended stays so at every process.
 async fn viewer(ui: &Ui, cookie: &str) -> Result<Option<Viewer>> {
     let form_token = ui.secret.form_token(cookie);
     if let Some(tenant) = ui.dev_tenant {
         return Ok(Some(Viewer { tenant, access: Access::whole(tenant), form_token, is_logged_in: false }));
     }
     let Some(login) = ui.secret.open(cookie, clock::now()) else { return Ok(None) };
-    let access = ui.services.keys.identify_by_id(login.tenant, login.key_id).await?;
+    let keys = &ui.services.keys;
+    if keys.has_logged_out(login.tenant, login.id).await? {
+        return Ok(None);
+    }
+    let access = keys.identify_by_id(login.tenant, login.key_id).await?;
     Ok(access.map(|access| Viewer { tenant: login.tenant, access, form_token, is_logged_in: true }))
 }
 

@@ -2,8 +2,10 @@
 
 pub mod pace;
 
+use std::net::SocketAddr;
+
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -14,8 +16,10 @@ use super::cookie::{HOURS, Login, NAME};
 use super::fault::Result;
 use super::query::{Asked, Sent};
 use super::state::Ui;
-use super::{gate, layout};
+use super::{address, gate, layout};
 use crate::service::core::clock;
+use crate::service::ops::keys::tenant_in;
+use pace::Attempt;
 
 pub fn routes() -> Router<Ui> {
     Router::new().route("/ui/login", get(show).post(enter))
@@ -47,6 +51,7 @@ async fn show(State(ui): State<Ui>, asked: std::result::Result<Asked<Coming>, su
 
 async fn enter(
     State(ui): State<Ui>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     sent: std::result::Result<Sent<Entering>, super::fault::Fault>,
 ) -> Response {
@@ -56,23 +61,33 @@ async fn enter(
     let Ok(Sent(Entering { key, next })) = sent else {
         return form(StatusCode::UNPROCESSABLE_ENTITY, Some("The form can't be read."), None);
     };
-    if !ui.logins.admits() {
+    let tenant = tenant_in(key.trim());
+    let attempt = Attempt::new(address::client(peer.ip(), &headers, &ui.trusted), tenant);
+    if !ui.logins.admits(attempt) {
         let told = "Too many keys were tried just now. Wait a little.";
         return form(StatusCode::TOO_MANY_REQUESTS, Some(told), next.as_deref());
     }
     match cookie(&ui, key.trim(), &headers).await {
-        Ok(Some(cookie)) => ([(header::SET_COOKIE, cookie)], Redirect::to(inside(next.as_deref()))).into_response(),
+        Ok(Some(cookie)) => {
+            ui.logins.succeeded(attempt);
+            ([(header::SET_COOKIE, cookie)], Redirect::to(inside(next.as_deref()))).into_response()
+        }
         Ok(None) => {
-            ui.logins.failed();
+            ui.logins.failed(attempt);
             form(StatusCode::UNAUTHORIZED, Some("The key is unknown, has expired or was revoked."), next.as_deref())
         }
         Err(fault) => form(fault.status, Some(&fault.detail), next.as_deref()),
     }
 }
 
-async fn leave() -> Response {
+/// The login ends here and at every other process: a copy of its cookie opens nothing any more.
+async fn leave(State(ui): State<Ui>, headers: HeaderMap) -> Result<Response> {
+    let login = gate::cookie_of(&headers).and_then(|cookie| ui.secret.open(&cookie, clock::now()));
+    if let Some(Login { tenant, id, ends_at, .. }) = login {
+        ui.services.keys.log_out(tenant, id, ends_at).await?;
+    }
     let over = format!("{NAME}=; Path=/ui; HttpOnly; SameSite=Strict; Max-Age=0");
-    ([(header::SET_COOKIE, over)], Redirect::to("/ui/login")).into_response()
+    Ok(([(header::SET_COOKIE, over)], Redirect::to("/ui/login")).into_response())
 }
 
 /// The cookie that a key opens.
@@ -113,7 +128,7 @@ fn login_form(told: Option<&str>, next: &str) -> Markup {
                 button.primary type="submit" { "Log in" }
             }
             p.hint { "The key goes to this service and stays there: the browser keeps a signed cookie for "
-                (HOURS) " hours, which ends with the key. " code { "contextd keys create" } " makes one." }
+                (HOURS) " hours, which ends with the key or with “Log out”. " code { "contextd keys create" } " makes one." }
         }
     }
 }

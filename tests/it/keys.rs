@@ -5,6 +5,7 @@ mod faces;
 mod life;
 mod limits;
 mod scopes;
+mod unknown;
 
 use contextd::service::Services;
 use contextd::service::core::access::{Scope, Scopes};

@@ -25,7 +25,7 @@ use crate::pg;
 use crate::service_support::Stage;
 
 /// From the root of the foreign keys on.
-const TABLES: [&str; 18] = [
+const TABLES: [&str; 19] = [
     "tenants",
     "api_keys",
     "sessions",
@@ -44,6 +44,7 @@ const TABLES: [&str; 18] = [
     "sealing_keys",
     "recalls",
     "censuses",
+    "ended_logins",
 ];
 
 /// A word that the column knows, where any other would be refused.

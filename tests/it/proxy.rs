@@ -7,9 +7,12 @@ mod faults;
 mod identities;
 mod overhead;
 mod passing;
+mod paths;
 pub mod provider;
 mod sdks;
 mod tenants;
+mod unknown_keys;
+mod who;
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method};

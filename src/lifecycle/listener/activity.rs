@@ -9,6 +9,7 @@ use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::head_scan::HeadScan;
 use super::times::Times;
 
 /// Shared by a connection's parts.
@@ -22,6 +23,10 @@ pub struct Activity {
 #[derive(Debug)]
 struct ActivityState {
     phase: Phase,
+    /// Of the request that is to come.
+    head: HeadScan,
+    /// The connection ends while there is more to read on it.
+    lingers: bool,
     /// Since when the client has not taken what there is to write.
     stuck: Option<Instant>,
 }
@@ -39,19 +44,32 @@ enum Phase {
 impl Activity {
     pub fn new() -> Activity {
         let phase = Phase::Idle { since: Instant::now(), is_new: true };
-        Activity { state: Mutex::new(ActivityState { phase, stuck: None }), evicted: CancellationToken::new() }
+        let state = ActivityState { phase, head: HeadScan::new(), lingers: false, stuck: None };
+        Activity { state: Mutex::new(state), evicted: CancellationToken::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes have come.
-    pub fn read(&self) {
+    /// These bytes have come.
+    pub fn read(&self, bytes: &[u8]) {
         let mut state = self.state();
         if let Phase::Idle { .. } = state.phase {
             state.phase = Phase::Head { since: Instant::now() };
         }
+        if let Phase::Head { .. } = state.phase {
+            state.head.read(bytes);
+        }
+    }
+
+    /// What more comes is read and thrown away when the connection ends.
+    pub fn linger(&self) {
+        self.state().lingers = true;
+    }
+
+    pub fn lingers(&self) -> bool {
+        self.state().lingers
     }
 
     /// Bytes were written, or could not be.
@@ -60,10 +78,14 @@ impl Activity {
         state.stuck = if is_stuck { state.stuck.or_else(|| Some(Instant::now())) } else { None };
     }
 
-    /// A request begins to be answered; it ends when what is returned is dropped.
-    pub fn busy(self: &Arc<Self>) -> Busy {
-        self.state().phase = Phase::Busy;
-        Busy(Arc::clone(self))
+    /// A request begins to be answered; it ends when what is returned is dropped. Tells beside it if the request says more
+    /// than once how long its body is.
+    pub fn busy(self: &Arc<Self>) -> (Busy, bool) {
+        let mut state = self.state();
+        state.phase = Phase::Busy;
+        // Of a request that was sent before the last one was answered, the head may have come too early to be seen here.
+        let head = std::mem::replace(&mut state.head, HeadScan::new());
+        (Busy(Arc::clone(self)), head.is_ambiguous())
     }
 
     /// When the connection is to be ended if nothing happens.

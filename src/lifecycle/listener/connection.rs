@@ -33,7 +33,7 @@ pub struct Connection {
 impl Connection {
     pub async fn run(self) {
         let Connection { stream, service, times, place, stop, abandon } = self;
-        let io = TokioIo::new(WatchedStream { stream, activity: Arc::clone(&place) });
+        let io = TokioIo::new(WatchedStream::new(stream, Arc::clone(&place)));
         let answer = service_fn(|request: hyper::Request<_>| service.answer(request.map(Body::new)));
         let mut builder = http1::Builder::new();
         // The times are this file's.

@@ -105,11 +105,11 @@ mod tests {
     async fn who_has_waited_longest_makes_room_and_who_is_answered_does_not() {
         let places = Arc::new(Places::new(2));
         let (first, second) = (places.admit().unwrap(), places.admit().unwrap());
-        let answered = first.place().busy();
+        let (answered, _) = first.place().busy();
         let third = places.admit().unwrap();
         assert!(second.place().evicted.is_cancelled());
         assert!(!first.place().evicted.is_cancelled() && !third.is_spare());
-        let also = third.place().busy();
+        let (also, _) = third.place().busy();
         drop(second);
         let spare: Vec<Admitted> = std::iter::from_fn(|| {
             let admitted = places.admit()?;

@@ -16,6 +16,10 @@ use crate::proxy::route::Route;
 const MOST_ITEMS: usize = 20_000;
 /// Bytes of a model's name.
 const LONGEST_MODEL: usize = 200;
+/// Bytes and levels of the form of an answer that are looked at, and fields of one that is a title.
+const LONGEST_FORM: usize = 16 << 10;
+const FORM_LEVELS: usize = 5;
+const TITLE_FIELDS: usize = 3;
 
 /// The fields that count.
 #[derive(Deserialize)]
@@ -48,6 +52,14 @@ pub(super) struct Envelope<'b> {
     metadata: Option<&'b RawValue>,
     #[serde(borrow)]
     client_metadata: Option<&'b RawValue>,
+    #[serde(borrow)]
+    response_format: Option<&'b RawValue>,
+    #[serde(borrow)]
+    text: Option<&'b RawValue>,
+    #[serde(borrow)]
+    output_format: Option<&'b RawValue>,
+    #[serde(borrow)]
+    output_config: Option<&'b RawValue>,
 }
 
 /// The word of an item of Responses that says what it is.
@@ -94,6 +106,13 @@ impl<'b> Envelope<'b> {
         }
     }
 
+    /// Returns true if the form that the answer is to have is that of a title: an object of few fields, one of them so named.
+    pub(super) fn asks_for_title(&self) -> bool {
+        let all = [self.response_format, self.text, self.output_format, self.output_config];
+        let forms = all.into_iter().flatten().filter(|form| form.get().len() <= LONGEST_FORM);
+        forms.filter_map(|form| serde_json::from_str(form.get()).ok()).any(|form| is_title_form(&form, FORM_LEVELS))
+    }
+
     /// Takes out of the items what asks for a compaction, and says what is asked for.
     pub(super) fn asked(&self, route: Route, items: &mut Vec<Box<RawValue>>) -> Option<Asked> {
         match route {
@@ -125,6 +144,15 @@ impl<'b> Envelope<'b> {
             }
         }
         Ok(())
+    }
+}
+
+/// The schema lies some levels down, differently with each provider.
+fn is_title_form(form: &Value, levels: usize) -> bool {
+    let Some(fields) = form.as_object().filter(|_| levels > 0) else { return false };
+    match fields.get("properties").and_then(Value::as_object) {
+        Some(properties) => properties.len() <= TITLE_FIELDS && properties.contains_key("title"),
+        None => fields.values().any(|field| is_title_form(field, levels - 1)),
     }
 }
 

@@ -1,11 +1,15 @@
 //! How a conversation begins, as far as one is told from another by it.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::transcript::{TextKey, text_key};
+
+/// Characters of a system prompt that count.
+const SYSTEM_CHARS: usize = 400;
 
 /// The beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,37 +18,50 @@ pub struct Opening {
     pub first: Option<TextKey>,
     /// Of everything up to the first answer; none where there is no answer yet.
     pub hash: Option<blake3::Hash>,
+    /// Of what was said before the first answer.
+    pub asked: blake3::Hash,
     pub has_tools: bool,
+    /// Of the system prompt.
+    pub system: Option<TextKey>,
 }
 
 impl Opening {
-    /// Reads the items up to the first answer, and to the first message of the user's.
-    pub fn of(format: Format, items: &[Box<RawValue>], has_tools: bool) -> Opening {
-        let messages = items.iter().filter_map(|raw| format::accept(format, raw.get()).ok()?.message);
-        Opening::of_messages(messages, has_tools)
+    /// Reads the items up to the first answer, and to the first message of the user's. Gives with it how many items there
+    /// are up to the first answer.
+    pub fn of(format: Format, items: &[Box<RawValue>], fixed: Fixed<'_>) -> (Opening, usize) {
+        let messages = items.iter().map(|raw| format::accept(format, raw.get()).ok()?.message);
+        Opening::of_messages(messages, fixed)
     }
 
     /// The same of messages.
-    pub fn of_messages(messages: impl Iterator<Item = Message>, has_tools: bool) -> Opening {
-        let mut opening = Opening { first: None, hash: None, has_tools };
+    pub fn of_messages(messages: impl Iterator<Item = Option<Message>>, fixed: Fixed<'_>) -> (Opening, usize) {
         let mut hasher = blake3::Hasher::new();
-        for message in messages.filter(is_speech) {
+        let (has_tools, system) = (fixed.tools.is_some_and(is_filled_list), fixed.system.and_then(system_key));
+        let mut opening = Opening { first: None, hash: None, asked: hasher.finalize(), has_tools, system };
+        let mut behind = 0;
+        for (at, message) in messages.enumerate() {
+            let Some(message) = message.filter(is_speech) else { continue };
             let key = text_key(&message.plain_text());
             if message.role == Role::User {
                 opening.first = opening.first.or(Some(key));
             }
             if opening.hash.is_none() {
+                opening.asked = if message.role == Role::Assistant { hasher.finalize() } else { opening.asked };
                 hasher.update(message.role.into_str().as_bytes()).update(&key);
                 message.tool_calls().for_each(|call| {
                     hasher.update(call.id.as_bytes()).update(call.name.as_bytes());
                 });
                 opening.hash = (message.role == Role::Assistant).then(|| hasher.finalize());
+                behind = at + 1;
             }
             if opening.first.is_some() && opening.hash.is_some() {
                 break;
             }
         }
-        opening
+        match opening.hash {
+            Some(_) => (opening, behind),
+            None => (Opening { asked: hasher.finalize(), ..opening }, 0),
+        }
     }
 
     /// Returns true if what was said cannot be a side request: it goes on, with tools.
@@ -57,6 +74,27 @@ impl Opening {
     pub fn outweighs(&self, other: &Opening) -> bool {
         (self.has_tools, self.hash.is_some()) > (other.has_tools, other.hash.is_some())
     }
+}
+
+/// What stands beside the messages of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed<'f> {
+    pub tools: Option<&'f RawValue>,
+    pub system: Option<&'f RawValue>,
+}
+
+/// Stands for a system prompt: for its beginning, without digits, since many tell the time of day.
+fn system_key(system: &RawValue) -> Option<TextKey> {
+    let texts: Vec<String> = match serde_json::from_str(system.get()).ok()? {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| Some(block.get("text")?.as_str()?.to_owned())).collect()
+        }
+        _ => return None,
+    };
+    let whole = texts.join("\n");
+    let beginning: String = whole.chars().filter(|letter| !letter.is_numeric()).take(SYSTEM_CHARS).collect();
+    (!beginning.trim().is_empty()).then(|| text_key(&beginning))
 }
 
 /// Returns true if these are tools, and not a list without any.

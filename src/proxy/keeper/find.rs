@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use crate::domain::format;
 use crate::proxy::bypass::BypassReason;
-use crate::proxy::conversation::{Conversation, Opening, is_filled_list};
+use crate::proxy::conversation::{Conversation, Fixed, Opening};
 use crate::proxy::identity::Identity;
 use crate::proxy::keeper::{Keeper, Outcome};
 use crate::proxy::known::{Key, Known};
+use crate::proxy::speech::Speech;
 use crate::service::core::error::Result;
 use crate::service::core::page::PageRequest;
 use crate::service::core::tenant::Tenant;
@@ -32,17 +33,25 @@ impl Keeper {
         identity: &Identity,
         conversation: &Conversation,
     ) -> Outcome<(Key, Known)> {
-        let (key, known) = self.find(tenant, identity, conversation).await?;
-        if known.admits(conversation) {
+        let (key, known) = self.find(tenant, identity, conversation, false).await?;
+        if known.admits(identity, conversation) {
             return Ok((key, known));
         }
         let hash = conversation.opening.hash.as_ref().filter(|_| conversation.opening.is_work());
         let beside = identity.beside(hash.ok_or(BypassReason::SideRequest)?);
-        let (key, known) = self.find(tenant, &beside, conversation).await?;
-        known.admits(conversation).then_some((key, known)).ok_or(BypassReason::SideRequest.into())
+        let (key, known) = self.find(tenant, &beside, conversation, true).await?;
+        known.admits(&beside, conversation).then_some((key, known)).ok_or(BypassReason::SideRequest.into())
     }
 
-    async fn find(&self, tenant: Tenant, identity: &Identity, conversation: &Conversation) -> Result<(Key, Known)> {
+    /// The session of that name, made where there is none: with a title from the user's words, the newest ones where it
+    /// stands beside another one or was not heard from its start.
+    async fn find(
+        &self,
+        tenant: Tenant,
+        identity: &Identity,
+        conversation: &Conversation,
+        is_beside: bool,
+    ) -> Result<(Key, Known)> {
         let key = (tenant, identity.external_id.clone());
         if let Some(known) = self.known.get(&key) {
             return Ok((key, known));
@@ -51,6 +60,7 @@ impl Keeper {
         let new = NewSession {
             metadata: Some(metadata.context("metadata as JSON")?),
             model: conversation.model.clone(),
+            title: conversation.title(is_beside || !self.trails.has_begun(tenant, conversation)),
             ..NewSession::default()
         };
         let session = self.services.sessions.session_named(tenant, &identity.external_id, new).await?;
@@ -59,15 +69,16 @@ impl Keeper {
         Ok((key, known))
     }
 
-    async fn learnt(&self, tenant: Tenant, session: Uuid) -> Result<Known> {
+    pub(super) async fn learnt(&self, tenant: Tenant, session: Uuid) -> Result<Known> {
         let queries = &self.services.queries;
         let page = PageRequest { limit: BEGINNING, after: None };
         let entries = queries.entries(tenant, session, EntryQuery::default(), page).await?.items;
-        let Session { model, tools, .. } = queries.session(tenant, session).await?;
-        let has_tools = tools.as_deref().is_some_and(is_filled_list);
+        let Session { model, tools, system, .. } = queries.session(tenant, session).await?;
+        let fixed = Fixed { tools: tools.as_deref(), system: system.as_deref() };
         let message = |entry: &EntryView| format::read(entry.source_format, entry.item.get()).ok()?.message;
-        let messages = entries.iter().filter(|entry| entry.kind == "message").filter_map(message);
-        let opening = (!entries.is_empty()).then(|| Opening::of_messages(messages, has_tools));
-        Ok(Known { session, model, opening, compaction: None, awaited: None, turn: None })
+        let messages: Vec<_> = entries.iter().filter(|entry| entry.kind == "message").map(message).collect();
+        let words = Speech::of_messages(messages.iter().flatten()).words();
+        let opening = (!entries.is_empty()).then(|| Opening::of_messages(messages.into_iter(), fixed).0);
+        Ok(Known { session, model, opening, words, compaction: None, awaited: None, turn: None })
     }
 }

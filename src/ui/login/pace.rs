@@ -1,35 +1,102 @@
-//! How fast keys may be tried, by all together. No key can be guessed: this keeps the database from being asked.
+//! How fast wrong keys may be tried: from each address, and for each tenant that they name. No key can be guessed: this
+//! keeps the database from being asked. What one address does shuts nobody out elsewhere; who has logged in to a tenant
+//! from an address lately still can while others try keys of it.
 
-use std::sync::{Mutex, PoisonError};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use uuid::Uuid;
 
 /// Wrong keys at once, and how long each of them counts.
 const AT_ONCE: u32 = 20;
 const EACH: Duration = Duration::from_millis(500);
+/// Addresses and tenants that are remembered, the last ones to come.
+const MOST: u64 = 10_000;
+const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+/// How long who has logged in is known by the address.
+const KNOWN_FOR: Duration = Duration::from_secs(12 * 3_600);
+
+/// Whom the wrong keys of late are counted against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Party {
+    Address(IpAddr),
+    Tenant(Uuid),
+}
+
+/// A key that is tried: where it comes from, and the tenant that it names.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt {
+    address: IpAddr,
+    tenant: Option<Uuid>,
+}
+
+impl Attempt {
+    pub fn new(address: IpAddr, tenant: Option<Uuid>) -> Attempt {
+        Attempt { address: network(address), tenant }
+    }
+}
+
+/// The network that one customer has of a provider: anybody has 2^64 addresses of the newer kind.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address @ IpAddr::V4(_) => address,
+    }
+}
 
 /// Until when the wrong keys of late are counted.
-#[derive(Debug, Default)]
-pub struct Pace(Mutex<Option<Instant>>);
+#[derive(Debug)]
+pub struct Pace {
+    until: moka::sync::Cache<Party, Arc<Mutex<Option<Instant>>>>,
+    known: moka::sync::Cache<(IpAddr, Uuid), ()>,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            until: moka::sync::Cache::builder().max_capacity(MOST).time_to_idle(REMEMBERED_FOR).build(),
+            known: moka::sync::Cache::builder().max_capacity(MOST).time_to_live(KNOWN_FOR).build(),
+        }
+    }
+}
 
 impl Pace {
     /// Tells if another key may be tried.
-    pub fn admits(&self) -> bool {
-        self.admits_at(Instant::now())
+    pub fn admits(&self, attempt: Attempt) -> bool {
+        self.admits_at(attempt, Instant::now())
     }
 
-    /// A key was wrong.
-    pub fn failed(&self) {
-        self.failed_at(Instant::now());
+    /// The key was wrong.
+    pub fn failed(&self, attempt: Attempt) {
+        self.failed_at(attempt, Instant::now());
     }
 
-    fn admits_at(&self, now: Instant) -> bool {
-        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_none_or(|until| until.saturating_duration_since(now) < EACH * AT_ONCE)
+    /// The key was a good one.
+    pub fn succeeded(&self, attempt: Attempt) {
+        if let Some(tenant) = attempt.tenant {
+            self.known.insert((attempt.address, tenant), ());
+        }
     }
 
-    fn failed_at(&self, now: Instant) {
-        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *until = Some(until.unwrap_or(now).max(now) + EACH);
+    fn admits_at(&self, attempt: Attempt, now: Instant) -> bool {
+        let is_free = |party| {
+            let until = self.until.get(&party).and_then(|until| *until.lock().unwrap_or_else(PoisonError::into_inner));
+            until.is_none_or(|until| until.saturating_duration_since(now) < EACH * AT_ONCE)
+        };
+        is_free(Party::Address(attempt.address))
+            && attempt.tenant.is_none_or(|tenant| {
+                self.known.contains_key(&(attempt.address, tenant)) || is_free(Party::Tenant(tenant))
+            })
+    }
+
+    fn failed_at(&self, attempt: Attempt, now: Instant) {
+        let parties = [Some(Party::Address(attempt.address)), attempt.tenant.map(Party::Tenant)];
+        for party in parties.into_iter().flatten() {
+            let until = self.until.get_with(party, Arc::default);
+            let mut until = until.lock().unwrap_or_else(PoisonError::into_inner);
+            *until = Some(until.unwrap_or(now).max(now) + EACH);
+        }
     }
 }
 
@@ -37,14 +104,56 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn from(address: &str, tenant: u128) -> Attempt {
+        Attempt::new(address.parse().unwrap(), (tenant > 0).then(|| Uuid::from_u128(tenant)))
+    }
+
+    /// Tries as many as there may be.
+    fn tire(pace: &Pace, attempt: Attempt, now: Instant) {
+        for _ in 0..AT_ONCE {
+            assert!(pace.admits_at(attempt, now));
+            pace.failed_at(attempt, now);
+        }
+        assert!(!pace.admits_at(attempt, now));
+    }
+
     #[test]
     fn wrong_keys_are_bounded_and_forgotten() {
+        let (pace, now, attempt) = (Pace::default(), Instant::now(), from("192.0.2.1", 0));
+        tire(&pace, attempt, now);
+        assert!(pace.admits_at(attempt, now + EACH * 2));
+    }
+
+    #[test]
+    fn what_one_does_shuts_nobody_else_out() {
         let (pace, now) = (Pace::default(), Instant::now());
-        for _ in 0..AT_ONCE {
-            assert!(pace.admits_at(now));
-            pace.failed_at(now);
+        tire(&pace, from("192.0.2.1", 1), now);
+        assert!(!pace.admits_at(from("192.0.2.1", 2), now), "that address has to wait");
+        assert!(!pace.admits_at(from("192.0.2.2", 1), now), "and so has who names that tenant");
+        assert!(pace.admits_at(from("192.0.2.2", 2), now) && pace.admits_at(from("192.0.2.2", 0), now));
+        tire(&pace, from("2001:db8::1", 0), now);
+        assert!(!pace.admits_at(from("2001:db8::ffff:1", 0), now), "one customer has them all");
+        assert!(pace.admits_at(from("2001:db8:0:1::1", 0), now));
+        assert!(!pace.admits_at(from("::ffff:192.0.2.1", 0), now), "the same address, written otherwise");
+    }
+
+    #[test]
+    fn who_was_here_before_is_not_shut_out_by_others() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        pace.succeeded(from("192.0.2.9", 1));
+        tire(&pace, from("192.0.2.1", 1), now);
+        assert!(pace.admits_at(from("192.0.2.9", 1), now) && !pace.admits_at(from("192.0.2.8", 1), now));
+        tire(&pace, from("192.0.2.9", 2), now);
+        assert!(!pace.admits_at(from("192.0.2.9", 1), now), "but by what comes from there");
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        for n in 0..30_000_u32 {
+            pace.failed_at(Attempt::new(IpAddr::from(n.to_be_bytes()), Some(Uuid::from_u128(n.into()))), now);
         }
-        assert!(!pace.admits_at(now));
-        assert!(pace.admits_at(now + EACH * 2));
+        pace.until.run_pending_tasks();
+        assert!(pace.until.entry_count() <= MOST);
     }
 }

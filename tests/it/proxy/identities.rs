@@ -23,7 +23,9 @@ async fn a_key_names_one_session_whatever_the_route() {
     let stage = Stage::plain().await;
     let said = [user("hello")];
     let by_header = |path, headers: &'static [(&'static str, &'static str)]| {
-        let (stage, body) = (&stage, body(path, &said));
+        // A coding agent's own conversation has tools.
+        let (stage, mut body) = (&stage, body(path, &said));
+        body["tools"] = json!([{"name": "read"}]);
         async move { post(stage, path, headers, &body).await.session() }
     };
     let claude = by_header(MESSAGES, &[("x-claude-code-session-id", "c1")]).await;
@@ -36,6 +38,7 @@ async fn a_key_names_one_session_whatever_the_route() {
     assert_eq!(sessions.len(), 4);
     assert_eq!(by_header(CHAT, &[("thread-id", "t1"), ("x-session-id", "x")]).await, codex);
     let mut in_body = body(MESSAGES, &said);
+    in_body["tools"] = json!([{"name": "read"}]);
     in_body["metadata"] = json!({"user_id": "user_1_account_2_session_c1"});
     assert_eq!(post(&stage, MESSAGES, &[], &in_body).await.session(), claude);
     // By its own id, and by the external one in the list.
@@ -49,21 +52,23 @@ async fn a_key_names_one_session_whatever_the_route() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_key_the_first_answer_tells() {
     let stage = Stage::plain().await;
+    let at = |time: &str, said: &[Value]| {
+        let system = json!({"role": "system", "content": format!("Be brief. It is {time}.")});
+        body(CHAT, &[std::slice::from_ref(&system), said].concat())
+    };
     let mut said = vec![user("hello")];
-    let begun = post(&stage, CHAT, &[], &body(CHAT, &said)).await;
+    let begun = post(&stage, CHAT, &[], &at("9:59", &said)).await;
     assert_eq!((begun.status, begun.header("contextd-bypass")), (200, Some("no_identity")));
     said.extend([answer("Hello!"), user("what is new?")]);
-    let session = post(&stage, CHAT, &[], &body(CHAT, &said)).await.session();
+    let session = post(&stage, CHAT, &[], &at("10:01", &said)).await.session();
     said.extend([answer("Nothing."), user("and now?")]);
-    // Neither a system prompt with the time of day nor a cache key makes it another conversation.
-    let mut items = vec![json!({"role": "system", "content": "It is noon."})];
-    items.extend(said.clone());
-    let mut later = body(CHAT, &items);
+    // Neither the time of day in a system prompt nor a cache key makes it another conversation.
+    let mut later = at("11:30", &said);
     later["prompt_cache_key"] = json!("k");
     assert_eq!(post(&stage, CHAT, &[], &later).await.session(), session);
     assert_eq!(stage.kept(&session).await, said, "it is not stored anew with every system prompt");
     let other = [user("hello"), answer("Good morning."), user("what is new?")];
-    let mut other = body(CHAT, &other);
+    let mut other = at("11:30", &other);
     other["prompt_cache_key"] = json!("k");
     assert_ne!(post(&stage, CHAT, &[], &other).await.session(), session);
 }

@@ -121,6 +121,7 @@ fn sealed_otherwise(whole: &str) -> Vec<String> {
         let key: [u8; 32] = Sha256::digest(secret.as_bytes()).into();
         let mut login = sealed[..32].to_vec();
         login.extend(ends_at.to_be_bytes());
+        login.extend(&sealed[40..56]);
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
         mac.update(b"login:");
         mac.update(&login);
@@ -157,6 +158,48 @@ async fn a_login_sees_its_own_tenant_alone_and_ends() {
     let left = own.press(&keys, "/ui/logout").await;
     assert_eq!(left.leads_to(), "/ui/login");
     assert!(left.header("set-cookie").contains("Max-Age=0"));
+}
+
+#[tokio::test]
+async fn a_copy_of_a_cookie_ends_with_its_login_at_every_process() {
+    let place = place().await;
+    let key = key(&place, "own").await;
+    let leaving = Visitor::with_key(&place.server.base, &key).await;
+    let staying = Visitor::with_key(&place.server.base, &key).await;
+    let other = Keyed::start(&place.database, &[], &[("CONTEXTD_UI_SECRET", SECRET)]);
+    let mut copied = Visitor::of(&other.base);
+    copied.cookie = leaving.cookie.clone();
+    copied.get("/ui").await.page();
+    let page = leaving.get("/ui").await.page();
+    leaving.press(&page, "/ui/logout").await;
+    for copy in [&leaving, &copied] {
+        assert!(copy.get("/ui").await.leads_to().starts_with("/ui/login"));
+    }
+    staying.get("/ui").await.page();
+    Visitor::with_key(&place.server.base, &key).await.get("/ui").await.page();
+}
+
+/// Wrong keys from one address shut out neither another address nor another tenant.
+#[tokio::test]
+async fn wrong_keys_shut_nobody_else_out() {
+    let place = Place::with(&[], &[("CONTEXTD_TRUSTED_PROXIES", "10.1.0.0/16, 127.0.0.1")]).await;
+    let (one, other) = (key(&place, "one").await, key(&place, "other").await);
+    let visitor = Visitor::of(&place.server.base);
+    let try_from = async |address: &str, key: &str| {
+        let headers = [("origin", place.server.base.as_str()), ("x-forwarded-for", address)];
+        visitor.send(Method::POST, "/ui/login", &headers, &[("key", key)]).await.status
+    };
+    let wrong = |key: &str, n: usize| format!("{}{n:064x}", &key[..37]);
+    // At once, so that none of them is forgotten meanwhile.
+    let all = futures::future::join_all((0..60).map(|n| {
+        let key = wrong(&one, n);
+        async move { try_from("203.0.113.1", &key).await }
+    }));
+    let statuses = all.await;
+    assert!(statuses.contains(&401) && statuses.contains(&429), "{statuses:?}");
+    assert_eq!(try_from("203.0.113.2", &other).await, 303, "another tenant, from elsewhere");
+    let made_up = "203.0.113.1, 203.0.113.3";
+    assert_eq!(try_from(made_up, &other).await, 303, "what stands in front may be made up");
 }
 
 #[tokio::test]

@@ -1,0 +1,184 @@
+//! Conversations that begin alike, and so share an identity by content: where each of them stood last, and where it is
+//! kept.
+//!
+//! Of two that both go on, the one that departs gets a session of its own. A departure that replaces what was said last may
+//! be an edit: it stays a branch, until somebody goes on with what was replaced.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::proxy::identity::Identity;
+use crate::proxy::known::Key;
+use crate::proxy::speech::{End, Speech};
+
+/// Conversations under one identity that are told apart.
+const MOST: usize = 32;
+const IDENTITIES: u64 = 10_000;
+const REMEMBERED_FOR: Duration = Duration::from_secs(3_600);
+
+/// The conversations of one identity, the one that spoke last at the end.
+#[derive(Debug, Default)]
+pub struct Branches(Vec<Branch>);
+
+#[derive(Debug, Clone)]
+struct Branch {
+    end: End,
+    /// Stands for the place of its end.
+    place: blake3::Hash,
+    /// Where it is kept.
+    name: String,
+    /// Something else was said in place of its end.
+    is_replaced: bool,
+    /// It has begun in place of what another one had said last, and is kept with that.
+    has_departed: bool,
+}
+
+impl Branches {
+    /// Returns true if it is known where a conversation is kept that says this by now.
+    pub fn know(&self, speech: &Speech) -> bool {
+        self.going_on(speech).or_else(|| self.edited(speech)).is_some()
+    }
+
+    /// Where the conversation is kept that this goes on from, and nothing else has replaced.
+    pub fn goes_on_in(&self, speech: &Speech) -> Option<String> {
+        let branch = self.0.get(self.going_on(speech)?)?;
+        (!branch.is_replaced).then(|| branch.name.clone())
+    }
+
+    /// Where a conversation is kept that says this by now. `base` is where the first of them is, and `stored` where this one
+    /// was found, if nothing of it is remembered.
+    pub fn place(&mut self, base: &Identity, speech: &Speech, stored: Option<String>) -> String {
+        let (Some(end), Some(place)) = (speech.end(), speech.places().into_iter().next()) else {
+            return stored.unwrap_or_else(|| base.external_id.clone());
+        };
+        let beside = || base.beside(&place).external_id;
+        let first = || stored.clone().unwrap_or_else(|| base.external_id.clone());
+        let (name, has_departed) = match (self.going_on(speech), self.edited(speech)) {
+            (Some(at), _) => self.taken_up(at, base),
+            (None, Some(at)) => (self.replaced(at), true),
+            (None, None) if self.0.is_empty() => (first(), false),
+            (None, None) => (stored.clone().unwrap_or_else(beside), false),
+        };
+        self.0.push(Branch { end, place, name: name.clone(), is_replaced: false, has_departed });
+        if self.0.len() > MOST {
+            self.0.remove(0);
+        }
+        name
+    }
+
+    /// The branch that this goes on from: of several the one that it has heard the most of.
+    fn going_on(&self, speech: &Speech) -> Option<usize> {
+        let places = speech.places();
+        let heard = |branch: &Branch| {
+            let place = speech.place_of(&branch.end.newest)?;
+            let is_more = branch.end.before.is_none_or(|before| speech.holds(&before));
+            // To have said the same last, in another conversation, is not to go on with it.
+            let is_heard = is_more || speech.end()?.newest != branch.end.newest;
+            is_heard.then(|| (places.contains(&branch.place), is_more, place))
+        };
+        let all = self.0.iter().enumerate().filter_map(|(at, branch)| Some((heard(branch)?, at)));
+        all.max().map(|(_, at)| at)
+    }
+
+    /// The branch of which this says the end otherwise.
+    fn edited(&self, speech: &Speech) -> Option<usize> {
+        let is_edit = |branch: &Branch| match branch.end.before {
+            Some(before) => speech.holds(&before),
+            None => true,
+        };
+        self.0.iter().rposition(|branch| !branch.is_replaced && is_edit(branch))
+    }
+
+    /// Goes on with a branch. Where another one has replaced it meanwhile there are two, and the one that has departed gets a
+    /// place of its own.
+    fn taken_up(&mut self, at: usize, base: &Identity) -> (String, bool) {
+        let taken = self.0.remove(at);
+        if !taken.is_replaced {
+            return (taken.name, taken.has_departed);
+        }
+        if taken.has_departed {
+            return (base.beside(&taken.place).external_id, false);
+        }
+        for other in self.0.iter_mut().filter(|other| other.name == taken.name && !other.is_replaced) {
+            (other.name, other.has_departed) = (base.beside(&other.place).external_id, false);
+        }
+        (taken.name, false)
+    }
+
+    fn replaced(&mut self, at: usize) -> String {
+        self.0.get_mut(at).map_or_else(String::new, |branch| {
+            branch.is_replaced = true;
+            branch.name.clone()
+        })
+    }
+}
+
+/// The branches of all identities. Cheap to clone.
+#[derive(Clone)]
+pub struct KnownBranches(moka::sync::Cache<Key, Arc<Mutex<Branches>>>);
+
+impl Default for KnownBranches {
+    fn default() -> KnownBranches {
+        KnownBranches(moka::sync::Cache::builder().max_capacity(IDENTITIES).time_to_idle(REMEMBERED_FOR).build())
+    }
+}
+
+impl KnownBranches {
+    /// Does something with the branches of an identity, one after the other.
+    pub fn with<T>(&self, key: &Key, job: impl FnOnce(&mut Branches) -> T) -> T {
+        let branches = self.0.get_with(key.clone(), Arc::default);
+        let mut branches = branches.lock().unwrap_or_else(PoisonError::into_inner);
+        job(&mut branches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::domain::model::format::Format;
+
+    fn said(texts: &str) -> Speech {
+        let item = |text| RawValue::from_string(json!({"role": "user", "content": text}).to_string()).unwrap();
+        Speech::of(Format::OpenaiChat, &texts.split(' ').map(item).collect::<Vec<_>>(), 0)
+    }
+
+    /// Where each request is kept: 0 is where the first one was.
+    fn places(all: &[&str]) -> Vec<usize> {
+        let (mut branches, base) = (Branches::default(), Identity::of_content(&blake3::hash(b"x")));
+        let mut names = vec![base.external_id.clone()];
+        let mut place = |texts: &&str| {
+            let name = branches.place(&base, &said(texts), None);
+            let at = names.iter().position(|one| *one == name);
+            at.unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        all.iter().map(&mut place).collect()
+    }
+
+    #[test]
+    fn one_conversation_stays_one() {
+        assert_eq!(places(&["1", "1 2", "1 2 3", "1 2 3"]), [0; 4], "it goes on");
+        assert_eq!(places(&["1", "1b", "1b 2", "1b 2b", "1b 2b 3"]), [0; 5], "its end is edited");
+        assert_eq!(places(&["1 clock1", "1 2 clock2", "1 2 3 clock3"]), [0; 3], "its end is another one each time");
+        assert_eq!(places(&["0 1 2 3", "summary 2 3 4", "summary 2 3 4 5"]), [0; 3], "its beginning is summed up");
+        assert_eq!(places(&["files1 1", "1 files2 2", "1 2 files3 3"]), [0; 3], "a message moves on and changes");
+        assert_eq!(places(&["1 2 3", "1 2", "1 2 3b"]), [0; 3], "a part of it is said once more");
+    }
+
+    #[test]
+    fn of_two_that_go_on_the_one_that_departs_goes_its_own_way() {
+        assert_eq!(places(&["a", "b", "a a2", "b b2", "a a2 a3", "b b2 b3"]), [0, 0, 0, 1, 0, 1]);
+        assert_eq!(places(&["a a2", "b b2", "a a2 a3", "b b2 b3"]), [0, 1, 0, 1], "one that departs early at once");
+        assert_eq!(places(&["a", "b", "c", "a a2", "c c2", "b b2", "a a2 a3", "c c2 c3", "b b2 b3"])[6..], [0, 1, 2]);
+        assert_eq!(
+            places(&["a x", "b x", "c x", "b x 2", "a x 2", "c x 2"]),
+            [0, 1, 2, 1, 0, 2],
+            "the same was said last"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a conversation is kept that nothing names: with the one that it goes on from, or by itself.
+
+use crate::proxy::conversation::Conversation;
+use crate::proxy::identity::{ByContent, Identity};
+use crate::proxy::keeper::Keeper;
+use crate::service::core::error::Result;
+use crate::service::core::tenant::Tenant;
+
+impl Keeper {
+    /// Returns true if the request has the conversation's key and is none of its requests: the form of its answer is a title's,
+    /// or it has no tools where the conversation has them. A coding agent's own conversation has tools from its first request
+    /// on; what has none and holds no answer yet is not taken for its beginning.
+    pub(super) fn is_side_request(&self, tenant: Tenant, identity: &Identity, conversation: &Conversation) -> bool {
+        let opening = &conversation.opening;
+        let is_by_the_way = identity.is_of_harness() && !opening.has_tools && opening.hash.is_none();
+        let by_content = identity.content.as_ref();
+        conversation.asks_for_title
+            || is_by_the_way
+            || by_content.is_some_and(|by| self.trails.is_aside(tenant, by, conversation))
+    }
+
+    /// The same identity, or that of the session that the conversation goes on in.
+    pub(super) async fn placed(
+        &self,
+        tenant: Tenant,
+        identity: Identity,
+        conversation: &Conversation,
+    ) -> Result<Identity> {
+        let Some(by) = &identity.content else { return Ok(identity) };
+        let (key, speech) = ((tenant, identity.external_id.clone()), &conversation.speech);
+        let stored = match self.branches.with(&key, |branches| branches.know(speech)) {
+            true => None,
+            false => self.stored(tenant, &identity, by, conversation).await?,
+        };
+        let name = self.branches.with(&key, |branches| branches.place(&identity, speech, stored));
+        self.trails.keeps(tenant, by, conversation, &name);
+        Ok(identity.called(name))
+    }
+
+    /// As [`Keeper::placed`], without looking for it. `None`: it has to be looked for.
+    pub(super) fn place_known(
+        &self,
+        tenant: Tenant,
+        identity: &Identity,
+        conversation: &Conversation,
+    ) -> Option<Identity> {
+        let Some(_) = &identity.content else { return Some(identity.clone()) };
+        let key = (tenant, identity.external_id.clone());
+        let name = self.branches.with(&key, |branches| branches.goes_on_in(&conversation.speech))?;
+        Some(identity.called(name))
+    }
+
+    /// The name under which the conversation is stored where that is another one than its identity's: it departed from
+    /// another conversation, an older version named it, or its client has changed its beginning.
+    async fn stored(
+        &self,
+        tenant: Tenant,
+        identity: &Identity,
+        by: &ByContent,
+        conversation: &Conversation,
+    ) -> Result<Option<String>> {
+        let mut names: Vec<String> =
+            conversation.speech.places().iter().map(|place| identity.beside(place).external_id).collect();
+        names.extend([identity.external_id.clone(), by.before.clone()]);
+        let known = self.services.sessions.names_known(tenant, &names).await?;
+        let first = names.into_iter().find(|name| known.contains(name));
+        match first {
+            Some(name) if name == identity.external_id => Ok(None),
+            Some(name) if name == by.before => Ok(self.has_system(tenant, &name, conversation).await?.then_some(name)),
+            Some(name) => Ok(Some(name)),
+            None => Ok(self.trails.more_of(tenant, by, conversation)),
+        }
+    }
+
+    /// Returns true if the session is spoken in under this system prompt.
+    async fn has_system(&self, tenant: Tenant, name: &str, conversation: &Conversation) -> Result<bool> {
+        let session = self.services.sessions.session_named(tenant, name, Default::default()).await?;
+        let opening = self.learnt(tenant, session).await?.opening;
+        Ok(opening.is_some_and(|opening| opening.system == conversation.opening.system))
+    }
+}

@@ -1,0 +1,172 @@
+//! What was said in a conversation behind its first answer, by others than the model: by this one conversation is told
+//! from another that begins alike. The newest of it alone is looked at.
+
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use crate::domain::format;
+use crate::domain::model::format::Format;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::user_text::is_by_harness;
+use crate::domain::transcript::{TextKey, text_key};
+
+/// Items that are looked at, from the end on.
+const MOST_ITEMS: usize = 512;
+/// Places that a conversation may be found by, from the end on, and words of the user's that are remembered.
+const MOST_PLACES: usize = 64;
+const MOST_WORDS: usize = 32;
+/// Messages that stand for a place in a conversation.
+const PLACE: usize = 3;
+
+/// A message of the user's or a tool's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spoken {
+    key: TextKey,
+    /// A user's own words, and no tool's, nor a harness's in the user's name.
+    is_own: bool,
+}
+
+/// The newest messages, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Speech {
+    spoken: Vec<Spoken>,
+    /// How many of them lead up to the first answer.
+    opening: usize,
+    /// What is before the first of them is not known.
+    is_cut: bool,
+}
+
+/// Where a conversation stood when a request of it came: its newest message and the one before that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    pub newest: TextKey,
+    pub before: Option<TextKey>,
+}
+
+impl Speech {
+    /// Of items, of which the first `behind` lead up to the first answer.
+    pub fn of(format: Format, items: &[Box<RawValue>], behind: usize) -> Speech {
+        let from = items.len().saturating_sub(MOST_ITEMS);
+        let mut speech = Speech { is_cut: from > 0, ..Speech::default() };
+        for (at, raw) in items.iter().enumerate().skip(from) {
+            let message = format::accept(format, raw.get()).ok().and_then(|item| item.message);
+            if let Some(one) = message.as_ref().and_then(spoken) {
+                speech.spoken.push(one);
+                speech.opening += usize::from(at < behind);
+            }
+        }
+        speech
+    }
+
+    /// Of messages, none of which leads up to an answer.
+    pub fn of_messages<'m>(messages: impl Iterator<Item = &'m Message>) -> Speech {
+        Speech { spoken: messages.filter_map(spoken).collect(), ..Speech::default() }
+    }
+
+    /// What was said behind the first answer.
+    fn behind(&self) -> &[Spoken] {
+        self.spoken.get(self.opening..).unwrap_or_default()
+    }
+
+    pub fn end(&self) -> Option<End> {
+        let mut newest = self.behind().iter().rev().map(|one| one.key);
+        Some(End { newest: newest.next()?, before: newest.next() })
+    }
+
+    /// The place of a message, the newest that is like it.
+    pub fn place_of(&self, key: &TextKey) -> Option<usize> {
+        self.behind().iter().rposition(|one| one.key == *key)
+    }
+
+    pub fn holds(&self, key: &TextKey) -> bool {
+        self.place_of(key).is_some()
+    }
+
+    /// The newest words of the user's own, wherever they stand.
+    pub fn words(&self) -> Vec<TextKey> {
+        self.spoken.iter().rev().filter(|one| one.is_own).map(|one| one.key).take(MOST_WORDS).collect()
+    }
+
+    /// Returns true if these are among the words of the user's own.
+    pub fn repeats(&self, words: &[TextKey]) -> bool {
+        let known: HashSet<&TextKey> = words.iter().collect();
+        self.spoken.iter().any(|one| one.is_own && known.contains(&one.key))
+    }
+
+    /// Digests of the newest places in the conversation, the newest first: each stands for a message and those before it.
+    pub fn places(&self) -> Vec<blake3::Hash> {
+        let behind = self.behind();
+        let first = if self.is_cut { PLACE } else { 1 };
+        (first..=behind.len()).rev().take(MOST_PLACES).map(|end| digest(behind, end, PLACE)).collect()
+    }
+
+    /// Digests of each two messages that follow one another, the newest first: they stay the same where a client sums up
+    /// or changes how its conversation began.
+    pub fn pairs(&self) -> Vec<blake3::Hash> {
+        (2..=self.spoken.len()).rev().take(MOST_PLACES).map(|end| digest(&self.spoken, end, 2)).collect()
+    }
+
+    /// The newest of the pairs, both behind the first answer.
+    pub fn newest_pair(&self) -> Option<blake3::Hash> {
+        (self.behind().len() >= 2).then(|| digest(&self.spoken, self.spoken.len(), 2))
+    }
+}
+
+/// Of so many messages up to `end`.
+fn digest(spoken: &[Spoken], end: usize, count: usize) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    spoken.iter().take(end).skip(end.saturating_sub(count)).for_each(|one| _ = hasher.update(&one.key));
+    hasher.finalize()
+}
+
+/// Stands for a message; none of the model's, and none that says nothing.
+fn spoken(message: &Message) -> Option<Spoken> {
+    if !matches!(message.role, Role::User | Role::Tool) {
+        return None;
+    }
+    let text = message.plain_text();
+    let results = message.tool_results().map(|result| format!("\n{}\n{}", result.tool_call_id, result.plain_text()));
+    let results: String = results.collect();
+    let is_own = message.role == Role::User && !text.trim().is_empty() && !is_by_harness(message);
+    let whole = if results.is_empty() { text } else { text + &results };
+    (!whole.trim().is_empty()).then(|| Spoken { key: text_key(&whole), is_own })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(texts: &[&str]) -> Speech {
+        let item = |text: &&str| {
+            let (role, text) = text.strip_prefix("a:").map_or(("user", *text), |answer| ("assistant", answer));
+            RawValue::from_string(serde_json::json!({"role": role, "content": text}).to_string()).unwrap()
+        };
+        Speech::of(Format::OpenaiChat, &texts.iter().map(item).collect::<Vec<_>>(), 2)
+    }
+
+    #[test]
+    fn the_end_is_the_newest_of_others_than_the_model() {
+        let speech = said(&["hello", "a:hi", "one", "a:x", "two", "a:y"]);
+        assert_eq!(speech.end(), Some(End { newest: text_key("two"), before: Some(text_key("one")) }));
+        assert_eq!(said(&["hello", "a:x", " "]).end(), None, "the opening is every one's that begins so");
+        assert!(speech.holds(&text_key("one")) && !speech.holds(&text_key("x")) && !speech.holds(&text_key("hello")));
+        assert!(speech.newest_pair().is_some_and(|pair| speech.pairs().contains(&pair)));
+    }
+
+    #[test]
+    fn a_harness_s_words_are_no_common_ones() {
+        let reminder = "<system-reminder>be brief</system-reminder>";
+        assert!(said(&[reminder, "fix it"]).repeats(&said(&["fix it", "now"]).words()));
+        assert!(!said(&[reminder, "fix it"]).repeats(&said(&[reminder, "look"]).words()));
+    }
+
+    #[test]
+    fn places_are_found_again_later() {
+        let (early, late) =
+            (said(&["o", "a:o", "1", "2", "3", "4"]), said(&["o", "a:o", "1", "2", "3", "4", "a:x", "5"]));
+        assert!(late.places().contains(&early.places()[0]) && !early.places().contains(&late.places()[0]));
+        let other = said(&["o", "a:o", "1", "2", "other", "4"]);
+        assert!(!other.places().contains(&early.places()[0]), "what was before it counts");
+    }
+}
