@@ -38,6 +38,7 @@ mod state;
 mod stateless;
 mod stats;
 mod streamed;
+mod taken;
 mod timeline;
 mod tool_calls;
 mod transcript;

@@ -11,6 +11,7 @@ pub mod fault;
 pub mod hooks;
 pub mod idempotency;
 pub mod keys;
+pub mod large;
 pub mod listen;
 pub mod logins;
 pub mod outline;

@@ -137,7 +137,7 @@ async fn prepare_compaction(
         settings: body.settings.unwrap_or_default(),
         include_messages: body.include_messages,
     };
-    large::json(StatusCode::OK, bytes, state.services.sessions.prepare(tenant, sid, request).await?).await
+    large::json(tenant, bytes, state.services.sessions.prepare(tenant, sid, request).await?).await
 }
 
 /// Asks for a compaction. 200 once it has ended within `wait`, 202 while it has not.

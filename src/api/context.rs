@@ -81,8 +81,9 @@ async fn rebuild_context(
     faults.context_format("/format", Some(body.format));
     faults.finish()?;
     let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
-    let context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
-    large::json(StatusCode::OK, context.bytes(), context).await
+    let mut context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
+    let room = context.room.take();
+    large::with_room(StatusCode::OK, context.bytes(), context, room).await
 }
 
 /// The same by GET.
@@ -94,6 +95,7 @@ async fn get_context(
     Ids(sid): Ids<Uuid>,
     Query(rebuild): Query<Rebuild>,
 ) -> Result<Response> {
-    let context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
-    large::json(StatusCode::OK, context.bytes(), context).await
+    let mut context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
+    let room = context.room.take();
+    large::with_room(StatusCode::OK, context.bytes(), context, room).await
 }

@@ -20,7 +20,7 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Estimator;
 use crate::domain::{format, handle, tokens};
 use crate::service::core::handles::OpenedHandles;
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{load, offload};
 use crate::service::core::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -64,7 +64,7 @@ async fn count_tokens(
     }
     let body = Arc::new(body);
     let opened = state.services.handles.open(tenant, body.format, &body, |body| &body.items).await?;
-    offload(size(&body.items), move || count(&body, &opened)).await?.map(Json)
+    offload(load(&body.items), move || count(&body, &opened)).await?.map(Json)
 }
 
 fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {

@@ -95,9 +95,10 @@ async fn append_entries(
     }
     let return_context = body.return_context;
     let append = checked(body)?;
-    let (appended, context) = state.services.sessions.append_returning(tenant, sid, append, return_context).await?;
-    let bytes = context.as_ref().map_or(0, Context::bytes);
-    large::json(StatusCode::CREATED, bytes, AppendAnswer { appended, context }).await
+    let (appended, mut context) = state.services.sessions.append_returning(tenant, sid, append, return_context).await?;
+    let room = context.as_mut().and_then(|context| context.room.take());
+    let bytes = context.as_ref().map_or(0, Context::bytes) + appended.bytes();
+    large::with_room(StatusCode::CREATED, bytes, AppendAnswer { appended, context }, room).await
 }
 
 fn checked(body: AppendEntries) -> Result<Append> {
@@ -131,7 +132,7 @@ async fn list_entries(
 ) -> Result<Response> {
     let page = state.services.queries.entries(tenant, sid, query, page).await?;
     let bytes = page.items.iter().map(EntryView::bytes).sum();
-    large::json(StatusCode::OK, bytes, page).await
+    large::json(tenant, bytes, page).await
 }
 
 /// Reads one entry, whole, however often it was compacted away.
@@ -143,5 +144,5 @@ async fn get_entry(
     Ids((sid, eid)): Ids<(Uuid, Uuid)>,
 ) -> Result<Response> {
     let entry = state.services.queries.entry(tenant, sid, eid).await?;
-    large::json(StatusCode::OK, entry.bytes(), entry).await
+    large::json(tenant, entry.bytes(), entry).await
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body as HttpBody, to_bytes};
-use axum::extract::{Request, State};
+use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::body;
@@ -15,13 +16,15 @@ use super::problem::{Problem, Result};
 use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::core::error::ServiceError;
-use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, under};
+use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, LARGEST_KEPT, under};
 use crate::service::core::offload::offload;
 use crate::service::core::tenant::Tenant;
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const MAX_KEY_CHARS: usize = 255;
+/// Routes that take a POST and change nothing, nor ask a model.
+const ONLY_READ: [&str; 4] = ["/v1/sessions/{sid}/rebuild", "/v1/sessions/{sid}/prepare", "/v1/count", "/v1/lint"];
 
 /// Behind authentication: a key means something within its tenant only.
 pub async fn replay(State(state): State<AppState>, tenant: Tenant, request: Request, next: Next) -> Result<Response> {
@@ -63,7 +66,9 @@ async fn under_key(tenant: Tenant, key: String, request: Request, max_body: usiz
         *hasher.finalize().as_bytes()
     };
     let hash = offload(bytes.len(), hash).await?;
-    let keyed = Arc::new(Keyed::new(tenant, key, hash, session_of(parts.uri.path())));
+    let keyed = Keyed::new(tenant, key, hash, session_of(parts.uri.path()));
+    let only_reads = parts.extensions.get().is_some_and(|path: &MatchedPath| ONLY_READ.contains(&path.as_str()));
+    let keyed = Arc::new(if only_reads { keyed.for_a_reading() } else { keyed });
     Ok((keyed, Request::from_parts(parts, HttpBody::from(bytes))))
 }
 
@@ -75,7 +80,7 @@ fn session_of(path: &str) -> Option<Uuid> {
 
 async fn known(state: &AppState, keyed: &Keyed) -> Result<Option<Response>> {
     match state.services.answers.known(keyed).await? {
-        KeyState::Nothing => Ok(None),
+        KeyState::Nothing | KeyState::Repeated => Ok(None),
         KeyState::Answered(answer) => Ok(Some(replayed(answer))),
         KeyState::Reused => {
             let detail = "this idempotency key was used for another request";
@@ -106,16 +111,52 @@ async fn finish(state: &AppState, keyed: &Keyed, response: Response) -> Result<R
     if !is_final(status) {
         return Ok(response);
     }
+    let answers = &state.services.answers;
+    if keyed.only_reads() {
+        let kept = answers.keep_digest(keyed).await;
+        return Ok(told(kept, response));
+    }
     let (parts, http_body) = response.into_parts();
-    let Ok(bytes) = to_bytes(http_body, usize::MAX).await else { return Err(Problem::internal()) };
-    let answer = KeptAnswer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
-    let kept = state.services.answers.keep(keyed, &answer).await;
+    match taken(http_body).await? {
+        Answer::Whole(bytes) => {
+            let answer = KeptAnswer { status: status.as_u16(), body: String::from_utf8_lossy(&bytes).into_owned() };
+            let kept = answers.keep(keyed, &answer).await;
+            Ok(told(kept, Response::from_parts(parts, HttpBody::from(bytes))))
+        }
+        Answer::Larger(body) => {
+            let kept = answers.keep_digest(keyed).await;
+            Ok(told(kept, Response::from_parts(parts, body)))
+        }
+    }
+}
+
+/// An answer that is to be kept, or is too large for that.
+enum Answer {
+    Whole(Bytes),
+    Larger(HttpBody),
+}
+
+async fn taken(body: HttpBody) -> Result<Answer> {
+    let mut frames = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(frame) = frames.next().await {
+        bytes.extend_from_slice(&frame.map_err(|_| Problem::internal())?);
+        if bytes.len() > LARGEST_KEPT {
+            let begun = stream::iter([Ok(Bytes::from(bytes))]);
+            return Ok(Answer::Larger(HttpBody::from_stream(begun.chain(frames))));
+        }
+    }
+    Ok(Answer::Whole(Bytes::from(bytes)))
+}
+
+/// The answer, whether or not it could be kept.
+fn told(kept: std::result::Result<(), ServiceError>, response: Response) -> Response {
     // Of a session that is not there, or no longer, nothing is kept.
     if let Err(error) = kept.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) }) {
         // The effect, if there was one, has its sealed answer already.
         tracing::warn!(%error, "an answer could not be kept under its idempotency key");
     }
-    Ok(Response::from_parts(parts, HttpBody::from(bytes)))
+    response
 }
 
 fn is_gone(error: &ServiceError) -> bool {

@@ -18,7 +18,8 @@ use super::problem::{Problem, Result};
 use super::state::AppState;
 use crate::domain::lint::{self, Change, Violation};
 use crate::domain::model::format::Format;
-use crate::service::core::offload::{offload, size};
+use crate::service::core::answer_room::AnswerRoom;
+use crate::service::core::offload::{load, offload, size};
 use crate::service::core::tenant::Tenant;
 
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -57,12 +58,13 @@ async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): B
     let mut faults = Faults::default();
     faults.context_format("/format", Some(body.format));
     faults.finish()?;
-    let bytes = size(&body.items);
+    let (bytes, load) = (size(&body.items), load(&body.items));
+    let room = AnswerRoom::take(tenant, bytes)?;
     let body = Arc::new(body);
     // One that opens is an item like any other.
     state.services.handles.open(tenant, body.format, &body, |body| &body.items).await?;
-    let linted = offload(bytes, move || linted(&body)).await??;
-    large::json(StatusCode::OK, bytes, linted).await
+    let linted = offload(load, move || linted(&body)).await??;
+    large::with_room(StatusCode::OK, bytes, linted, room).await
 }
 
 fn linted(body: &LintItems) -> Result<Linted> {

@@ -160,6 +160,10 @@ impl From<ServiceError> for Problem {
             ServiceError::QueueFull { retry_after } => {
                 Problem::new(ProblemCode::QueueFull, "too many jobs are waiting already").retry_after(retry_after)
             }
+            ServiceError::TooManyBytes { retry_after } => {
+                let detail = "too many bytes of answers are on their way already";
+                Problem::new(ProblemCode::TooManyBytes, detail).retry_after(retry_after)
+            }
             ServiceError::TooManyStreams { limit, retry_after } => {
                 let detail = format!("{limit} event streams are open, which is as many as there may be");
                 Problem::new(ProblemCode::TooManyStreams, detail).figure("limit", json!(limit)).retry_after(retry_after)

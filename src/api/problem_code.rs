@@ -113,7 +113,7 @@ pub enum ProblemCode {
     StorageFull,
     /// It took too long and was given up; a change may have been made all the same.
     Timeout,
-    /// Too many bytes of bodies are held already; see `Retry-After`.
+    /// Too many bytes of bodies or answers are held already; see `Retry-After`.
     TooManyBytes,
     /// Too many connections are open; see `Retry-After`.
     TooManyConnections,

@@ -19,6 +19,7 @@ use super::state::AppState;
 use super::stateless::MODEL_TIME;
 use super::{bounds, large};
 use crate::domain::model::format::Format;
+use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::clock;
 use crate::service::core::error::ServiceError;
 use crate::service::core::idempotency::about;
@@ -130,7 +131,9 @@ async fn compact_response(
         output: output::items(handed.kept, compaction)?,
         usage: handed.usage.into(),
     };
-    large::json(StatusCode::OK, size(&answer.output), answer).await
+    let bytes = size(&answer.output);
+    let room = AnswerRoom::wait(tenant, bytes).await?;
+    large::with_room(StatusCode::OK, bytes, answer, room).await
 }
 
 /// Stores the conversation with its compaction behind it.

@@ -20,6 +20,7 @@ use super::{bounds, large};
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::format::Format;
 use crate::domain::model::strategy::Strategy;
+use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::offload::size;
 use crate::service::core::tenant::Tenant;
 use crate::service::stateless::StatelessRequest;
@@ -77,7 +78,8 @@ async fn compact_items(
     let done = state.services.stateless.compact(tenant, checked(body)?, state.summariser.as_ref()).await?;
     let bytes = size(&done.messages);
     let answer = CompactedItems { messages: done.messages, system: done.system, result: done.result };
-    large::json(StatusCode::OK, bytes, answer).await
+    let room = AnswerRoom::wait(tenant, bytes).await?;
+    large::with_room(StatusCode::OK, bytes, answer, room).await
 }
 
 fn checked(body: CompactItems) -> Result<StatelessRequest> {

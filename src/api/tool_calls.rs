@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::large;
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
@@ -37,8 +39,9 @@ async fn get_tool_call(
     State(state): State<AppState>,
     tenant: Tenant,
     Ids((sid, tool_call_id)): Ids<(Uuid, String)>,
-) -> Result<Json<ToolCallDetail>> {
-    Ok(Json(state.services.queries.tool_call(tenant, sid, &tool_call_id).await?))
+) -> Result<Response> {
+    let call = state.services.queries.tool_call(tenant, sid, &tool_call_id).await?;
+    large::json(tenant, call.bytes(), call).await
 }
 
 /// The files that calls on the leaf's path read and changed.

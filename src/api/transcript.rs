@@ -72,9 +72,10 @@ async fn put_transcript(
     }
     let return_context = body.return_context;
     let put = checked(body)?;
-    let (put, context) = state.services.sessions.put_transcript_returning(tenant, sid, put, return_context).await?;
-    let bytes = context.as_ref().map_or(0, Context::bytes);
-    large::json(StatusCode::OK, bytes, PutAnswer { put, context }).await
+    let (put, mut context) = state.services.sessions.put_transcript_returning(tenant, sid, put, return_context).await?;
+    let room = context.as_mut().and_then(|context| context.room.take());
+    let bytes = context.as_ref().map_or(0, Context::bytes) + put.bytes();
+    large::with_room(StatusCode::OK, bytes, PutAnswer { put, context }, room).await
 }
 
 fn checked(body: WholeTranscript) -> Result<PutTranscript> {

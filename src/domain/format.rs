@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use self::link::{Link, LinkError};
 use self::write::{Note, Piece};
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
@@ -39,6 +40,9 @@ pub use foreign::{accept, is_foreign};
 /// # Errors
 /// Text that is not JSON, an item of the wrong kind, or a known field of the wrong type.
 pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
+    if is_abandoned() {
+        return Err(ItemError::new("", "nobody waits for it any more"));
+    }
     let value = json::parse_lenient(raw).map_err(|error| ItemError::new("", error.to_string()))?;
     read_value(format, &value)
 }
@@ -48,6 +52,9 @@ pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
 /// # Errors
 /// As [`read`], text that is not JSON aside.
 pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
+    if is_abandoned() {
+        return Err(ItemError::new("", "nobody waits for it any more"));
+    }
     match format {
         Format::Native => native::read(value),
         Format::OpenaiChat => openai_chat::read(value),

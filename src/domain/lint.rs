@@ -19,6 +19,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 use doc::Doc;
@@ -70,7 +71,7 @@ pub fn lint(format: Format, items: &[&str]) -> Result<Lint, Vec<NoItem>> {
     for _ in 1..ROUNDS {
         let mut again = Report::default();
         let next = pass(format, &repaired, &mut again);
-        let settled = again.found.is_empty() && same(&next, &repaired);
+        let settled = is_abandoned() || again.found.is_empty() && same(&next, &repaired);
         repaired = next;
         if settled {
             break;
@@ -92,9 +93,9 @@ fn same(one: &[Doc], other: &[Doc]) -> bool {
 fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
     let mut kept: Vec<(usize, Doc)> = Vec::with_capacity(given.len());
     let mut ids = openai_responses::ItemIds::default();
-    for (index, doc) in given.iter().enumerate() {
+    for (index, doc) in given.iter().enumerate().take_while(|_| !is_abandoned()) {
         report.index = index;
-        let mut value = doc.value.clone();
+        let mut value = (*doc.value).clone();
         let stays = match format {
             Format::OpenaiResponses => openai_responses::mend(&mut value, &mut ids, report),
             Format::OpenaiChat => openai_chat::mend(&mut value, report),
@@ -106,7 +107,7 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
             continue;
         }
         mend::make_readable(format, &mut value, report);
-        kept.push((index, if value == doc.value { doc.clone() } else { Doc::of(value) }));
+        kept.push((index, if value == *doc.value { doc.clone() } else { Doc::of(value) }));
     }
     match format {
         Format::Pi => tree::rewrite(kept, report),

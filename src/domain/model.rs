@@ -1,6 +1,7 @@
 //! Data that the service stores: messages, entries and their shapes, items and their formats, compactions as they stand
 //! in the tree. Types, and what follows from one of them alone.
 
+pub mod abandoned;
 pub mod anti_thrash;
 pub mod chapter_task;
 pub mod compaction;
@@ -15,6 +16,7 @@ pub mod json;
 pub mod ledger;
 pub mod message;
 pub mod metadata;
+pub mod open_calls;
 pub mod shape;
 pub mod strategy;
 pub mod todo;

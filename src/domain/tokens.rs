@@ -20,6 +20,7 @@ pub mod prices;
 use serde_json::Value;
 
 use super::settings::Estimator;
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Message;
 
@@ -27,6 +28,9 @@ pub use counted::Counted;
 
 /// Counts the tokens that a message adds to a context. A message without content adds nothing.
 pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
+    if is_abandoned() {
+        return Counted::default();
+    }
     match estimator {
         Estimator::O200k => bpe::message(&bpe::O200K, message),
         Estimator::Cl100k => bpe::message(&bpe::CL100K, message),

@@ -17,10 +17,12 @@ mod own;
 pub mod pi_export;
 mod retold;
 
+use std::collections::HashMap;
+
 use crate::domain::model::message::Message;
 
 pub use align::align;
-pub use calls::is_id;
+pub use calls::{is_id, sent_ids, without_count};
 pub use chapters::{ShownBesides, Standing};
 pub use enclosed::{EnclosedSummary, element_key, enclosed_summaries};
 pub use lines::{TextKey, text_key};
@@ -33,13 +35,12 @@ pub struct ExpectedEntry {
     /// A user's message, which a context may show with a number in front.
     pub is_task: bool,
     /// Sizes in tokens that contexts gave its results when they left them out, by call id.
-    pub sizes: Vec<(String, Vec<u32>)>,
+    pub sizes: HashMap<String, Vec<u32>>,
 }
 
 impl ExpectedEntry {
     fn sizes_of(&self, call_id: &str) -> &[u32] {
-        let known = self.sizes.iter().find(|(id, _)| id == call_id);
-        known.map(|(_, sizes)| sizes.as_slice()).unwrap_or_default()
+        self.sizes.get(call_id).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns true if `block` is the place right behind the message's last block, where there is no block.

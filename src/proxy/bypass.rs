@@ -45,7 +45,9 @@ impl From<ServiceError> for BypassReason {
             ServiceError::NotFound(_) | ServiceError::LeafMoved { .. } | ServiceError::Conflict { .. } => {
                 BypassReason::Moved
             }
-            ServiceError::QueueFull { .. } | ServiceError::TooManyStreams { .. } => BypassReason::Busy,
+            ServiceError::QueueFull { .. }
+            | ServiceError::TooManyBytes { .. }
+            | ServiceError::TooManyStreams { .. } => BypassReason::Busy,
             ServiceError::Unavailable(error) => {
                 tracing::error!(%error, "the database is not available to the proxy");
                 BypassReason::Unavailable

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub(crate) mod acknowledgement;
+pub mod answer_room;
 pub mod clock;
 pub(crate) mod digests;
 pub mod error;

@@ -29,6 +29,7 @@ use crate::domain::model::message::Role;
 use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
 use crate::domain::tokens::accounting::{FillState, Snapshot};
 use crate::service::compaction::CompactionRef;
+use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::offload::{offload, size};
@@ -36,6 +37,9 @@ use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
 use numbers::{TaskNumbers, chapter_texts};
+
+/// Reading more bytes than this takes a turn, however few the entries.
+const LARGE_READ: usize = 4 << 20;
 
 /// Which context.
 #[derive(Debug, Clone)]
@@ -48,7 +52,7 @@ pub struct Rebuild {
 }
 
 /// A context, ready to be sent.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Context {
     pub session_id: Uuid,
     pub leaf_id: Option<Uuid>,
@@ -70,6 +74,9 @@ pub struct Context {
     /// Leading messages unchanged since the previous rebuild at this format.
     pub stable_prefix_messages: usize,
     pub conversion_notes: Vec<ConversionNote>,
+    /// What a large one takes of the room for answers, from its reading on.
+    #[serde(skip)]
+    pub room: Option<AnswerRoom>,
 }
 
 /// A tool result, or the arguments of a call, shown shorter than they are; `tool-calls/{tool_call_id}` gives the whole.
@@ -147,14 +154,21 @@ impl Service {
     /// # Errors
     /// `NotFound`; `ContextDoesNotFit` when what must be kept exceeds `max_tokens`.
     pub async fn rebuild(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Context> {
-        Ok(self.rebuild_at(tenant, session_id, rebuild).await?.context)
+        Ok(self.rebuild_at(tenant, session_id, rebuild, false).await?.context)
     }
 
-    /// As [`Service::rebuild`], with what the leaf is by then: making the context fit may have moved it.
+    /// As [`Service::rebuild`], with what the leaf is by then: making the context fit may have moved it. What
+    /// `follows_a_change` is not refused for want of room before it has waited: a client would make the change again.
     ///
     /// # Errors
     /// Those of [`Service::rebuild`].
-    pub(crate) async fn rebuild_at(&self, tenant: Tenant, session_id: Uuid, rebuild: Rebuild) -> Result<Rebuilt> {
+    pub(crate) async fn rebuild_at(
+        &self,
+        tenant: Tenant,
+        session_id: Uuid,
+        rebuild: Rebuild,
+        follows_a_change: bool,
+    ) -> Result<Rebuilt> {
         let (mut row, mut head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
         let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
@@ -169,11 +183,26 @@ impl Service {
             .await?;
         let connection = reader.on()?;
         let (from, state) = view_origin(&mut *connection, tenant, &head, rebuild.leaf_id.filter(|_| !is_leaf)).await?;
+        let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
+        let estimator = head.settings.estimator;
+        let bytes = self.inner.paths.measure(&mut *connection, tenant, estimator, &segments).await?;
+        let taken = bytes.known.saturating_add(bytes.unread);
+        let mut room = AnswerRoom::take(tenant, taken);
+        if room.is_err() || bytes.unread > LARGE_READ && !reader.is_long() {
+            // Others that read little take its connection meanwhile.
+            reader.done();
+            if room.is_err() && follows_a_change {
+                room = AnswerRoom::wait(tenant, taken).await;
+            }
+            let taken = room?;
+            reader = self.inner.long_reads.long_reader(tenant).await?;
+            room = Ok(taken);
+        }
+        let room = room?;
+        let connection = reader.on()?;
         let loaded = if state.recounting {
             view::load_view(connection, tenant, &from, ReadMode::Items).await?
         } else {
-            let segments = view::visible_segments(&mut *connection, tenant, &from).await?;
-            let estimator = head.settings.estimator;
             let stored = self.inner.paths.load(connection, tenant, estimator, &segments).await?;
             PathSlice::new(stored, from.newest).fold()
         };
@@ -184,12 +213,12 @@ impl Service {
         let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
         let how = RenderOptions::of(&head);
-        let bytes = loaded.bytes();
+        let load = loaded.load();
         let job = move || {
             write(&loaded, &view, format, how, system)
                 .map(|written| (crate::service::core::digests::of(&written.messages), written))
         };
-        let (digests, written) = offload(bytes, job).await??;
+        let (digests, written) = offload(load, job).await??;
         let stable_prefix_messages =
             self.inner.digests.compare(self.pool(), tenant, session_id, format, digests).await?;
         let context = Context {
@@ -206,6 +235,7 @@ impl Service {
             elided: written.elided,
             stable_prefix_messages,
             conversion_notes: written.notes,
+            room,
         };
         Ok(Rebuilt { context, snapshot, relieved })
     }

@@ -27,7 +27,7 @@ use crate::service::compaction::{CompactRequest, Status, Trigger, facts};
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::handles::{Handles, OpenedHandles};
 use crate::service::core::head::{Head, Newest};
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{load, load_of_heads, offload, size};
 use crate::service::core::settings::SettingsResolver;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -116,7 +116,7 @@ impl Stateless {
         references::check_nothing_pinned(&asked.settings)?;
         let requested = request.strategy.unwrap_or(settings.strategy);
         let (head, loaded) = self.read(tenant, &request, settings).await?;
-        let bytes = size(&request.items);
+        let bytes = load(&request.items);
         let (transcript, work) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
         let work = match work {
             Ok(work) => work,
@@ -173,12 +173,16 @@ async fn read(
     let fixed = offload(raw(&request.system) + raw(&request.tools), count).await?;
     let (entries, row) = append::unsaved(&head, append, opened).await?;
     head.row = row;
-    let stored: Vec<Arc<StoredEntry>> =
-        entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, head.session_id))).collect();
-    let newest = view::newest_of(&stored);
-    let loaded = PathSlice::new(stored, newest);
-    head.state = view::state_of_path(&loaded, fixed, head.state);
-    Ok((head, loaded))
+    let load = size(&request.items) + load_of_heads(entries.iter().map(|entry| &entry.head));
+    let settle = move || {
+        let stored: Vec<Arc<StoredEntry>> =
+            entries.iter().map(|entry| Arc::new(StoredEntry::unsaved(entry, head.session_id))).collect();
+        let newest = view::newest_of(&stored);
+        let loaded = PathSlice::new(stored, newest);
+        head.state = view::state_of_path(&loaded, fixed, head.state);
+        (head, loaded)
+    };
+    offload(load, settle).await
 }
 
 type PlannedTranscript = (Transcript, std::result::Result<CompactionWork, Reason>);

@@ -22,7 +22,7 @@ pub use read::{
     NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, nodes, nodes_by_seq, ours, whole,
     with_calls,
 };
-pub use sizes::{Size, fill, newest_usage, sizes, sizes_by_seq, sizes_of, totals, totals_at};
+pub use sizes::{Size, bytes, fill, newest_usage, sizes, sizes_by_seq, sizes_of, totals, totals_at};
 pub use stored::StoredEntry;
 pub use write::{GuardedWrite, Patience, is_lock_timeout, try_write, write, write_all};
 

@@ -67,6 +67,24 @@ pub async fn replace(executor: impl PgExecutor<'_>, tenant: Uuid, key: &str, row
     Ok(())
 }
 
+/// Keeps the newest keys of a tenant: so many at most, whose answers have so many bytes together.
+pub async fn keep_newest(executor: impl PgExecutor<'_>, tenant: Uuid, keys: i64, bytes: i64) -> sqlx::Result<u64> {
+    let done = sqlx::query(
+        "DELETE FROM idempotency_keys k USING (
+            SELECT key, row_number() OVER newest AS place, sum(octet_length(body)) OVER newest AS bytes
+            FROM idempotency_keys WHERE tenant_id = $1
+            WINDOW newest AS (ORDER BY created_at DESC, key DESC ROWS UNBOUNDED PRECEDING)
+         ) kept
+         WHERE k.tenant_id = $1 AND k.key = kept.key AND (kept.place > $2 OR kept.bytes > $3)",
+    )
+    .bind(tenant)
+    .bind(keys)
+    .bind(bytes)
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected())
+}
+
 /// Forgets the keys of every tenant that were first used before `before`; returns how many.
 pub async fn purge(executor: impl PgExecutor<'_>, before: DateTime<Utc>) -> sqlx::Result<u64> {
     let done = sqlx::query("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before).execute(executor).await?;

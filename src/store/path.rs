@@ -63,11 +63,14 @@ pub async fn segments(
         .collect())
 }
 
-/// The parts of `path` whose depths lie in one of `wanted` (inclusive, ascending, disjoint).
+/// The parts of `path` whose depths lie in one of `wanted` (inclusive, ascending, disjoint). Both are walked once.
 pub fn clip(path: &[Segment], wanted: &[(i64, i64)]) -> Vec<Segment> {
     let mut parts = Vec::new();
+    let mut wanted = wanted;
     for segment in path {
-        for &(low, high) in wanted {
+        let passed = wanted.iter().take_while(|(_, high)| *high < segment.from).count();
+        wanted = wanted.get(passed..).unwrap_or_default();
+        for &(low, high) in wanted.iter().take_while(|(low, _)| *low <= segment.to) {
             let (from, to) = (segment.from.max(low), segment.to.min(high));
             if from <= to {
                 parts.push(Segment { from, to, ..*segment });

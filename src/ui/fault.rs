@@ -62,6 +62,7 @@ impl From<ServiceError> for Fault {
             }
             ServiceError::Conflict { detail, .. } => Fault::new(StatusCode::CONFLICT, detail),
             ServiceError::QueueFull { .. } => busy("Too much is queued already. Try again in a few seconds."),
+            ServiceError::TooManyBytes { .. } => busy("Too much is on its way already. Try again in a few seconds."),
             ServiceError::TooManyStreams { .. } => busy("Too many pages of this tenant are following events."),
             ServiceError::Unavailable(error) => {
                 tracing::warn!(cause = ?cause(&error), %error, "a page met a database that is not available");

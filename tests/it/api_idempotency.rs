@@ -57,6 +57,34 @@ async fn a_refusal_is_replayed_and_an_answer_with_context_too() {
 }
 
 #[tokio::test]
+async fn a_call_that_only_reads_is_made_anew() {
+    let app = App::shared();
+    let session = app.session(json!({})).await;
+    app.append(&session, "native", turn("one")["items"].clone()).await;
+    let items = json!([{"role": "user", "content": "one"}]);
+    let listed = json!({"format": "openai_chat", "items": items});
+    let rebuild = json!({"format": "openai_chat"});
+    let calls = [
+        (format!("{session}/rebuild"), rebuild.clone(), json!({"format": "anthropic"})),
+        (format!("{session}/prepare"), json!({}), json!({"include_messages": true})),
+        ("/v1/count".to_owned(), listed.clone(), json!({"format": "native", "items": items})),
+        ("/v1/lint".to_owned(), listed, json!({"format": "anthropic", "items": items})),
+    ];
+    for (path, body, other) in &calls {
+        let key = format!("reading-{path}-{session}");
+        let first = keyed(app, &key, path, body).await;
+        let again = keyed(app, &key, path, body).await;
+        assert!(!is_replay(&first) && !is_replay(&again), "{path}");
+        assert_eq!(first.expect(200), again.expect(200), "{path}");
+        keyed(app, &key, path, other).await.assert_problem(422, "idempotency_key_reused");
+    }
+    app.append(&session, "native", turn("two")["items"].clone()).await;
+    let key = format!("reading-{session}/rebuild-{session}");
+    let anew = keyed(app, &key, &calls[0].0, &rebuild).await.expect(200);
+    assert_eq!(anew["messages"].as_array().unwrap().len(), 2, "what came since is in it");
+}
+
+#[tokio::test]
 async fn equal_requests_at_once_act_once() {
     let app = App::shared();
     let session = app.session(json!({})).await;

@@ -105,6 +105,55 @@ async fn without_a_key_nothing_is_written_and_old_keys_are_forgotten() {
     assert_eq!(answers.known(&keyed(1)).await.unwrap(), KeyState::Nothing);
 }
 
+/// A request under a key of its own.
+fn numbered(n: usize) -> Keyed {
+    Keyed::new(TENANT, format!("key-{n}"), [1; 32], None)
+}
+
+#[tokio::test]
+async fn of_a_tenants_answers_the_newest_stay() {
+    const MEGABYTE: usize = 1 << 20;
+    let pool = database().await;
+    let answers = KeptAnswers::new(pool.clone());
+    let large = KeptAnswer { status: 200, body: "x".repeat(5 * MEGABYTE) };
+    for n in 0..16 {
+        answers.keep(&numbered(n), &large).await.unwrap();
+    }
+    let bytes = "SELECT sum(octet_length(body))::bigint FROM idempotency_keys";
+    let bytes: i64 = sqlx::query_scalar(bytes).fetch_one(&pool).await.unwrap();
+    assert!(bytes <= 64 << 20 && bytes > 50 << 20, "{bytes}");
+    assert_eq!(answers.known(&numbered(0)).await.unwrap(), KeyState::Nothing, "the oldest is gone");
+    assert_eq!(answers.known(&numbered(15)).await.unwrap(), KeyState::Answered(large));
+}
+
+#[tokio::test]
+async fn of_a_tenants_keys_ten_thousand_stay() {
+    let pool = database().await;
+    let many = "INSERT INTO idempotency_keys (tenant_id, key, request_hash, status, body, created_at)
+        SELECT t, 'many-' || n, '', 200, '{}', now() - interval '1 hour' + n * interval '1 ms'
+        FROM generate_series(1, 12000) n, unnest($1::uuid[]) t";
+    sqlx::query(many).bind([TENANT.0, Uuid::from_u128(2)]).execute(&pool).await.unwrap();
+    KeptAnswers::new(pool.clone()).keep_digest(&numbered(0)).await.unwrap();
+    let kept = "SELECT count(*), min(created_at) = min(created_at) FILTER (WHERE key = 'many-1')
+        FROM idempotency_keys GROUP BY tenant_id ORDER BY tenant_id";
+    let kept: Vec<(i64, Option<bool>)> = sqlx::query_as(kept).fetch_all(&pool).await.unwrap();
+    assert!((9_000..=10_000).contains(&kept[0].0) && kept[0].1.is_none(), "{kept:?}");
+    assert_eq!(kept[1], (12_000, Some(true)), "another tenant's stay");
+}
+
+#[tokio::test]
+async fn of_what_only_reads_nothing_but_the_digest_is_kept() {
+    let pool = database().await;
+    let answers = KeptAnswers::new(pool.clone());
+    let reading = Arc::new(numbered(1).for_a_reading());
+    under(reading.clone(), work(&pool, "not sealed", ready(()), true)).await.unwrap();
+    assert_eq!(answers.known(&reading).await.unwrap(), KeyState::Nothing);
+    answers.keep_digest(&reading).await.unwrap();
+    assert_eq!(answers.known(&reading).await.unwrap(), KeyState::Repeated);
+    let other = Keyed::new(TENANT, "key-1".to_owned(), [2; 32], None);
+    assert_eq!(answers.known(&other).await.unwrap(), KeyState::Reused);
+}
+
 #[tokio::test]
 async fn the_figures_and_the_readiness_read_a_fresh_schema() {
     use contextd::service::ops::readiness::{Health, Readiness};

@@ -9,6 +9,7 @@ mod made_up;
 #[path = "../support/played_upstream.rs"]
 mod played_upstream;
 
+mod answers;
 mod api_bad_input;
 mod api_idempotency;
 mod api_sessions;

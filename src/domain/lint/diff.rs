@@ -37,7 +37,7 @@ pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<Change> {
     let (mut i, mut j) = (0, 0);
     let mut changes = Vec::new();
     let mut add = |op: Op, index: usize, at: usize, value: Option<&Doc>| {
-        let value = value.map(|doc| doc.value.clone());
+        let value = value.map(|doc| (*doc.value).clone());
         changes.push(Change { op, index, path: format!("/{at}"), value });
     };
     loop {

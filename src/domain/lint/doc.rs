@@ -1,5 +1,7 @@
 //! The items of a transcript while they are mended.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::domain::model::item::ItemError;
@@ -9,12 +11,13 @@ use crate::domain::model::json;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Doc {
     pub(super) text: String,
-    pub(super) value: Value,
+    /// Shared by all rounds that leave the item as it is: a parsed text takes many times its size.
+    pub(super) value: Arc<Value>,
 }
 
 impl Doc {
     pub(super) fn of(value: Value) -> Doc {
-        Doc { text: value.to_string(), value }
+        Doc { text: value.to_string(), value: Arc::new(value) }
     }
 
     pub(super) fn parse(text: &str) -> Result<Doc, ItemError> {
@@ -22,6 +25,6 @@ impl Doc {
         if !value.is_object() {
             return Err(ItemError::new("", "must be an object"));
         }
-        Ok(Doc { text: text.to_owned(), value })
+        Ok(Doc { text: text.to_owned(), value: Arc::new(value) })
     }
 }

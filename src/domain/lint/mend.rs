@@ -8,6 +8,9 @@ use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 
+/// The fields beside its parts that say what kind of item it is.
+const AROUND: [&str; 6] = ["role", "type", "name", "id", "call_id", "tool_call_id"];
+
 /// Checks that the item reads; the error says where it does not.
 pub fn check(format: Format, value: &Value) -> Result<(), ItemError> {
     format::read_value(format, value).map(drop)
@@ -115,7 +118,9 @@ fn part_by_part(format: Format, value: &mut Value) -> bool {
 }
 
 fn reads_alone(format: Format, around: &Map<String, Value>, key: &str, one: &Value) -> bool {
-    let mut fields = around.clone();
+    // Whatever else stands around the parts is looked at once, with all of them: not again for each.
+    let beside = around.iter().filter(|(name, _)| AROUND.contains(&name.as_str()));
+    let mut fields: Map<String, Value> = beside.map(|(name, value)| (name.clone(), value.clone())).collect();
     fields.entry(content_key(format)).or_insert_with(|| json!([]));
     fields.insert(key.to_owned(), json!([one]));
     check(format, &Value::Object(fields)).is_ok()

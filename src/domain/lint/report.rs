@@ -1,5 +1,7 @@
 //! Violations found, item by item.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -18,6 +20,7 @@ pub struct Violation {
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) found: Vec<Violation>,
+    named: HashSet<usize>,
     pub(super) index: usize,
 }
 
@@ -27,10 +30,11 @@ impl Report {
     }
 
     pub(super) fn at(&mut self, index: usize, code: ViolationCode, detail: impl Into<String>) {
+        self.named.insert(index);
         self.found.push(Violation { code, index, detail: detail.into() });
     }
 
     pub(super) fn names(&self, index: usize) -> bool {
-        self.found.iter().any(|violation| violation.index == index)
+        self.named.contains(&index)
     }
 }

@@ -1,6 +1,7 @@
 //! The whole transcript through pairing and its format's writer, as a rebuilt context goes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -16,7 +17,8 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 
 /// Items of a format, each with the index that it was given at, written so that the provider takes them.
 pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
@@ -27,14 +29,20 @@ pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> V
         |index: usize| StoredSource { format, item: items.get(index).map_or("", |(_, doc)| doc.text.as_str()) };
     let pieces = pairing::pieces(&view, &heads, source, |_| String::new(), format, &mut notes);
     let written = format::write(format, &pieces, &mut notes);
+    drop(pieces);
     name(&notes, items, report);
-    written.into_iter().map(read_back).collect()
+    let known: HashMap<&str, &Doc> = items.iter().map(|(_, doc)| (doc.text.as_str(), doc)).collect();
+    let doc = |text: String| match known.get(text.as_str()).copied() {
+        Some(doc) => doc.clone(),
+        None => read_back(text),
+    };
+    written.into_iter().map(doc).collect()
 }
 
 /// Reads back an item that we wrote ourselves, so it is JSON.
 fn read_back(text: String) -> Doc {
     let value = json::parse_lenient(&text).unwrap_or_default();
-    Doc { text, value }
+    Doc { text, value: Arc::new(value) }
 }
 
 /// The items as entries of a path.

@@ -1,6 +1,7 @@
 //! The entries of a pi file: the path of the last one is what a model sees; the other branches stay as they are.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ pub fn rewrite(given: Vec<(usize, Doc)>, report: &mut Report) -> Vec<Doc> {
     let on_path = path(&entries, report);
     let shown: Vec<(usize, Doc)> =
         entries.iter().zip(&on_path).filter(|(_, on_path)| **on_path).map(|(entry, _)| entry.clone()).collect();
-    let mut mended = rewrite_path(&shown, report);
+    let mended = rewrite_path(&shown, report);
     if on_path.iter().all(|on_path| *on_path) {
         return mended;
     }
@@ -27,15 +28,16 @@ pub fn rewrite(given: Vec<(usize, Doc)>, report: &mut Report) -> Vec<Doc> {
         places.entry(id(&doc.value).to_owned()).or_insert(place);
     }
     let mut next = 0;
+    let mut mended = mended.into_iter();
     for ((_, doc), on_path) in entries.into_iter().zip(on_path) {
         if !on_path {
             placed.push(doc);
         } else if let Some(place) = places.get(id(&doc.value)).copied().filter(|place| *place >= next) {
-            placed.extend(mended.drain(..=place - next));
+            placed.extend(mended.by_ref().take(place + 1 - next));
             next = place + 1;
         }
     }
-    placed.append(&mut mended);
+    placed.extend(mended);
     placed
 }
 
@@ -60,7 +62,7 @@ fn rewrite_path(shown: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
             Some(parent) => given.is_some_and(|given| given != parent),
             None => given.is_some_and(|given| !given.is_empty() && is_lost(given)),
         };
-        if wrong && let Some(fields) = doc.value.as_object_mut() {
+        if wrong && let Some(fields) = Arc::make_mut(&mut doc.value).as_object_mut() {
             fields.insert("parentId".to_owned(), parent.map_or(Value::Null, Value::from));
             doc.text = doc.value.to_string();
         }

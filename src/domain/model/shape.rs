@@ -9,6 +9,7 @@ use super::message::{Block, CallKind, Message, Role, ToolResult};
 use super::user_text::is_by_harness;
 use crate::domain::model::chapter_task::asks_for_chapters;
 use crate::domain::model::item::Item;
+use crate::domain::model::open_calls::{OpenCall, OpenCalls, UnclaimedCalls};
 
 /// Calls and results of one entry, in order. The default is a message without tool traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -86,64 +87,17 @@ impl From<CallKind> for ShapeKind {
     }
 }
 
-/// The newest calls on a path that have no result yet, oldest first. At most [`OpenCalls::LIMIT`] are remembered:
-/// a result that comes later than that counts as one without a call.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct OpenCalls(Vec<OpenCall>);
-
-/// A call that waits for its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenCall {
-    pub id: String,
-    pub name: String,
-    /// The entry that made the call.
-    pub seq: i64,
-}
-
 impl OpenCalls {
-    pub const LIMIT: usize = 4_096;
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &OpenCall> {
-        self.0.iter()
-    }
-
     /// Takes in the entry `seq`. Returns the ids of its results that answer no open call.
     pub fn apply(&mut self, seq: i64, shape: &Shape) -> Vec<String> {
         for call in shape.calls.iter().filter(|call| call.kind == ShapeKind::Function) {
-            // A call that takes over an id ends the wait for the earlier one.
-            self.0.retain(|open| open.id != call.id || open.seq == seq);
-            self.0.push(OpenCall { id: call.id.clone(), name: call.name.clone(), seq });
+            self.open(OpenCall { id: call.id.clone(), name: call.name.clone(), seq });
         }
         let orphans = shape.results.iter().filter(|result| result.kind == ShapeKind::Function);
         let orphans = orphans.filter(|result| !self.close(&result.call_id)).map(|result| result.call_id.clone());
         let orphans = orphans.collect();
-        self.0.drain(..self.0.len().saturating_sub(OpenCalls::LIMIT));
+        self.forget_oldest();
         orphans
-    }
-
-    fn close(&mut self, id: &str) -> bool {
-        match self.0.iter().position(|open| open.id == id) {
-            Some(place) => {
-                self.0.remove(place);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// The call that a result without an id belongs to: of the newest entry with a fitting open call, the first one.
-    fn fitting(&self, name: Option<&str>, taken: &[bool]) -> Option<usize> {
-        let fits = |place: usize, open: &OpenCall| {
-            name.is_none_or(|name| open.name == name) && !taken.get(place).is_some_and(|taken| *taken)
-        };
-        let newest = self.0.iter().enumerate().rposition(|(place, open)| fits(place, open))?;
-        let seq = self.0.get(newest)?.seq;
-        self.0.iter().enumerate().position(|(place, open)| open.seq == seq && fits(place, open))
     }
 }
 
@@ -198,10 +152,11 @@ impl Shape {
             }
             shape.calls.push(CallRef { id, name: call.name.clone(), kind: call.kind.into() });
         }
-        let mut taken = vec![false; open.0.len()];
+        let unnamed = message.tool_results().filter(|result| is_unnamed(result)).count();
+        let mut unclaimed = (unnamed > 0).then(|| UnclaimedCalls::of(open, unnamed));
         for (place, result) in message.tool_results().enumerate() {
             let tokens = result_tokens.get(place).copied().unwrap_or(0);
-            let call_id = shape.answered(result, open, &mut taken);
+            let call_id = shape.answered(result, unclaimed.as_mut());
             shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
         }
         shape.leads =
@@ -220,15 +175,9 @@ impl Shape {
 
     /// The id of the call that the result answers. A result without an id whose call has one of its own can't go
     /// out as it came.
-    fn answered(&mut self, result: &ToolResult, open: &OpenCalls, taken: &mut [bool]) -> String {
-        if !result.tool_call_id.is_empty() || result.kind == CallKind::Server {
-            return result.tool_call_id.clone();
-        }
-        let fitting = open.fitting(result.name.as_deref(), taken);
-        let Some((place, call)) = fitting.and_then(|place| Some((place, open.0.get(place)?))) else {
-            return String::new();
-        };
-        taken[place] = true;
+    fn answered(&mut self, result: &ToolResult, unclaimed: Option<&mut UnclaimedCalls<'_>>) -> String {
+        let Some(unclaimed) = unclaimed.filter(|_| is_unnamed(result)) else { return result.tool_call_id.clone() };
+        let Some(call) = unclaimed.take(result.name.as_deref()) else { return String::new() };
         self.needs_repair |= !is_generated_id(&call.id, call.seq);
         call.id.clone()
     }
@@ -236,6 +185,11 @@ impl Shape {
     pub fn is_trivial(&self) -> bool {
         *self == Shape::default()
     }
+}
+
+/// Says no id of its call, which is found by place and name.
+fn is_unnamed(result: &ToolResult) -> bool {
+    result.tool_call_id.is_empty() && result.kind != CallKind::Server
 }
 
 /// A digest of the element that a text begins with, or of its first words: what a harness says again and again differs

@@ -10,9 +10,12 @@ use serde_json::Value;
 use super::counted::{Counted, saturate};
 use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
 use crate::domain::format::pi::is_excluded_run;
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::message::{Block, Message, ToolCall};
 use words::{Words, leading_word};
 
+/// How many pieces of a long text are counted before the next look whether anybody waits.
+const LOOKS_EVERY: usize = 4096;
 const MESSAGE: u32 = 4;
 const TOOL_CALL: u32 = 6;
 const TOOL_RESULT: u32 = 4;
@@ -36,8 +39,12 @@ impl Encoding {
     fn count(&self, text: &str) -> usize {
         // Neither encoding normalises, and a piece depends on what follows it only, so that the text can be split
         // piece by piece.
-        let (mut rest, mut count) = (text, 0);
+        let (mut rest, mut count, mut pieces) = (text, 0, 0_usize);
         while let Some(piece) = leading_word(rest).or_else(|| self.tokenizer.split(rest).next()) {
+            pieces += 1;
+            if pieces.is_multiple_of(LOOKS_EVERY) && is_abandoned() {
+                break;
+            }
             count += self.count_piece(piece.as_bytes());
             rest = rest.get(piece.len()..).unwrap_or_default();
         }

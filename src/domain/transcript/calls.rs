@@ -1,5 +1,7 @@
 //! Calls as clients post them back, and the stored ones that they are.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::domain::context::elision;
@@ -24,6 +26,16 @@ pub fn is_id(posted: &str, stored: &str) -> bool {
         || MAX_IDS.iter().any(|max| outgoing::word(stored, *max) == posted)
         // The second call of an id in one context.
         || posted.strip_prefix(stored).and_then(|rest| rest.strip_prefix('_')).is_some_and(is_number)
+}
+
+/// The ids that a stored one is sent as where it is too long, or not of the form that a provider takes.
+pub fn sent_ids(stored: &str) -> Vec<String> {
+    MAX_IDS.iter().map(|max| outgoing::word(stored, *max)).filter(|sent| sent != stored).map(Cow::into_owned).collect()
+}
+
+/// The id of which this may be the second in one context, or any later one.
+pub fn without_count(posted: &str) -> Option<&str> {
+    posted.rsplit_once('_').filter(|(_, count)| is_number(count)).map(|(id, _)| id)
 }
 
 fn is_number(text: &str) -> bool {

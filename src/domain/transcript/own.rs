@@ -3,6 +3,8 @@
 //! Anybody may say what merely looks like one. So a text counts as ours only where it equals what a context of this very
 //! session shows; everything else is speech.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::calls::{is_call, is_id};
@@ -93,8 +95,8 @@ pub struct StoredResult {
 
 /// The stored calls and results, by id.
 pub trait StoredCalls {
-    fn call(&self, id: &str) -> Option<ToolCall>;
-    fn result(&self, id: &str) -> Option<StoredResult>;
+    fn call(&self, id: &str) -> Option<Rc<ToolCall>>;
+    fn result(&self, id: &str) -> Option<Rc<StoredResult>>;
     /// Returns true if the session holds a call of this id, on whatever branch.
     fn is_known(&self, id: &str) -> bool;
 }
@@ -119,9 +121,10 @@ pub fn whole_again(message: &Message, originals: &impl StoredCalls) -> Option<Me
                 }
             }
             Block::ToolCall(call) => {
-                if let Some(found) = originals.call(&call.id).filter(|found| is_shortened(call, found)) {
+                let found = elision::arguments::is_shortened(call).then(|| originals.call(&call.id)).flatten();
+                if let Some(found) = found.filter(|found| is_shortened(call, found)) {
                     changed = true;
-                    let whole = ToolCall { arguments: found.arguments, arguments_text: None, ..call.clone() };
+                    let whole = ToolCall { arguments: found.arguments.clone(), arguments_text: None, ..call.clone() };
                     content.push(Block::ToolCall(whole));
                     continue;
                 }
@@ -141,10 +144,10 @@ fn original_of(posted: &ToolResult, originals: &impl StoredCalls) -> Option<Tool
         None => placeholder::named_call(&text, |id| is_id(&posted.tool_call_id, id))?,
     };
     let stored = originals.result(id).filter(|stored| stands_for(posted, &stored.result, &stored.sizes))?;
-    let opaque = emptied(posted).and(stored.result.opaque);
-    Some(ToolResult { content: stored.result.content, opaque, ..posted.clone() })
+    let opaque = emptied(posted).and(stored.result.opaque.clone());
+    Some(ToolResult { content: stored.result.content.clone(), opaque, ..posted.clone() })
 }
 
 fn is_shortened(posted: &ToolCall, stored: &ToolCall) -> bool {
-    posted.arguments != stored.arguments && is_call(posted, stored) && elision::arguments::is_shortened(posted)
+    posted.arguments != stored.arguments && is_call(posted, stored)
 }

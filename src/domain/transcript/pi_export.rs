@@ -79,7 +79,7 @@ impl Exporter {
         self.leaf_is_label |= Some(entry.head.id) == self.leaf_id && entry.head.kind == EntryType::Label;
         self.file.parents.extend(entry.parent_id.map(|parent| (entry.head.id, parent)));
         for call in &entry.head.shape.calls {
-            self.file.tools.entry(call.id.clone()).or_default().push((entry.head.id, call.name.clone()));
+            self.file.tools.entry(call.id.clone()).or_default().add(entry.head.id, &call.name);
         }
         if matches!(entry.head.role, Some(Role::System | Role::Developer)) {
             self.file.systems.insert(entry.head.id, String::new());

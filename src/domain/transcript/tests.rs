@@ -1,3 +1,5 @@
+use std::rc::Rc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -16,7 +18,7 @@ fn said(format: Format, items: &Value) -> Vec<Said> {
 }
 
 fn aligned(stored: (Format, Value), posted: (Format, Value)) -> (usize, usize, usize) {
-    let sizes = || vec![("1".to_owned(), vec![100])];
+    let sizes = || HashMap::from([("1".to_owned(), vec![100])]);
     let step = |said| ExpectedEntry { said, is_task: false, sizes: sizes() };
     let steps: Vec<ExpectedEntry> = said(stored.0, &stored.1).into_iter().map(step).collect();
     let posted: Vec<Option<Said>> = said(posted.0, &posted.1).into_iter().map(Some).collect();
@@ -159,15 +161,15 @@ fn arguments_shown_by_their_ends_are_the_stored_ones() {
         assert!(elision::arguments::shorten(call, 100, 100));
         call.arguments["n"] = json!(1);
     }
-    let step = |said| ExpectedEntry { said, is_task: false, sizes: Vec::new() };
+    let step = |said| ExpectedEntry { said, is_task: false, sizes: HashMap::new() };
     let steps = [step(Said::Message(whole.clone()))];
     assert_eq!(align(&steps, &[Some(Said::Message(shown.clone()))], &ShownBesides::default()).matched, 1);
     struct One(Message);
     impl StoredCalls for One {
-        fn call(&self, id: &str) -> Option<crate::domain::model::message::ToolCall> {
-            self.0.tool_calls().find(|call| call.id == id).cloned()
+        fn call(&self, id: &str) -> Option<Rc<crate::domain::model::message::ToolCall>> {
+            self.0.tool_calls().find(|call| call.id == id).cloned().map(Rc::new)
         }
-        fn result(&self, _: &str) -> Option<StoredResult> {
+        fn result(&self, _: &str) -> Option<Rc<StoredResult>> {
             None
         }
         fn is_known(&self, _: &str) -> bool {
@@ -191,10 +193,10 @@ fn a_result_that_quotes_a_marker_stays_as_it_is() {
     let Said::Message(message) = said(Chat, &quoting).remove(0) else { panic!("a message") };
     struct Any;
     impl StoredCalls for Any {
-        fn call(&self, _: &str) -> Option<crate::domain::model::message::ToolCall> {
+        fn call(&self, _: &str) -> Option<Rc<crate::domain::model::message::ToolCall>> {
             None
         }
-        fn result(&self, id: &str) -> Option<StoredResult> {
+        fn result(&self, id: &str) -> Option<Rc<StoredResult>> {
             panic!("{id} is asked for")
         }
         fn is_known(&self, id: &str) -> bool {
@@ -244,7 +246,7 @@ fn numbered(stored: &Value, chapters: &[(&str, Vec<std::ops::Range<usize>>)], po
     let is_task = |said: &Said| matches!(said, Said::Message(message) if message.role == Role::User);
     let steps: Vec<ExpectedEntry> = said(Chat, stored)
         .into_iter()
-        .map(|said| ExpectedEntry { is_task: is_task(&said), said, sizes: Vec::new() })
+        .map(|said| ExpectedEntry { is_task: is_task(&said), said, sizes: HashMap::new() })
         .collect();
     let standing = |(text, hides): &(&str, Vec<std::ops::Range<usize>>)| Standing {
         texts: vec![text.to_string()],

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context as _;
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::context::diff::{Change, ChangeCounts, Diff, ShownEntry, shown};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::fold::{Fold, ShownFold};
@@ -16,6 +14,7 @@ use crate::service::compaction::status::show;
 use crate::service::core::clock;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::Newest;
+use crate::service::core::offload::aside;
 use crate::service::core::page::PageRequest;
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
@@ -84,7 +83,7 @@ impl Queries {
                 next_cursor: next.map(|next| next.to_string()),
             }
         };
-        let diff = background::spawn(compare).await.context("comparing two contexts")?;
+        let diff = aside(compare).await?;
         reader.done();
         Ok(diff)
     }

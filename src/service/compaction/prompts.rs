@@ -8,7 +8,6 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prompt::{self, Prompt};
 use crate::domain::summary::{SummaryPart, SummaryTask, worth};
@@ -18,6 +17,7 @@ use crate::service::compaction::status::show;
 use crate::service::core::error::{ConflictCode, Optional as _, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::long_reads::LONG_READ;
+use crate::service::core::offload::aside;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::About;
@@ -65,7 +65,7 @@ impl Service {
             Ok(work) => work.summary_tasks,
             Err(_) => Vec::new(),
         };
-        let prompts = background::spawn(move || rendered(&tasks)).await.context("writing prompts")?;
+        let prompts = aside(move || rendered(&tasks)).await?;
         Ok(Prompts { session_id, prompts, is_same_span })
     }
 }

@@ -54,6 +54,10 @@ pub enum ServiceError {
     /// Too much is waiting already (429 with `Retry-After`, in seconds).
     #[error("the queue is full")]
     QueueFull { retry_after: u64 },
+    /// So many bytes of answers are on their way already that there is no room for this one (503 with `Retry-After`, in
+    /// seconds).
+    #[error("too many bytes of answers are on their way")]
+    TooManyBytes { retry_after: u64 },
     /// The tenant has as many event streams open as it may (429 with `Retry-After`, in seconds).
     #[error("too many event streams are open")]
     TooManyStreams { limit: usize, retry_after: u64 },

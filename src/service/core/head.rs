@@ -15,12 +15,13 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::json::is_default;
 use crate::domain::model::message::Role;
-use crate::domain::model::shape::OpenCalls;
+use crate::domain::model::open_calls::OpenCalls;
 use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
+use crate::store::large::in_place;
 use crate::store::path::Leaf;
 use crate::store::sessions::HeadRow;
 
@@ -235,7 +236,7 @@ impl SessionState {
     }
 
     pub fn read(text: &str) -> Result<SessionState> {
-        Ok(serde_json::from_str(text).context("stored session state")?)
+        Ok(in_place(text.len(), || serde_json::from_str(text)).context("stored session state")?)
     }
 }
 

@@ -6,9 +6,11 @@
 //! either effect and answer are both there, or neither is. Of two equal requests at once the second waits on the
 //! first's row at the end of its transaction, finds the key taken, rolls back and answers what the first did.
 //!
-//! Answers of requests without an effect (a refused request, a read sent by POST) are kept after they are made; to run
-//! such a request twice does no harm.
+//! Answers of requests without an effect (a refused request) are kept after they are made; to run such a request twice
+//! does no harm. Of those that only read ([`Keyed::for_a_reading`]) the digest alone is kept: a repeat reads anew, and
+//! whoever may read can't fill the disk. Of each tenant's keys the newest stay, so many and with so many bytes.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +27,16 @@ tokio::task_local! {
     static CURRENT: Arc<Keyed>;
 }
 
+/// Most keys of a tenant, and most bytes of its answers; the oldest go first. They are looked at whenever a sixteenth of
+/// either was added.
+const MOST_KEYS: usize = 10_000;
+const MOST_BYTES: usize = 64 << 20;
+const STEP: usize = 16;
+/// A larger answer is not kept as it went out: what was sealed with its effect is told instead.
+pub const LARGEST_KEPT: usize = MOST_BYTES / 8;
+/// Stands in the place of the status where no answer was kept.
+const NO_ANSWER: i16 = 0;
+
 /// A request under its key. `request_hash` tells its method, path and body from any other's.
 #[derive(Debug)]
 pub struct Keyed {
@@ -34,6 +46,8 @@ pub struct Keyed {
     /// The session that the answer tells of: it goes with it.
     session: Mutex<Option<Uuid>>,
     sealed: Mutex<Option<Sealed>>,
+    /// It only reads: its answer is made anew every time.
+    only_reads: bool,
 }
 
 /// What was written with the effect.
@@ -58,6 +72,8 @@ pub struct KeptAnswer {
 pub enum KeyState {
     Nothing,
     Answered(KeptAnswer),
+    /// The same request came before; its answer was not kept.
+    Repeated,
     /// The key belongs to another request.
     Reused,
 }
@@ -83,7 +99,17 @@ impl Outcome {
 impl Keyed {
     /// `session`: the one that the request names, if it does; see [`about`] for those that it does not.
     pub fn new(tenant: Tenant, key: String, request_hash: [u8; 32], session: Option<Uuid>) -> Keyed {
-        Keyed { tenant, key, request_hash, session: Mutex::new(session), sealed: Mutex::new(None) }
+        let (session, sealed) = (Mutex::new(session), Mutex::new(None));
+        Keyed { tenant, key, request_hash, session, sealed, only_reads: false }
+    }
+
+    /// The same of a request that only reads.
+    pub fn for_a_reading(self) -> Keyed {
+        Keyed { only_reads: true, ..self }
+    }
+
+    pub fn only_reads(&self) -> bool {
+        self.only_reads
     }
 
     fn session(&self) -> Option<Uuid> {
@@ -145,6 +171,9 @@ async fn write(
     is_secret: bool,
 ) -> Result<()> {
     let Ok(keyed) = CURRENT.try_with(Arc::clone) else { return Ok(()) };
+    if keyed.only_reads {
+        return Ok(());
+    }
     let body = serde_json::to_string(answer).map_err(anyhow::Error::from)?;
     let answer = KeptAnswer { status: outcome.status(), body };
     let row = keyed.row(&answer);
@@ -160,11 +189,14 @@ async fn write(
 #[derive(Clone)]
 pub struct KeptAnswers {
     pool: PgPool,
+    /// Keys and bytes that this process has added since it last looked at a tenant's; none of one that it has not yet
+    /// looked at.
+    added: Arc<Mutex<HashMap<Tenant, (usize, usize)>>>,
 }
 
 impl KeptAnswers {
     pub fn new(pool: PgPool) -> KeptAnswers {
-        KeptAnswers { pool }
+        KeptAnswers { pool, added: Arc::default() }
     }
 
     /// What is known of a request's key.
@@ -173,6 +205,7 @@ impl KeptAnswers {
         Ok(match row {
             None => KeyState::Nothing,
             Some(row) if row.request_hash != keyed.request_hash => KeyState::Reused,
+            Some(row) if row.status == NO_ANSWER => KeyState::Repeated,
             Some(row) => {
                 KeyState::Answered(KeptAnswer { status: u16::try_from(row.status).unwrap_or(500), body: row.body })
             }
@@ -191,11 +224,43 @@ impl KeptAnswers {
                 store::insert(&self.pool, tenant, key, keyed.session(), &row, clock::now()).await?;
             }
         }
+        self.bound(keyed.tenant, answer.body.len()).await
+    }
+
+    /// Keeps no more than that this request came under its key; an answer that was sealed with an effect stays.
+    pub async fn keep_digest(&self, keyed: &Keyed) -> Result<()> {
+        if keyed.sealed().is_none() {
+            let row = Row { request_hash: keyed.request_hash.to_vec(), status: NO_ANSWER, body: String::new() };
+            store::insert(&self.pool, keyed.tenant.0, &keyed.key, keyed.session(), &row, clock::now()).await?;
+        }
+        self.bound(keyed.tenant, 0).await
+    }
+
+    /// Forgets the oldest keys of a tenant, where it has enough new ones.
+    async fn bound(&self, tenant: Tenant, bytes: usize) -> Result<()> {
+        let is_due = {
+            let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+            let unknown = (MOST_KEYS, MOST_BYTES);
+            let of_tenant = added.entry(tenant).or_insert(unknown);
+            *of_tenant = (of_tenant.0 + 1, of_tenant.1.saturating_add(bytes));
+            let is_due = of_tenant.0 > MOST_KEYS / STEP || of_tenant.1 > MOST_BYTES / STEP;
+            if is_due {
+                *of_tenant = (0, 0);
+            }
+            is_due
+        };
+        if is_due {
+            let (keys, bytes) = (MOST_KEYS - MOST_KEYS / STEP, MOST_BYTES - MOST_BYTES / STEP);
+            let [keys, bytes] = [keys, bytes].map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+            store::keep_newest(&self.pool, tenant.0, keys, bytes).await?;
+        }
         Ok(())
     }
 
     /// Forgets keys older than `age`; returns how many.
     pub async fn purge(&self, age: Duration) -> Result<u64> {
+        // So that tenants that are gone are not remembered.
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(store::purge(&self.pool, clock::now() - age).await?)
     }
 }

@@ -35,6 +35,10 @@ struct Long {
 }
 
 impl ReadConnection {
+    pub fn is_long(&self) -> bool {
+        self.long.is_some()
+    }
+
     /// Everything was read.
     pub fn done(mut self) {
         self.long = None;
@@ -89,6 +93,11 @@ impl LongReads {
         if entries <= LONG_READ {
             return Ok(ReadConnection { connection: Some(self.pool.acquire().await?), long: None });
         }
+        self.long_reader(tenant).await
+    }
+
+    /// A connection to read much through, however few the entries. To be called without another one in hand.
+    pub async fn long_reader(&self, tenant: Tenant) -> Result<ReadConnection> {
         let lane = self.turn(tenant).await?;
         let mut connection = self.pool.acquire().await?;
         let backend = read::backend(&mut *connection).await?;

@@ -1,19 +1,28 @@
-//! Work that keeps a core busy leaves the threads that answer requests. How much text it is about decides, never how
-//! many items hold it; and only so much text is worked on at a time, because parsed text takes a few times its size.
+//! Work that keeps a core busy leaves the threads that answer requests. How much there is decides: bytes of text, and
+//! items and calls, each of which is work of its own. Only so much is worked on at a time, because parsed text takes a few
+//! times its size. Work ends with whoever waits for it: its loops learn from `domain::model::abandoned` that nobody does.
 
 use std::sync::LazyLock;
 
 use anyhow::Context as _;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::background;
+use crate::domain::model::abandoned::JobWaiter;
+use crate::domain::model::entry::EntryMeta;
 use crate::service::core::error::Result;
+use crate::store::large;
 
 /// Up to here, going to another thread takes longer than the work.
 const INLINE_BYTES: usize = 16 << 10;
 /// Work on more than this waits for its share of [`LARGE`]; work on less never waits behind it.
 const LARGE_BYTES: usize = 1 << 20;
+/// An item, a call or a result counts as so many bytes beside its own: about what its parts take in memory.
+pub const PART_BYTES: usize = 256;
+/// The same for a value among many: a fifth of what it takes parsed, since a text takes a few times its size too.
+const VALUE_BYTES: usize = 64;
 
 /// MiB of large work at a time for each core: two of the largest bodies on four cores, so that half of them stay free for
 /// requests and the database.
@@ -33,59 +42,91 @@ pub fn size(items: &[Box<RawValue>]) -> usize {
     items.iter().map(|item| item.get().len()).sum()
 }
 
-/// Does a job that is about `bytes` of text, here or on a thread of its own.
+/// The work that raw items make: their bytes, and what their values take once they are parsed.
+pub fn load(items: &[Box<RawValue>]) -> usize {
+    let bytes = size(items);
+    let values = || items.iter().map(|item| commas(item.get().as_bytes())).sum::<usize>();
+    bytes + PART_BYTES * items.len() + VALUE_BYTES * large::in_place(bytes, values)
+}
+
+/// About how many values a JSON text has beside its items: each but the first stands behind a comma.
+fn commas(text: &[u8]) -> usize {
+    // In blocks whose count fits a byte, which the compiler counts many bytes at a time.
+    let in_block = |block: &[u8]| usize::from(block.iter().map(|byte| u8::from(*byte == b',')).sum::<u8>());
+    text.chunks(usize::from(u8::MAX)).map(in_block).sum()
+}
+
+/// The work that the shapes of entries make, their texts aside.
+pub fn load_of_heads<'h>(heads: impl IntoIterator<Item = &'h EntryMeta>) -> usize {
+    let parts = |head: &EntryMeta| 1 + head.shape.calls.len() + head.shape.results.len();
+    PART_BYTES * heads.into_iter().map(parts).sum::<usize>()
+}
+
+/// Does a job of about so much work, in bytes of text, here or on a thread of its own.
 ///
 /// # Errors
 /// Where the job itself came to grief.
-pub async fn offload<T: Send + 'static>(bytes: usize, job: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    if bytes <= INLINE_BYTES {
+pub async fn offload<T: Send + 'static>(load: usize, job: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    if load <= INLINE_BYTES {
         return Ok(job());
     }
-    let done = match u32::try_from(bytes / LARGE_BYTES).unwrap_or(*LARGE_MIB) {
+    let waiter = JobWaiter::default();
+    let waiting = waiter.waiting();
+    // Whoever asked may be gone: the share is given back when the work has ended, which it does soon then.
+    let work = move |turn: SemaphorePermit<'static>| {
+        let done = waiting.during(job);
+        drop(turn);
+        done
+    };
+    let done = match large_mib(load) {
         0 => {
             let turn = SMALL.acquire().await.context("waiting for a thread")?;
-            tokio::task::spawn_blocking(|| with(turn, job))
+            spawn_blocking(|| work(turn))
         }
         mib => {
-            let turn = LARGE.acquire_many(mib.min(*LARGE_MIB)).await.context("waiting for a thread")?;
-            background::spawn(|| with(turn, job))
+            let turn = LARGE.acquire_many(mib).await.context("waiting for a thread")?;
+            background::spawn(|| work(turn))
         }
     };
-    Ok(done.await.context("work on a thread of its own")?)
+    joined(done, waiter).await
 }
 
-/// Whoever asked may be gone: the share is given back when the work has ended.
-fn with<T>(_turn: SemaphorePermit<'static>, job: impl FnOnce() -> T) -> T {
-    job()
+/// Does a job behind all requests, whatever its size: for what goes through a session stretch by stretch.
+///
+/// # Errors
+/// Where the job itself came to grief.
+pub async fn aside<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let waiter = JobWaiter::default();
+    let waiting = waiter.waiting();
+    joined(background::spawn(move || waiting.during(job)), waiter).await
+}
+
+async fn joined<T>(done: JoinHandle<Option<T>>, waiter: JobWaiter) -> Result<T> {
+    let done = done.await.context("work on a thread of its own")?.context("work that nobody waited for")?;
+    drop(waiter);
+    Ok(done)
+}
+
+/// As [`offload`], for a job that borrows: it stays on this thread, which hands the other requests that it answers to
+/// another one first. Nothing is handed over where one thread does all.
+///
+/// # Errors
+/// Never, as long as the process runs.
+pub async fn in_place<T>(load: usize, job: impl FnOnce() -> T) -> Result<T> {
+    if load <= INLINE_BYTES {
+        return Ok(job());
+    }
+    let _turn = match large_mib(load) {
+        0 => SMALL.acquire().await.context("waiting for a thread")?,
+        mib => LARGE.acquire_many(mib).await.context("waiting for a thread")?,
+    };
+    Ok(large::in_place(load, job))
+}
+
+/// MiB of [`LARGE`] that work takes: all of them where it is larger. 0: it is small.
+fn large_mib(load: usize) -> u32 {
+    u32::try_from(load / LARGE_BYTES).unwrap_or(u32::MAX).min(*LARGE_MIB)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn bytes_decide_where_a_job_runs() {
-        let here = thread::current().id();
-        for (bytes, stays) in [(0, true), (INLINE_BYTES, true), (INLINE_BYTES + 1, false), (30 << 20, false)] {
-            let ran = offload(bytes, || thread::current().id()).await.unwrap();
-            assert_eq!(ran == here, stays, "{bytes}");
-        }
-    }
-
-    #[tokio::test]
-    async fn small_work_never_waits_behind_large() {
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let held = tokio::spawn(offload(usize::MAX, move || wait.recv().is_ok()));
-        while LARGE.available_permits() > 0 {
-            tokio::task::yield_now().await;
-        }
-        let mut second = Box::pin(offload(2 << 20, || ()));
-        assert!(futures::poll!(second.as_mut()).is_pending());
-        offload(LARGE_BYTES - 1, || ()).await.unwrap();
-        go.send(()).unwrap();
-        assert!(held.await.unwrap().unwrap());
-        second.await.unwrap();
-    }
-}
+mod tests;

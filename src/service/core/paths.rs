@@ -40,6 +40,13 @@ pub struct PathCache {
     runs: moka::sync::Cache<Start, Run>,
 }
 
+/// The bytes of a path.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PathBytes {
+    pub known: usize,
+    pub unread: usize,
+}
+
 impl Default for PathCache {
     fn default() -> Self {
         let weight = |_: &Start, run: &Run| u32::try_from(weight(run)).unwrap_or(u32::MAX);
@@ -77,6 +84,25 @@ impl PathCache {
             self.keep(start(tenant, estimator, segment), length(segment), longer);
         }
         Ok(path)
+    }
+
+    /// How much [`PathCache::load`] would give, and have to read.
+    pub async fn measure(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        estimator: Estimator,
+        segments: &[Segment],
+    ) -> Result<PathBytes> {
+        let mut bytes = PathBytes::default();
+        let mut missing = Vec::new();
+        for segment in segments {
+            let run = self.known(start(tenant, estimator, segment));
+            bytes.known += weight(run.get(..length(segment)).unwrap_or(&run));
+            missing.extend(rest(segment, &run));
+        }
+        bytes.unread = usize::try_from(entries::bytes(connection, tenant.0, &missing).await?).unwrap_or(usize::MAX);
+        Ok(bytes)
     }
 
     fn known(&self, start: Start) -> Run {

@@ -31,6 +31,7 @@ use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::{Ahead, Head, SessionState};
 use crate::service::core::heads::SessionTransaction;
 use crate::service::core::idempotency::{self, Outcome, seal};
+use crate::service::core::offload::{in_place, load_of_heads};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::events;
@@ -46,6 +47,7 @@ use items::ReadItem;
 use rows::{PlannedRows, Planner};
 
 pub use overflow::OverflowReason;
+pub(super) use request::bytes;
 pub use request::{Append, Appended, AppendedEntry, Warning, WarningCode};
 
 /// How often the head in memory, or as it was just read, is trusted before the row is locked.
@@ -90,7 +92,7 @@ impl Service {
             };
             check_expected(&head, &append)?;
             let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened.clone()).await?;
-            let planned = Planner::new(&head, &append, &items).linear(&items);
+            let planned = in_place(items::load(&items), || Planner::new(&head, &append, &items).linear(&items)).await?;
             read = Some((items, Arc::clone(&head.settings)));
             let Some(planned) = planned else { break };
             match committing(self.write_linear(tenant, head, &append, planned)).await? {
@@ -118,7 +120,8 @@ impl Service {
         append: &Append,
         planned: PlannedRows,
     ) -> Result<Tried> {
-        let behind = put_behind(tenant, &mut head, append, planned)?;
+        let load = load_of_heads(planned.entries.iter().map(|entry| &entry.head));
+        let behind = in_place(load, || put_behind(tenant, &mut head, append, planned)).await??;
         let _lane = match behind.write.is_large() {
             true => Some(self.inner.bulk_lanes.enter(tenant).await?),
             false => None,
@@ -221,7 +224,8 @@ impl Service {
     ) -> Result<Appended> {
         let session_id = head.session_id;
         // What follows the leaf needs no look at its path, however long that is.
-        if let Some(planned) = Planner::new(head, append, items).linear(items) {
+        let load = items::load(items);
+        if let Some(planned) = in_place(load, || Planner::new(head, append, items).linear(items)).await? {
             let behind = put_behind(tenant, head, append, planned)?;
             if !entries::write(&mut *connection, tenant.0, &behind.write.as_write()).await? {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
@@ -444,7 +448,7 @@ pub(crate) async fn unsaved(
     opened: OpenedHandles,
 ) -> Result<(Vec<entries::NewEntry>, HeadRow)> {
     let items = items::read(Arc::clone(&append), Arc::clone(&head.settings), opened).await?;
-    let planned = Planner::new(head, &append, &items).chain(&items);
+    let planned = in_place(items::load(&items), || Planner::new(head, &append, &items).chain(&items)).await?;
     Ok((planned.entries, planned.row))
 }
 

@@ -29,7 +29,7 @@ impl Service {
     ) -> Result<Option<Context>> {
         let Some(format) = wanted else { return Ok(None) };
         let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
-        let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild).await?;
+        let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild, true).await?;
         if relieved.is_some() {
             *answer.compaction = relieved;
         } else if let Some(started) = answer.compaction.as_mut().filter(|_| *answer.leaf_id != context.leaf_id) {

@@ -10,6 +10,7 @@ mod request;
 mod summary_place;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use sqlx::PgConnection;
@@ -23,7 +24,7 @@ use crate::service::core::error::Result;
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{load, offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::{Append, count_landed};
@@ -37,6 +38,10 @@ use basis::Posted;
 use news::{DiffOutcome, NewItems};
 
 pub use request::{Put, PutTranscript};
+
+/// A transcript with more text than this takes a lane of the large writes.
+const LARGE_BYTES: usize = 1 << 20;
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 impl Service {
     /// Takes a whole transcript, and answers as [`Service::append_returning`] does.
@@ -71,6 +76,11 @@ impl Service {
         let slot = self.inner.cached_heads.slot(tenant, session_id);
         let mut cached = slot.lock().await;
         *cached = None;
+        // Two transcripts are compared with the session's row locked, on a connection that others would wait for.
+        let _lane = match size(&put.items) > LARGE_BYTES {
+            true => Some(self.inner.bulk_lanes.enter_within(tenant, LONGEST_WAIT).await?),
+            false => None,
+        };
         let answer = committing(self.put(tenant, session_id, &put, posted, opened)).await?;
         self.inner.feed.touch(tenant, session_id);
         Ok(answer)
@@ -177,7 +187,7 @@ impl Service {
         let basis = basis::basis(&self.inner.paths, &mut *connection, tenant, head, &posted).await?;
         let input = || (Arc::clone(&posted), Arc::clone(put), row.system.clone());
         // Taking two transcripts apart is work for a core of its own.
-        let bytes = size(&put.items) + basis.loaded.bytes();
+        let bytes = load(&put.items) + basis.loaded.load();
         let (said, items, system) = input();
         let found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
         let (place, error) = match found {
@@ -188,7 +198,7 @@ impl Service {
         // it stands for: what is posted before it may be anything.
         let least = if posted.is_handle(place) { 0 } else { place };
         let basis = basis::raw_basis(&self.inner.paths, connection, tenant, head, &posted).await?;
-        let bytes = size(&put.items) + basis.loaded.bytes();
+        let bytes = load(&put.items) + basis.loaded.load();
         let (said, items, system) = input();
         let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), least));
         quoted.await??.ok_or(error)

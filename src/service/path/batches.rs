@@ -1,12 +1,11 @@
 //! Reading the items of a long path without holding them all: a stretch at a time, each let go before the next.
 
-use anyhow::Context as _;
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use sqlx::PgConnection;
 
-use crate::background;
 use crate::service::core::error::Result;
+use crate::service::core::offload::aside;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, StoredEntry};
 use crate::store::path::{self, Segment};
@@ -59,7 +58,7 @@ async fn fold_all<S: Send + 'static>(
             stretch.into_iter().try_for_each(|stored| take(&mut state, &stored))?;
             Ok(state)
         };
-        state = background::spawn(job).await.context("reading a stretch of a path")??;
+        state = aside(job).await??;
     }
 }
 

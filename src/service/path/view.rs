@@ -17,8 +17,10 @@ use crate::domain::model::message::Role;
 use crate::domain::tokens::accounting::{Account, UsageMark};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::offload::load_of_heads;
 use crate::service::core::tenant::Tenant;
 use crate::store::entries::{self, EntryPlace, StoredEntry};
+use crate::store::large::in_place;
 use crate::store::path::{self, Leaf, Segment};
 
 /// A stretch of a path in path order, and the newest compaction on it.
@@ -55,7 +57,8 @@ impl ViewOrigin {
 
 impl PathSlice {
     pub fn new(stored: Vec<Arc<StoredEntry>>, newest: Option<Newest>) -> PathSlice {
-        let heads = stored.iter().map(|stored| stored.entry.head.clone()).collect();
+        let copied = || stored.iter().map(|stored| stored.entry.head.clone()).collect();
+        let heads = in_place(load_of_heads(stored.iter().map(|stored| &stored.entry.head)), copied);
         PathSlice { stored, heads, newest, chapters: HashMap::new() }
     }
 
@@ -109,6 +112,11 @@ impl PathSlice {
     /// The bytes of the items that were read.
     pub fn bytes(&self) -> usize {
         self.stored.iter().map(|stored| stored.entry.item.len()).sum()
+    }
+
+    /// The work that reading them makes.
+    pub fn load(&self) -> usize {
+        self.bytes() + load_of_heads(&self.heads)
     }
 
     /// The place of a stored entry in a folded path.
@@ -357,6 +365,10 @@ pub async fn place(connection: &mut PgConnection, tenant: Tenant, session_id: Uu
 
 /// The state of a leaf, worked out from its whole path. For moves of the leaf and imports; appends keep it running.
 pub fn state_of_path(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
+    in_place(load_of_heads(&loaded.heads), || worked_out(loaded, fixed, guard))
+}
+
+fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> SessionState {
     let mut state = SessionState {
         leaf_is_tip: guard.leaf_is_tip,
         guard: guard.guard,

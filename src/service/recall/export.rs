@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context as _;
 use futures::TryStreamExt;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::handle;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
@@ -15,6 +13,7 @@ use crate::domain::transcript::codex_lines;
 use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items, as_message};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::long_reads::LongReads;
+use crate::service::core::offload::aside;
 use crate::service::core::pieces::{PieceWriter, Pieces, pieces};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
@@ -123,7 +122,7 @@ impl PieceWriter for Lines {
             }
             (text, tools)
         };
-        let (text, tools) = background::spawn(write).await.context("writing lines")?;
+        let (text, tools) = aside(write).await?;
         self.tools = tools;
         Ok(Some(text))
     }
@@ -299,7 +298,7 @@ impl PieceWriter for TreeExport {
             chunk.iter().for_each(|stored| file.push(stored));
             (file.take_lines(), file)
         };
-        let (lines, file) = background::spawn(write).await.context("writing lines")?;
+        let (lines, file) = aside(write).await?;
         self.file = Some(file);
         Ok(Some(lines))
     }

@@ -19,6 +19,7 @@ use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::search::{ParsedQuery, Score, TermRarity, text_of};
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::offload::aside;
 use crate::service::core::page::PageRequest;
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
@@ -234,7 +235,7 @@ async fn show(
         hits.sort_unstable_by_key(|(place, _)| *place);
         hits.into_iter().map(|(_, hit)| hit).collect()
     };
-    Ok(background::spawn(write).await.context("writing what was found")?)
+    aside(write).await
 }
 
 impl SearchCursor {

@@ -8,18 +8,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde::Serialize;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
 use crate::domain::search::{ParsedQuery, TermRarity, text_of};
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::offload::aside;
 use crate::service::core::page::{PageRequest, id_before};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
@@ -229,7 +228,7 @@ impl Walk {
             let found = found.iter().zip(owners);
             found.filter_map(|(one, owner)| hit(&query, owner?, one)).take(room).collect::<Vec<Hit>>()
         };
-        self.hits.extend(background::spawn(score).await.context("scoring entries")?);
+        self.hits.extend(aside(score).await?);
         if self.hits.len() >= self.limit
             && let Some(hit) = self.hits.last()
         {

@@ -6,7 +6,6 @@ mod visible;
 
 use std::collections::{BTreeMap, HashMap};
 
-use anyhow::Context as _;
 use futures::TryStreamExt;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +13,6 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::context::elision::arguments;
 use crate::domain::model::compaction::{ElidedPart, FileLists};
 use crate::domain::model::message::{CallKind, Message, ToolCall, ToolResult};
@@ -24,6 +22,7 @@ use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::recalled::RecalledResult;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
+use crate::service::core::offload::aside;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
@@ -85,6 +84,13 @@ pub struct ToolCallDetail {
     pub original_missing: bool,
 }
 
+impl ToolCallDetail {
+    /// How large an answer this makes, about: the result is in it as blocks and as a text.
+    pub fn bytes(&self) -> usize {
+        2 * self.result_text.as_ref().map_or(0, String::len) + 512
+    }
+}
+
 impl Queries {
     /// Every call on the leaf's path in order; a cursor is the place of the next one.
     pub async fn tool_calls(&self, tenant: Tenant, session_id: Uuid, page: PageRequest) -> Result<Page<ToolCallRow>> {
@@ -99,7 +105,7 @@ impl Queries {
         let visible = Visible::load(&mut connection, tenant, &head, &path).await?;
         drop(connection);
         let write = move || rows(&entries, &answers, &visible);
-        let items = background::spawn(write).await.context("writing a page of calls")??;
+        let items = aside(write).await??;
         Ok(Page { items, next_cursor: next.map(|(depth, call)| format!("{depth}.{call}")) })
     }
 

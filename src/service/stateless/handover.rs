@@ -25,7 +25,7 @@ use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::Head;
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{load, offload};
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::About;
 use crate::service::path::entries::message_of;
@@ -134,7 +134,7 @@ impl Stateless {
             focus_topic: None,
         };
         let (head, loaded) = self.read(tenant, &transcript, settings).await?;
-        let bytes = size(&transcript.items);
+        let bytes = load(&transcript.items);
         let plan = offload(bytes, move || WholePlan::of(head, loaded, staying)).await??;
         let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
         let outcome = match &plan.work {

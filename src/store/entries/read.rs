@@ -18,6 +18,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::Shape;
+use crate::store::large::in_place;
 use crate::store::path::{self, Segment, ranges};
 
 const HEAD_COLUMNS: &str =
@@ -317,9 +318,9 @@ fn read_stored(row: &PgRow) -> sqlx::Result<StoredEntry> {
     let source_format = columns.next::<&str>()?.parse::<Format>().map_err(|_| decode("an unknown format"))?;
     let source_id = columns.next()?;
     let shape: Option<&str> = columns.next()?;
-    let shape = shape.map(from_json::<Shape>).transpose()?.unwrap_or_default();
+    let shape = shape.map(|text| in_place(text.len(), || from_json::<Shape>(text))).transpose()?.unwrap_or_default();
     let record: Option<&str> = columns.next()?;
-    let record = record.map(from_json::<Box<CompactionRecord>>).transpose()?;
+    let record = record.map(|text| in_place(text.len(), || from_json::<Box<CompactionRecord>>(text))).transpose()?;
     let (label, created_at, item) = (columns.next()?, columns.next()?, columns.next()?);
     let head = EntryMeta { id, seq, depth, kind, role, tokens, path_tokens, usage, shape };
     let entry = Entry { head, parent_id, source_id, source_format, item, created_at };

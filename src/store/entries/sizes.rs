@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use sqlx::{FromRow, PgExecutor};
+use sqlx::{FromRow, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use crate::store::path::{Segment, over, ranges};
+use crate::store::path::{Segment, over, portions, ranges};
 
 const BYTES: &str = "octet_length(e.item)::bigint + coalesce(octet_length(e.record), 0)";
 
@@ -24,6 +24,17 @@ pub async fn sizes(executor: impl PgExecutor<'_>, tenant: Uuid, segments: &[Segm
     }
     let statement = format!("SELECT e.depth AS place, {BYTES} AS bytes {} ORDER BY e.depth", ranges(""));
     over(statement, tenant, segments).try_map(|row| Size::from_row(&row)).fetch_all(executor).await
+}
+
+/// The bytes of all entries of a path's segments.
+pub async fn bytes(connection: &mut PgConnection, tenant: Uuid, segments: &[Segment]) -> sqlx::Result<i64> {
+    let mut sum = 0;
+    for portion in portions(segments) {
+        let statement = format!("SELECT coalesce(sum({BYTES}), 0)::bigint {}", ranges(""));
+        let row = over(statement, tenant, &portion).fetch_one(&mut *connection).await?;
+        sum += row.try_get::<i64, _>(0)?;
+    }
+    Ok(sum)
 }
 
 /// The sizes of the session's own entries by `seq`; `after` is exclusive.

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::new::{NewBranch, Write};
+use super::new::{NewBranch, NewEntry, Write};
+use crate::store::large::in_place;
 use crate::store::tool_calls::CallPlace;
 use records::{EntryRecord, HeadRecord};
 
@@ -58,32 +59,34 @@ pub async fn write_all(
     writes: &[Write<'_>],
     patience: Patience,
 ) -> sqlx::Result<Vec<GuardedWrite>> {
-    let entries = || writes.iter().flat_map(|w| w.entries.iter().map(|entry| (w.session_id, entry)));
-    let calls: Vec<(Uuid, CallPlace)> =
-        entries().flat_map(|(id, e)| CallPlace::of(&e.head).into_iter().map(move |call| (id, call))).collect();
-    let branches: Vec<(Uuid, &NewBranch)> =
-        writes.iter().flat_map(|w| w.branches.iter().map(|branch| (w.session_id, branch))).collect();
-    let is_plain = calls.is_empty() && branches.is_empty();
-    let query = sqlx::query_as(statement(patience, is_plain))
-        .bind(tenant)
-        .bind(writes.iter().map(|w| w.session_id).collect::<Vec<_>>())
-        .bind(writes.iter().map(HeadRecord::of).collect::<Vec<_>>())
-        .bind(entries().map(|(id, entry)| EntryRecord::of(id, entry)).collect::<Vec<_>>());
-    let query = if is_plain {
-        query
-    } else {
-        query
-            .bind(calls.iter().map(|(id, _)| *id).collect::<Vec<_>>())
-            .bind(calls.iter().map(|(_, c)| c.key).collect::<Vec<_>>())
-            .bind(calls.iter().map(|(_, c)| c.seq).collect::<Vec<_>>())
-            .bind(calls.iter().map(|(_, c)| c.ordinal).collect::<Vec<_>>())
-            .bind(calls.iter().map(|(_, c)| c.is_result).collect::<Vec<_>>())
-            .bind(branches.iter().map(|(id, _)| *id).collect::<Vec<_>>())
-            .bind(branches.iter().map(|(_, b)| b.branch).collect::<Vec<_>>())
-            .bind(branches.iter().map(|(_, b)| b.parent_session).collect::<Vec<_>>())
-            .bind(branches.iter().map(|(_, b)| b.parent_branch).collect::<Vec<_>>())
-            .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
-    };
+    let query = in_place(load(writes), || {
+        let entries = || writes.iter().flat_map(|w| w.entries.iter().map(|entry| (w.session_id, entry)));
+        let calls: Vec<(Uuid, CallPlace)> =
+            entries().flat_map(|(id, e)| CallPlace::of(&e.head).into_iter().map(move |call| (id, call))).collect();
+        let branches: Vec<(Uuid, &NewBranch)> =
+            writes.iter().flat_map(|w| w.branches.iter().map(|branch| (w.session_id, branch))).collect();
+        let is_plain = calls.is_empty() && branches.is_empty();
+        let query = sqlx::query_as(statement(patience, is_plain))
+            .bind(tenant)
+            .bind(writes.iter().map(|w| w.session_id).collect::<Vec<_>>())
+            .bind(writes.iter().map(HeadRecord::of).collect::<Vec<_>>())
+            .bind(entries().map(|(id, entry)| EntryRecord::of(id, entry)).collect::<Vec<_>>());
+        if is_plain {
+            query
+        } else {
+            query
+                .bind(calls.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+                .bind(calls.iter().map(|(_, c)| c.key).collect::<Vec<_>>())
+                .bind(calls.iter().map(|(_, c)| c.seq).collect::<Vec<_>>())
+                .bind(calls.iter().map(|(_, c)| c.ordinal).collect::<Vec<_>>())
+                .bind(calls.iter().map(|(_, c)| c.is_result).collect::<Vec<_>>())
+                .bind(branches.iter().map(|(id, _)| *id).collect::<Vec<_>>())
+                .bind(branches.iter().map(|(_, b)| b.branch).collect::<Vec<_>>())
+                .bind(branches.iter().map(|(_, b)| b.parent_session).collect::<Vec<_>>())
+                .bind(branches.iter().map(|(_, b)| b.parent_branch).collect::<Vec<_>>())
+                .bind(branches.iter().map(|(_, b)| b.fork_depth).collect::<Vec<_>>())
+        }
+    });
     let told: HashMap<Uuid, bool> = query.fetch_all(executor).await?.into_iter().collect();
     let silent = if patience == Patience::None { GuardedWrite::Locked } else { GuardedWrite::Stale };
     let fate = |write: &Write<'_>| match told.get(&write.session_id) {
@@ -92,6 +95,13 @@ pub async fn write_all(
         None => silent,
     };
     Ok(writes.iter().map(fate).collect())
+}
+
+/// The work of putting the rows together: a shape is written out call by call.
+fn load(writes: &[Write<'_>]) -> usize {
+    const PART_BYTES: usize = 128;
+    let parts = |entry: &NewEntry| entry.head.shape.calls.len() + entry.head.shape.results.len();
+    writes.iter().flat_map(|write| write.entries).map(|entry| entry.item.len() + PART_BYTES * parts(entry)).sum()
 }
 
 fn statement(patience: Patience, is_plain: bool) -> &'static str {

@@ -10,7 +10,8 @@ use super::*;
 use crate::data::Source;
 use crate::domain::format;
 use crate::domain::model::format::Format;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 
 fn anchoring() -> Settings {
     Settings { anchor_first_user: true, ..settings(9) }

@@ -26,7 +26,8 @@ use crate::domain::context::{elision, placeholder};
 use crate::domain::format::openai_chat;
 use crate::domain::model::compaction::{Elision, ElisionKind};
 use crate::domain::model::message::Message;
-use crate::domain::model::shape::{OpenCalls, Shape, apply_shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::{Shape, apply_shape};
 use crate::domain::settings::{Estimator, Settings};
 use crate::domain::tokens::count_message;
 

@@ -11,6 +11,7 @@ use crate::domain::context::elision;
 use crate::domain::format;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note, Piece};
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::shape::{Shape, ShapeKind, apply_shape, is_generated_id};
@@ -65,7 +66,7 @@ where
     pub fn run(mut self) -> Vec<Piece<'a>> {
         self.report_dropped();
         let mut at = 0;
-        while at < self.steps.len() {
+        while at < self.steps.len() && !is_abandoned() {
             let step = &self.steps[at];
             if step.is_assistant() {
                 at = self.assistant_run(at);

@@ -10,7 +10,8 @@ use crate::domain::format;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::model::entry::Entry;
 use crate::domain::model::message::Block;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 
 mod compactions;
 mod corpus;

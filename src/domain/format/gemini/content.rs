@@ -54,6 +54,14 @@ impl<'a> OutgoingContent<'a> {
         }
     }
 
+    /// The value, without a copy; the content is to be rewritten or dropped.
+    pub fn take_value(&mut self) -> Value {
+        match std::mem::replace(&mut self.text, ContentText::Built(Value::Null)) {
+            ContentText::Stored(item) => domain_json::parse_lenient(item).unwrap_or_default(),
+            ContentText::Built(value) => value,
+        }
+    }
+
     /// Puts another content in the place of this one.
     pub fn rewrite(&mut self, value: Value) {
         self.text = ContentText::Built(value);

@@ -62,8 +62,9 @@ fn push<'a>(mut content: OutgoingContent<'a>, sent: &mut Vec<OutgoingContent<'a>
         if let Some(mut first) = answer.next() {
             notes.entry = content.entry;
             notes.add(NoteCode::MessagesMerged, "calls go in one content with the answer before them");
-            let mut joined = first.value();
-            answer.chain([content]).for_each(|next| join(&mut joined, next.value()));
+            // An answer of many contents grows by one at a time: it is not copied for each.
+            let mut joined = first.take_value();
+            answer.chain([content]).for_each(|mut next| join(&mut joined, next.take_value()));
             first.rewrite(joined);
             content = first;
         }

@@ -1,7 +1,7 @@
 //! Pieces of a context into Responses items.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -48,6 +48,8 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
 /// is answered by its `call_id` (invariant 2: no result may lose its call), else not at all.
 fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
     let mut seen: HashSet<String> = HashSet::new();
+    // How far the search for another id has come, by id.
+    let mut tried: HashMap<String, usize> = HashMap::new();
     let mut kept = Vec::with_capacity(sent.len());
     for mut item in sent {
         let Some(id) = item.id.take().filter(|id| !id.is_empty() && !seen.insert(id.clone())) else {
@@ -64,7 +66,12 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
             ("local_shell_call_output", _) => kept.push(item),
             ("local_shell_call" | "computer_call", Value::Object(mut fields)) if is_answered => {
                 notes.add(NoteCode::ItemIdChanged, detail);
-                let other = (2..).map(|nth: usize| format!("{id}_{nth}")).find(|other| seen.insert(other.clone()));
+                let nth = tried.entry(id.clone()).or_insert(1);
+                let others = std::iter::repeat_with(|| {
+                    *nth += 1;
+                    format!("{id}_{nth}")
+                });
+                let other = others.take(seen.len() + 1).find(|other| seen.insert(other.clone()));
                 fields.insert("id".to_owned(), other.into());
                 item.text = Value::Object(fields).to_string();
                 kept.push(item);

@@ -35,7 +35,8 @@ pub fn call_type(call: &ToolCall) -> &str {
 
 /// Writes the items of one message, in the order of its blocks; neighbouring parts share a message item.
 pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> Vec<Value> {
-    let mut writer = ItemWriter { message, items: Vec::new(), parts: Vec::new(), hosted: None };
+    let (items, parts) = (Vec::new(), Vec::new());
+    let mut writer = ItemWriter { message, items, parts, hosted: None, looked_at: 0, has_message: false };
     for block in &message.content {
         writer.block(block, types, notes);
     }
@@ -53,6 +54,9 @@ struct ItemWriter<'m> {
     parts: Vec<Value>,
     /// Id of the last item that holds its own result.
     hosted: Option<&'m str>,
+    /// One of the first so many items is a message item.
+    looked_at: usize,
+    has_message: bool,
 }
 
 impl<'m> ItemWriter<'m> {
@@ -120,7 +124,10 @@ impl<'m> ItemWriter<'m> {
             return;
         }
         let mut parts = std::mem::take(&mut self.parts);
-        let first = !self.items.iter().any(|item| item.get("content").is_some());
+        let mut added = self.items.iter().skip(self.looked_at);
+        self.has_message |= added.any(|item| item.get("content").is_some());
+        self.looked_at = self.items.len();
+        let first = !self.has_message;
         let around = own(self.message.opaque.as_ref(), FORMAT).and_then(Value::as_object).filter(|_| first);
         if around.is_none() && self.role() == Role::Assistant {
             return self.items.extend(parts.into_iter().map(spoken));

@@ -170,12 +170,14 @@ impl PiFile {
     /// The tool of the nearest call of this id above an entry.
     fn tool_of(&self, entry_id: Uuid, call_id: &str) -> Option<String> {
         let calls = self.tools.get(call_id)?;
-        let (_, last) = calls.last()?;
-        if calls.iter().all(|(_, name)| name == last) {
-            return Some(last.clone());
+        if !calls.differ {
+            return Some(calls.last.clone());
         }
-        let above = |id: Uuid| calls.iter().rev().find(|(caller, _)| *caller == id).map(|(_, name)| name.clone());
-        std::iter::successors(Some(entry_id), |id| self.parents.get(id).copied()).find_map(above)
+        let parent = |id: &Uuid| {
+            self.looks_left.set(self.looks_left.get().checked_sub(1)?);
+            self.parents.get(id).copied()
+        };
+        std::iter::successors(Some(entry_id), parent).find_map(|id| calls.by_caller.get(&id).cloned())
     }
 
     pub(super) fn note_system(&mut self, entry: &Entry) {

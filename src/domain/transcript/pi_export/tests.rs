@@ -6,7 +6,8 @@ use super::entries::ITEM;
 use super::*;
 use crate::domain::format::{self, pi};
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 
 /// A file of these entries: parent (by place), format, item and, for a compaction, its record.
 #[derive(Default)]

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use uuid::Uuid;
 
-use crate::background;
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::{SummaryTask, worth};
@@ -16,6 +14,7 @@ use crate::service::compaction::summarise::by_rules;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::head::Head;
+use crate::service::core::offload::aside;
 use crate::service::core::state::Service;
 
 /// The newest messages of a span, of which a forecast has the summary written: it is as long as that of all of them.
@@ -61,7 +60,7 @@ impl Service {
             Ok(work) => work,
             Err(reason) => return Ok(Err(reason)),
         };
-        Ok(Ok(background::spawn(move || evaluated(&head, work)).await.context("a forecast")?))
+        Ok(Ok(aside(move || evaluated(&head, work)).await?))
     }
 }
 

@@ -185,7 +185,8 @@ impl ViewReading {
         let Some(elided) = self.traffic.get(&index) else { return Vec::new() };
         let Some(head) = self.planned.loaded.heads.get(index) else { return Vec::new() };
         let in_tail = self.planned.in_tail(index);
-        let already = |part, id: &str| elided.iter().any(|one| one.0 == part && one.1 == id);
+        let elided: HashSet<(ElidedPart, &str)> = elided.iter().map(|one| (one.0, one.1.as_str())).collect();
+        let already = |part, id: &str| elided.contains(&(part, id));
         let mut cut = Vec::new();
         let ids = occurrences(message.tool_results().map(|result| result.tool_call_id.as_str()));
         for (slot, (result, known)) in message.tool_results().zip(&head.shape.results).enumerate() {

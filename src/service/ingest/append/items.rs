@@ -17,7 +17,7 @@ use crate::domain::settings::{Estimator, Settings};
 use crate::domain::tokens::{self, Counted};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
-use crate::service::core::offload::offload;
+use crate::service::core::offload::{PART_BYTES, load as load_of_items, offload};
 use crate::service::ingest::append::Append;
 
 /// One item, read.
@@ -60,13 +60,19 @@ pub enum Parent {
     Source(String),
 }
 
+/// The work of planning items that are read: their texts are copied, their calls matched one by one.
+pub fn load(items: &[ReadItem]) -> usize {
+    const COPIED_IN_ONE: usize = 16;
+    let parts = |item: &ReadItem| 1 + item.item.message.as_ref().map_or(0, |message| message.content.len());
+    items.iter().map(|item| item.raw.len() / COPIED_IN_ONE + PART_BYTES * parts(item)).sum()
+}
+
 /// Reads and counts all items. `opened`: the handles among them.
 ///
 /// # Errors
 /// `Invalid` with pointers `/items/{n}…` and `/usage…`.
 pub async fn read(append: Arc<Append>, settings: Arc<Settings>, opened: OpenedHandles) -> Result<Vec<ReadItem>> {
-    let bytes = append.items.iter().map(|item| item.get().len()).sum();
-    offload(bytes, move || read_all(&append, settings.estimator, &opened)).await?
+    offload(load_of_items(&append.items), move || read_all(&append, settings.estimator, &opened)).await?
 }
 
 fn read_all(append: &Append, estimator: Estimator, opened: &OpenedHandles) -> Result<Vec<ReadItem>> {

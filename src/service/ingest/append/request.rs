@@ -40,6 +40,18 @@ pub struct Appended {
     pub overflow: Option<Overflow>,
 }
 
+impl Appended {
+    /// How large an answer this makes, about.
+    pub fn bytes(&self) -> usize {
+        bytes(&self.entries, &self.warnings)
+    }
+}
+
+/// How much entries and warnings take in an answer, about.
+pub fn bytes(entries: &[AppendedEntry], warnings: &[Warning]) -> usize {
+    192 * entries.len() + warnings.iter().map(|warning| warning.detail.len() + 128).sum::<usize>()
+}
+
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AppendedEntry {
     pub id: Uuid,

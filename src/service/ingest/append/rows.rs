@@ -14,14 +14,16 @@ use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Role;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 use crate::domain::settings::Settings;
 use crate::domain::tokens;
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
+use crate::service::core::offload::{in_place, load_of_heads};
 use crate::service::core::tenant::Tenant;
-use crate::service::ingest::append::items::{Parent, ReadItem};
+use crate::service::ingest::append::items::{self, Parent, ReadItem};
 use crate::service::ingest::append::{Append, Warning, WarningCode};
 use crate::service::path::view::{self, ReadMode};
 use crate::store::entries::{self, EntryPlace, NewBranch, NewEntry};
@@ -172,7 +174,8 @@ impl<'a> Planner<'a> {
             };
             self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| self.lost_parent_warning(n, item, id)));
             self.note_tip(connection, tenant, parent).await?;
-            let placed = self.push(n, item, parent);
+            let load = items::load(std::slice::from_ref(item));
+            let placed = in_place(load, || self.push(n, item, parent)).await?;
             if item.is_aside {
                 continue;
             }
@@ -459,11 +462,14 @@ fn speaks(item: &ReadItem) -> bool {
 async fn open_calls(connection: &mut PgConnection, tenant: Tenant, at: AppendPosition) -> Result<OpenCalls> {
     let leaf = Leaf { session_id: at.session_id, branch: at.branch, depth: at.depth };
     let path = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
-    let mut open = OpenCalls::default();
-    for head in &path.heads {
-        open.apply(head.seq, &head.shape);
-    }
-    Ok(open)
+    let apply_all = || {
+        let mut open = OpenCalls::default();
+        for head in &path.heads {
+            open.apply(head.seq, &head.shape);
+        }
+        open
+    };
+    in_place(load_of_heads(&path.heads), apply_all).await
 }
 
 /// The entries of a place's view that a handle behind them is shown beside.

@@ -23,7 +23,7 @@ use crate::domain::{format, handle};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{load, offload};
 use crate::service::core::paths::PathCache;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
@@ -67,7 +67,7 @@ pub struct StoredBasis {
     /// Calls that the path does not hold, but the session does.
     calls_elsewhere: HashSet<String>,
     /// Sizes of results as compactions of the path took them, by entry.
-    sizes: HashMap<Uuid, BTreeSet<u32>>,
+    sizes: HashMap<Uuid, HashMap<String, BTreeSet<u32>>>,
 }
 
 /// How many of those compactions are tried, the newest first.
@@ -78,7 +78,7 @@ const MOST_ELSEWHERE: usize = 32;
 impl Posted {
     pub async fn read(put: &Arc<PutTranscript>, opened: OpenedHandles) -> Result<Posted> {
         let put = Arc::clone(put);
-        offload(size(&put.items), move || Posted::of(&put, &opened)).await?
+        offload(load(&put.items), move || Posted::of(&put, &opened)).await?
     }
 
     fn of(put: &PutTranscript, opened: &OpenedHandles) -> Result<Posted> {
@@ -420,10 +420,11 @@ fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
 
 impl StoredBasis {
     fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<SummaryPlace>) -> StoredBasis {
-        let mut sizes: HashMap<Uuid, BTreeSet<u32>> = HashMap::new();
+        let mut sizes: HashMap<Uuid, HashMap<String, BTreeSet<u32>>> = HashMap::new();
         let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
         for elision in records.flat_map(|record| &record.elisions) {
-            sizes.entry(elision.entry_id).or_default().insert(elision.tokens_before);
+            let of_entry = sizes.entry(elision.entry_id).or_default();
+            of_entry.entry(elision.tool_call_id.clone()).or_default().insert(elision.tokens_before);
         }
         StoredBasis {
             loaded,
@@ -460,16 +461,22 @@ impl StoredBasis {
     /// Reads what the stored entry says.
     pub fn step(&self, at: usize) -> Result<ExpectedEntry> {
         let head = &self.loaded.heads[at];
-        let results = head.shape.results.iter();
-        let sizes = results.map(|result| (result.call_id.clone(), self.sizes_of(at, &result.call_id))).collect();
-        Ok(ExpectedEntry { said: self.said(at)?, is_task: starts_task(head), sizes })
+        Ok(ExpectedEntry { said: self.said(at)?, is_task: starts_task(head), sizes: self.sizes_at(at) })
     }
 
-    /// Lists the sizes that contexts gave for a result in this entry.
-    pub fn sizes_of(&self, at: usize, call_id: &str) -> Vec<u32> {
+    /// Lists the sizes that contexts gave for the results in this entry, by call.
+    pub fn sizes_at(&self, at: usize) -> HashMap<String, Vec<u32>> {
         let head = &self.loaded.heads[at];
-        let counted = head.shape.results.iter().filter(|result| result.call_id == call_id).map(|result| result.tokens);
-        counted.chain(self.sizes.get(&head.id).into_iter().flatten().copied()).collect()
+        let mut sizes: HashMap<String, Vec<u32>> = HashMap::new();
+        for result in &head.shape.results {
+            sizes.entry(result.call_id.clone()).or_default().push(result.tokens);
+        }
+        for (call, elided) in self.sizes.get(&head.id).into_iter().flatten() {
+            if let Some(sizes) = sizes.get_mut(call) {
+                sizes.extend(elided);
+            }
+        }
+        sizes
     }
 
     /// Returns true if the session holds a call of this id on another branch.

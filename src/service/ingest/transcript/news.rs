@@ -1,7 +1,9 @@
 //! New items of a posted transcript, and where they go.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -253,6 +255,10 @@ struct StoredCallIndex<'b> {
     basis: &'b StoredBasis,
     calls: HashMap<&'b str, usize>,
     results: HashMap<&'b str, usize>,
+    /// What was read of stored messages so far.
+    read: RefCell<HashMap<usize, Option<Rc<StoredParts>>>>,
+    /// Ids as providers are sent them where they take none so long.
+    sent: OnceCell<HashSet<String>>,
 }
 
 impl<'b> StoredCallIndex<'b> {
@@ -262,28 +268,66 @@ impl<'b> StoredCallIndex<'b> {
             calls.extend(head.shape.calls.iter().map(|call| (call.id.as_str(), at)));
             results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
         }
-        StoredCallIndex { basis, calls, results }
+        StoredCallIndex { basis, calls, results, read: RefCell::default(), sent: OnceCell::new() }
     }
 
-    fn message(&self, place: Option<&usize>) -> Option<Message> {
-        message_of(self.basis.loaded.stored.get(*place?)?).ok()?
+    /// The calls and results of a stored message, which is read once, however many ask for them.
+    fn parts(&self, place: Option<&usize>) -> Option<Rc<StoredParts>> {
+        let at = *place?;
+        let mut read = self.read.borrow_mut();
+        let parts = read.entry(at).or_insert_with(|| {
+            let message = message_of(self.basis.loaded.stored.get(at)?).ok()??;
+            Some(Rc::new(StoredParts::of(message, self.basis.sizes_at(at))))
+        });
+        parts.clone()
+    }
+}
+
+/// Calls and results of one message, by id; of several of one id, the first.
+#[derive(Default)]
+struct StoredParts {
+    calls: HashMap<String, Rc<ToolCall>>,
+    results: HashMap<String, Rc<StoredResult>>,
+}
+
+impl StoredParts {
+    fn of(message: Message, sizes: HashMap<String, Vec<u32>>) -> StoredParts {
+        let mut parts = StoredParts::default();
+        for block in message.content {
+            match block {
+                Block::ToolCall(call) => {
+                    parts.calls.entry(call.id.clone()).or_insert_with(|| Rc::new(call));
+                }
+                Block::ToolResult(result) => {
+                    let id = result.tool_call_id.clone();
+                    let sizes = sizes.get(&id).cloned().unwrap_or_default();
+                    let stored = || Rc::new(StoredResult { sizes, result });
+                    parts.results.entry(id).or_insert_with(stored);
+                }
+                _ => {}
+            }
+        }
+        parts
     }
 }
 
 impl StoredCalls for StoredCallIndex<'_> {
-    fn call(&self, id: &str) -> Option<ToolCall> {
-        self.message(self.calls.get(id))?.tool_calls().find(|call| call.id == id).cloned()
+    fn call(&self, id: &str) -> Option<Rc<ToolCall>> {
+        self.parts(self.calls.get(id))?.calls.get(id).cloned()
     }
 
-    fn result(&self, id: &str) -> Option<StoredResult> {
-        let at = *self.results.get(id)?;
-        let result = self.message(Some(&at))?.tool_results().find(|result| result.tool_call_id == id).cloned()?;
-        Some(StoredResult { result, sizes: self.basis.sizes_of(at, id) })
+    fn result(&self, id: &str) -> Option<Rc<StoredResult>> {
+        self.parts(self.results.get(id))?.results.get(id).cloned()
     }
 
     fn is_known(&self, id: &str) -> bool {
-        let is_it = |known: &&str| transcript::is_id(id, known);
-        self.calls.contains_key(id) || self.basis.calls_elsewhere(id) || self.calls.keys().any(is_it)
+        let sent = || self.sent.get_or_init(|| self.calls.keys().flat_map(|id| transcript::sent_ids(id)).collect());
+        let has = |id: &str| self.calls.contains_key(id);
+        let any = id.is_empty() && !self.calls.is_empty();
+        any || has(id)
+            || self.basis.calls_elsewhere(id)
+            || transcript::without_count(id).is_some_and(has)
+            || sent().contains(id)
     }
 }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::domain::model::format::Format;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::CompactionRef;
-use crate::service::ingest::append::{AppendedEntry, Warning};
+use crate::service::ingest::append::{self, AppendedEntry, Warning};
 
 /// A whole transcript, and what goes with it. `None` leaves a field, `Some(None)` clears it.
 #[derive(Debug, Clone)]
@@ -41,4 +41,11 @@ pub struct Put {
     /// The newest compaction on the path: its entry.
     #[serde(skip)]
     pub newest: Option<Uuid>,
+}
+
+impl Put {
+    /// How large an answer this makes, about.
+    pub fn bytes(&self) -> usize {
+        append::bytes(&self.entries, &self.warnings)
+    }
 }

@@ -1,0 +1,60 @@
+use std::sync::mpsc;
+use std::thread;
+
+use super::*;
+use crate::domain::model::abandoned::is_abandoned;
+
+#[tokio::test]
+async fn the_work_decides_where_a_job_runs() {
+    let here = thread::current().id();
+    for (load, stays) in [(0, true), (INLINE_BYTES, true), (INLINE_BYTES + 1, false), (30 << 20, false)] {
+        let ran = offload(load, || thread::current().id()).await.unwrap();
+        assert_eq!(ran == here, stays, "{load}");
+    }
+    let many: Vec<Box<RawValue>> = (0..100).map(|_| RawValue::from_string("{}".to_owned()).unwrap()).collect();
+    assert!(size(&many) < INLINE_BYTES && load(&many) > INLINE_BYTES, "many small items are large work");
+}
+
+#[tokio::test]
+async fn small_work_never_waits_behind_large() {
+    let (go, wait) = mpsc::channel::<()>();
+    let held = tokio::spawn(offload(usize::MAX, move || wait.recv().is_ok()));
+    while LARGE.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut second = Box::pin(offload(2 << 20, || ()));
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    offload(LARGE_BYTES - 1, || ()).await.unwrap();
+    go.send(()).unwrap();
+    assert!(held.await.unwrap().unwrap());
+    second.await.unwrap();
+}
+
+#[tokio::test]
+async fn work_ends_with_whoever_waits_for_it() {
+    let (begun, has_begun) = mpsc::channel::<()>();
+    let (ended, has_ended) = mpsc::channel::<()>();
+    let job = move || {
+        begun.send(()).unwrap();
+        while !is_abandoned() {
+            thread::yield_now();
+        }
+        ended.send(()).unwrap();
+    };
+    let mut asked = Box::pin(offload(1 << 20, job));
+    while has_begun.try_recv().is_err() {
+        assert!(futures::poll!(asked.as_mut()).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(asked);
+    has_ended.recv().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_job_in_place_holds_up_nobody_else() {
+    let (go, wait) = mpsc::channel::<()>();
+    // The only thread for requests would be the job's, if it stayed one.
+    let held = tokio::spawn(in_place(1 << 20, move || wait.recv().is_ok()));
+    tokio::spawn(async move { go.send(()).unwrap() }).await.unwrap();
+    assert!(held.await.unwrap().unwrap());
+}
