@@ -163,6 +163,7 @@ async fn compact_session(
         first_kept_entry_id: body.first_kept_entry_id,
         details: body.details,
         settings: body.settings.unwrap_or_default(),
+        retells: false,
     };
     let compaction = state.services.sessions.compact(tenant, sid, request, wait).await?;
     let ended = !matches!(compaction.status, Status::Queued | Status::Running);

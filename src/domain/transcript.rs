@@ -16,6 +16,7 @@ mod media;
 mod own;
 pub mod pi_export;
 mod retold;
+mod trimmed;
 
 use std::collections::HashMap;
 
@@ -27,6 +28,7 @@ pub use chapters::{ShownBesides, Standing};
 pub use enclosed::{EnclosedSummary, element_key, enclosed_summaries};
 pub use lines::{TextKey, text_key};
 pub use own::{StoredCalls, StoredResult, attachments, is_opening, is_synthetic, whole_again};
+pub use trimmed::starts;
 
 /// One stored entry that the posted transcript is expected to say, in order.
 #[derive(Debug, Clone, PartialEq)]

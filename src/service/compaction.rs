@@ -14,6 +14,7 @@
 //! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit.
 
 mod ahead;
+pub(crate) mod carry;
 mod close;
 pub(crate) mod commit;
 pub(crate) mod committing;
@@ -28,6 +29,7 @@ pub mod prompts;
 pub(crate) mod read;
 mod records;
 mod request;
+mod retell;
 mod revert;
 mod status;
 pub mod summarise;

@@ -28,11 +28,12 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::model::shape::Shape;
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
+use crate::service::compaction::carry::{carry, take_up};
 use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::head::{Head, SessionState};
+use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -97,7 +98,7 @@ pub(super) struct Left {
 /// A place for the leaf.
 pub(crate) struct Landing {
     pub leaf: Leaf,
-    is_tip: bool,
+    pub is_tip: bool,
 }
 
 impl Service {
@@ -153,16 +154,18 @@ impl Service {
             head.row = row.head.clone();
             head.state.leaf_is_tip = landing.is_tip;
             take_up(&mut head, &loaded);
-            let (entries, branches) = match left.and_then(|left| left.drafted) {
-                None => (Vec::new(), Vec::new()),
-                Some((id, draft)) => {
-                    branch_summaries::remove(&mut *transaction, tenant.0, session_id, id).await?;
-                    let (entry, branch) = settle_summary(&mut head, &mut loaded, old_leaf_id, &draft);
-                    navigated.summary_entry_id = Some(entry.head.id);
-                    navigated.summary = Some(report(&entry, draft));
-                    (vec![entry], branch)
-                }
-            };
+            let carried = carry(&mut transaction, tenant, session_id, &mut head, &mut loaded).await?;
+            let (mut entries, mut branches) =
+                carried.map_or_else(Default::default, |carried| (vec![carried.entry], carried.branches));
+            let carried_id = entries.last().map(|entry| entry.head.id);
+            if let Some((id, draft)) = left.and_then(|left| left.drafted) {
+                branch_summaries::remove(&mut *transaction, tenant.0, session_id, id).await?;
+                let (entry, branch) = settle_summary(&mut head, &mut loaded, old_leaf_id, &draft);
+                navigated.summary_entry_id = Some(entry.head.id);
+                navigated.summary = Some(report(&entry, draft));
+                entries.push(entry);
+                branches.extend(branch);
+            }
             self.check_candidate(&mut transaction, tenant, &mut head).await?;
             navigated.snapshot = head.state.write_to(&mut head.row, &head.settings)?;
             if head.row.fill_state != row.head.fill_state {
@@ -173,7 +176,8 @@ impl Service {
             if !entries::write(&mut *transaction, tenant.0, &write).await? {
                 return Err(anyhow::anyhow!("the head of a locked session has moved").into());
             }
-            proof = Some(Proof::of(navigated.summary_entry_id, version + 1, now));
+            let made = navigated.summary_entry_id.or(carried_id);
+            proof = Some(Proof::of(made, version + 1, now));
             (navigated.leaf_id, navigated.editor_text) = (head.row.leaf_id, editor_text);
             announce_move(&mut transaction, tenant, session_id, old_leaf_id, &navigated).await?;
         }
@@ -253,14 +257,6 @@ fn goes_back_to_editor(stored: &StoredEntry) -> bool {
     let head = &stored.entry.head;
     let spoken = head.kind == EntryType::Message && head.role == Some(Role::User) && head.shape.results.is_empty();
     spoken || head.kind == EntryType::CustomMessage
-}
-
-/// Works the state out from the path of the new leaf.
-fn take_up(head: &mut Head, loaded: &PathSlice) {
-    let fixed = (head.state.account.system, head.state.account.tools);
-    let before = SessionState { leaf_is_tip: head.state.leaf_is_tip, ..head.state.clone() };
-    head.state = view::state_of_path(loaded, fixed, before);
-    head.state.note_fill(head.snapshot().state, clock::now());
 }
 
 /// Appends the summary at the new leaf, which it then is.

@@ -172,6 +172,9 @@ impl Service {
         let (mut row, mut head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
         let mut relieved = None;
         let is_leaf = rebuild.leaf_id.is_none_or(|id| Some(id) == head.row.leaf_id);
+        if is_leaf && head.is_to_retell() && at_usual_priority(Box::pin(self.retell(tenant, session_id))).await? {
+            (row, head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;
+        }
         if is_leaf && rebuild.max_tokens.is_none() && head.needs_force_fit() {
             relieved = at_usual_priority(Box::pin(self.force_fit(tenant, session_id))).await?;
             (row, head) = self.inner.heads.read_row(self.pool(), tenant, session_id).await?;

@@ -36,6 +36,30 @@ pub struct CompactionRow {
     pub prepared: bool,
 }
 
+impl CompactionRow {
+    /// Of a compaction that has no row.
+    pub fn unqueued(id: Uuid, session_id: Uuid, strategy: &str, now: DateTime<Utc>) -> CompactionRow {
+        CompactionRow {
+            id,
+            session_id,
+            status: "running".to_owned(),
+            trigger: "auto".to_owned(),
+            strategy: strategy.to_owned(),
+            request: "{}".to_owned(),
+            attempts: 0,
+            error: None,
+            result: None,
+            created_at: now,
+            started_at: None,
+            finished_at: None,
+            reverted_at: None,
+            snapshot_before: None,
+            snapshot_after: None,
+            prepared: false,
+        }
+    }
+}
+
 /// All columns but the candidate itself, which may be large.
 macro_rules! select {
     ($rest:literal) => {

@@ -19,8 +19,8 @@ pub use super::text_key::text_key;
 pub use marks::compaction_before;
 pub use new::{NewBranch, NewEntry, Write};
 pub use read::{
-    NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, nodes, nodes_by_seq, ours, whole,
-    with_calls,
+    NodeRow, by_ids, by_seq, chunk, chunk_by_seq, each, each_head_by_seq, heads, newest_compactions, nodes,
+    nodes_by_seq, ours, record_at, whole, with_calls,
 };
 pub use sizes::{Size, bytes, fill, newest_usage, sizes, sizes_by_seq, sizes_of, totals, totals_at};
 pub use stored::StoredEntry;
@@ -76,6 +76,25 @@ pub async fn holds(
     .bind(seq)
     .bind(id)
     .fetch_one(executor)
+    .await
+}
+
+/// The parent of an entry, `Some(None)` for the first; `None`: it is not there. `seq` is the one that the id carries.
+pub async fn parent_of(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    sessions: &[Uuid],
+    seq: i64,
+    id: Uuid,
+) -> sqlx::Result<Option<Option<Uuid>>> {
+    sqlx::query_scalar(
+        "SELECT parent_id FROM entries WHERE tenant_id = $1 AND session_id = ANY($2) AND seq = $3 AND id = $4",
+    )
+    .bind(tenant)
+    .bind(sessions)
+    .bind(seq)
+    .bind(id)
+    .fetch_optional(executor)
     .await
 }
 

@@ -184,7 +184,12 @@ async fn a_compaction_whose_leaf_was_left_does_not_reach_the_new_branch() {
     assert_valid(&app, &session).await;
     app.post(&format!("{session}/navigate"), json!({"target_id": entries[119]["id"]})).await.expect(200);
     let back = context(&app, &session, "openai_chat").await;
-    assert_eq!(*messages(&back), entries.iter().map(|entry| entry["item"].clone()).collect::<Vec<_>>());
+    let whole: Vec<Value> = entries.iter().map(|entry| entry["item"].clone()).collect();
+    match done["status"].as_str().unwrap() {
+        "skipped" => assert_eq!(*messages(&back), whole),
+        // What it covers is here too: both branches share it.
+        _ => assert!(messages(&back).ends_with(&whole[40..]), "{back}"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 mod asked;
 mod codex;
 mod conversations;
+mod edited;
 mod faults;
 mod identities;
 mod overhead;

@@ -1,10 +1,14 @@
 //! Posting whole transcripts: raw or rebuilt, growing, edited, at the same time.
 
 pub mod agent;
+pub mod carried;
 mod chapters;
+mod edits;
 mod merged;
 mod quoted;
+mod retold;
 mod returned;
+mod twins;
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};

@@ -34,6 +34,9 @@ pub struct CompactionRecord {
     /// Set on an entry that takes a compaction back: the view is again what it was before that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverts: Option<Uuid>,
+    /// The entry of the compaction that this one says on another path, word for word or told again: no compaction of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carries: Option<Uuid>,
     #[serde(default)]
     pub strategy: Option<Strategy>,
     #[serde(default)]

@@ -138,8 +138,7 @@ impl Service {
     ) -> Result<Option<ReadyCompaction<'static>>> {
         let Some(text) = compactions::candidate(&mut *connection, tenant.0, id).await? else { return Ok(None) };
         let Ok(candidate) = serde_json::from_str::<ReadyCompaction>(&text) else { return Ok(None) };
-        let holds = self.still_holds(connection, &candidate.work, head).await?;
-        Ok(holds.then_some(candidate))
+        self.on_leafs_path(connection, candidate, head).await
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod draft;
 pub(crate) mod entry;
+mod holds;
 pub(crate) mod report;
 
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::compaction::guard::{changes_outcome, savings_pct};
+use crate::domain::compaction::guard::savings_pct;
 use crate::domain::compaction::pays;
 use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::hook::Event;
@@ -23,7 +24,7 @@ use crate::domain::model::fold::ShownFold;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
-use crate::domain::tokens::accounting::FillState;
+use crate::domain::tokens::accounting::{FillState, fill_state};
 use crate::domain::tokens::prices::{ContextChange, net};
 use crate::service::compaction::committing::{self, committing};
 use crate::service::compaction::facts;
@@ -37,12 +38,11 @@ use crate::service::core::head::{Head, Newest, SessionState};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::{self, About};
-use crate::service::path::view;
 use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
 use crate::store::queue::{self, Completed, LeaseProof};
+use crate::store::sessions;
 use crate::store::transaction;
-use crate::store::{path, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
 use report::{Measured, blank, count_end, elapsed, observe, observe_skip, observe_wait, result};
@@ -77,20 +77,20 @@ impl Service {
             self.hooks().note_unshown(work.tenant, &mut outcome.hooks).await;
         }
         let draft = draft(work, &outcome);
-        let ready = ReadyCompaction {
-            work: Cow::Borrowed(work),
-            outcome: Cow::Borrowed(&outcome),
-            draft: Cow::Borrowed(&draft),
-        };
         let mut transaction = transaction::begin(self.pool()).await?;
         let Some(mut open) =
             self.open_ending(&mut transaction, work.tenant, work.session_id, work.compaction_id, holder).await?
         else {
             return Ok(Committed::LeaseLost);
         };
-        if !self.still_holds(&mut transaction, work, &open.head).await? {
+        let ready = ReadyCompaction {
+            work: Cow::Borrowed(work),
+            outcome: Cow::Borrowed(&outcome),
+            draft: Cow::Borrowed(&draft),
+        };
+        let Some(ready) = self.on_leafs_path(&mut transaction, ready, &open.head).await? else {
             return Ok(Committed::Replan);
-        }
+        };
         facts::note_summary(&outcome);
         let landed = if is_early(work, &open.head) {
             self.keep_candidate(&mut transaction, &mut open.head, &ready).await?
@@ -127,6 +127,9 @@ impl Service {
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
         let Evaluation { entry, mut state, rewritten, refused } = evaluate(head, work, draft, worth);
+        if let Some(reason) = refused.filter(|_| work.retells) {
+            return Ok(CommitOutcome::Refused(reason));
+        }
         if let Some(reason) = refused {
             head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
             return Ok(CommitOutcome::Refused(reason));
@@ -137,7 +140,9 @@ impl Service {
         // Somebody who asks for a compaction knows why.
         let is_loss = matches!(work.trigger, Trigger::Auto | Trigger::Ahead)
             && pays::is_loss(&head.state.account, net.break_even_turns, &head.prices);
-        state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
+        if !work.retells {
+            state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
+        }
         state.auto_retry_at = None;
         state.unrelieved = None;
         state.nothing_at = None;
@@ -145,14 +150,7 @@ impl Service {
         state.ahead = None;
         let now = clock::now();
         let red_for = head.state.red_since.map(|since| now - since).unwrap_or_default();
-        state.newest = Some(Newest {
-            id: entry.head.id,
-            depth: entry.head.depth,
-            first_kept_depth: Some(work.outline.first_kept.depth),
-            anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
-            is_revert: false,
-            folds: folds_behind(head, work),
-        });
+        state.newest = Some(newest_behind(head, work, &entry));
         state.note_fill(state.snapshot(&head.settings).state, now);
         let kept = work.outline.kept + head.state.messages.saturating_sub(work.outline.messages);
         let branch = new_branch(head, entry.branch);
@@ -271,25 +269,6 @@ impl Service {
         Ok(Some(Ended { row, head, compaction }))
     }
 
-    pub(crate) async fn still_holds(
-        &self,
-        connection: &mut PgConnection,
-        work: &CompactionWork,
-        head: &Head,
-    ) -> Result<bool> {
-        // Nobody asked for this one under the settings that it was planned with.
-        if work.trigger == Trigger::Ahead && changes_outcome(&work.settings, &head.settings) {
-            return Ok(false);
-        }
-        if head.state.newest.as_ref().map(|newest| newest.id) != work.basis.newest {
-            return Ok(false);
-        }
-        let Some(leaf_id) = work.basis.leaf_id.filter(|id| Some(*id) != head.row.leaf_id) else { return Ok(true) };
-        let place = view::place(connection, work.tenant, head.session_id, leaf_id).await?;
-        let segments = path::segments(connection, work.tenant.0, head.leaf(), head.is_plain()).await?;
-        Ok(path::holds(&segments, place.session_id, place.branch, place.depth))
-    }
-
     /// Ends a compaction for which there is no work, for a reason.
     pub(crate) async fn skip_live(&self, live: &LiveCompaction, settings: &Settings, reason: Reason) -> Result<()> {
         committing(self.skip_without_work(live, settings, reason)).await
@@ -398,11 +377,16 @@ pub(crate) enum CommitThreshold {
     NoGrowth,
     /// Nobody asked for it, so it must save as much as the guard wants.
     MinSavings,
+    /// It says the same as what stands, by a model: it only must not be red.
+    NotRed,
 }
 
 impl CommitThreshold {
     /// Of a compaction that has just been written: one that began before red, because it pays, must be worth it.
     fn of(work: &CompactionWork, head: &Head) -> CommitThreshold {
+        if work.retells {
+            return CommitThreshold::NotRed;
+        }
         let began_early = work.trigger == Trigger::Auto && head.snapshot().state != FillState::Red;
         if began_early { CommitThreshold::MinSavings } else { CommitThreshold::NoGrowth }
     }
@@ -445,6 +429,7 @@ pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft,
         verify::check_growth(before, after).is_err() || state.account.estimated() >= head.state.account.estimated();
     let saves = savings_pct(before, after) >= head.settings.min_savings_pct;
     let refused = match worth {
+        CommitThreshold::NotRed => (fill_state(after, &head.settings) == FillState::Red).then_some(Reason::WouldGrow),
         _ if grows => Some(Reason::WouldGrow),
         CommitThreshold::MinSavings if !saves => Some(Reason::LowSavings),
         _ => None,
@@ -453,6 +438,18 @@ pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft,
     let same = u64::from(account.system) + u64::from(account.tools) + work.outline.unchanged;
     let rewritten = account.tokens_without(same, head.settings.estimator);
     Evaluation { entry, state, rewritten, refused }
+}
+
+/// Where the view of a compaction lies whose entry is about to go behind the leaf.
+pub(crate) fn newest_behind(head: &Head, work: &CompactionWork, entry: &NewEntry) -> Newest {
+    Newest {
+        id: entry.head.id,
+        depth: entry.head.depth,
+        first_kept_depth: Some(work.outline.first_kept.depth),
+        anchor_depths: work.outline.anchors.iter().map(|anchor| anchor.depth).collect(),
+        is_revert: false,
+        folds: folds_behind(head, work),
+    }
 }
 
 /// The chapters that the new view goes on showing: those behind the cut and those among the anchors.

@@ -23,6 +23,8 @@ use crate::service::core::tenant::Tenant;
 use crate::store::{compactions, queue};
 use crate::trace;
 
+pub(super) use plans::Fitted;
+
 /// How often a compaction that somebody else ended first is looked after.
 const TRIES: u32 = 3;
 /// Before a worker takes the job up, should this process end in the middle.
@@ -132,6 +134,12 @@ enum ForceFit {
 }
 
 impl Head {
+    /// An edit has changed what a compaction covers, and its record is to be told again by code.
+    pub(crate) fn is_to_retell(&self) -> bool {
+        let may = self.settings.on_upstream_failure == OnUpstreamFailure::Fallback && !self.state.recounting;
+        self.state.retell.is_some() && may
+    }
+
     /// The context is larger than the window, and the session lets the service do something about it.
     pub(crate) fn needs_force_fit(&self) -> bool {
         self.settings.enabled

@@ -108,6 +108,8 @@ pub struct CompactRequest {
     pub details: Option<Value>,
     /// Settings for this compaction only.
     pub settings: Map<String, Value>,
+    /// The model's version of a record that code told again: all that is hidden, once more from the originals.
+    pub retells: bool,
 }
 
 impl CompactRequest {

@@ -20,6 +20,7 @@ use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
+use crate::service::core::clock;
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::head::{Head, SessionState};
 use crate::service::core::state::Service;
@@ -93,19 +94,23 @@ impl Service {
         let patch = live.request.patch();
         let read = self.inner.heads.read_with(&mut *connection, tenant, session_id, &patch).await.optional()?;
         let Some((head, settings)) = read else { return Ok(None) };
-        if let Some(reason) = held_back(&head, &settings, &live.request, live.trigger) {
+        let retells = live.request.retells;
+        if let Some(reason) = held_back(&head, &settings, &live.request, live.trigger).filter(|_| !retells) {
             drop(connection);
             self.skip_live(live, &settings, reason).await?;
             return Ok(None);
         }
-        let loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(&head), ReadMode::Heads).await?;
+        // What is told from the originals knows of no compaction.
+        let origin = ViewOrigin { newest: head.state.newest.clone().filter(|_| !retells), ..ViewOrigin::of(&head) };
+        let loaded = view::load_view(&mut connection, tenant, &origin, ReadMode::Heads).await?;
         let strategy = live.request.strategy.unwrap_or(settings.strategy);
-        let again = head.state.account.exceeds_window(&settings);
+        let again = retells || head.state.account.exceeds_window(&settings);
         let planned = PlannedCompaction {
             prices: self.inner.heads.prices(head.model.as_deref(), strategy, &settings),
             request: live.request.clone(),
             trigger: live.trigger,
             strategy,
+            origin,
             ..PlannedCompaction::unplanned(&head, live.about(), loaded, settings)
         };
         let first_kept = live.request.first_kept_entry_id;
@@ -150,6 +155,13 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
 }
 
 impl LiveCompaction {
+    /// One that nobody has queued.
+    pub(super) fn without_row(tenant: Tenant, session_id: Uuid, strategy: Strategy) -> LiveCompaction {
+        let row = CompactionRow::unqueued(clock::new_id(), session_id, strategy.into_str(), clock::now());
+        let (request, hooks) = (CompactRequest::default(), EnabledHooks::default());
+        LiveCompaction { tenant, row, trigger: Trigger::Auto, request, hooks, reports: Vec::new() }
+    }
+
     pub(super) fn about(&self) -> About {
         About { tenant: self.tenant, session_id: self.row.session_id, compaction_id: Some(self.row.id) }
     }

@@ -44,14 +44,14 @@ impl Service {
         let (mut session, mut head) = self.inner.heads.lock(&mut *transaction, tenant, compaction.session_id).await?;
         let mut loaded =
             view::load_path(&mut transaction, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
-        match in_force(&loaded.stored) {
+        let entry_id = match in_force(&loaded.stored) {
             // Reverted before, but on another branch: here it is in force.
-            Some(newest) if newest == entry_id => {}
+            Some(newest) if says(newest, entry_id) => newest.entry.head.id,
             _ if compaction.reverted_at.is_some() => {
                 return Err(conflict(ConflictCode::AlreadyReverted, "this compaction was reverted before"));
             }
             _ => return Err(conflict(ConflictCode::NotNewest, "another compaction is the newest on the current path")),
-        }
+        };
         let now = clock::now();
         compactions::mark_reverted(&mut *transaction, tenant.0, id, now).await?;
         let entry = entry_of(&head, record_before(&loaded, entry_id));
@@ -91,17 +91,23 @@ impl Service {
 }
 
 /// The compaction whose view is shown. A revert shows again what was in force before the one that it takes back.
-fn in_force(path: &[Arc<StoredEntry>]) -> Option<Uuid> {
+fn in_force(path: &[Arc<StoredEntry>]) -> Option<&StoredEntry> {
     let mut path = path;
     loop {
         let place = path.iter().rposition(|stored| stored.entry.head.kind == EntryType::Compaction)?;
         let (before, newest) = (path.get(..place)?, path.get(place)?);
         let Some(reverted) = newest.record.as_ref().and_then(|record| record.reverts) else {
-            return Some(newest.entry.head.id);
+            return Some(newest);
         };
         let place = before.iter().rposition(|stored| stored.entry.head.id == reverted)?;
         path = before.get(..place)?;
     }
+}
+
+/// Returns true if this entry is the compaction's, or says on this path what that says on another.
+fn says(newest: &StoredEntry, entry_id: Uuid) -> bool {
+    let carries = newest.record.as_ref().and_then(|record| record.carries);
+    newest.entry.head.id == entry_id || carries == Some(entry_id)
 }
 
 /// The view that the compaction found, as a record of its own.
@@ -120,7 +126,7 @@ fn record_before(loaded: &PathSlice, entry_id: Uuid) -> CompactionRecord {
         first_kept_entry_id: loaded.heads.first().map(|head| head.id.to_string()).unwrap_or_default(),
         ..CompactionRecord::default()
     });
-    CompactionRecord { reverts: Some(entry_id), ..record }
+    CompactionRecord { reverts: Some(entry_id), carries: None, ..record }
 }
 
 fn conflict(code: ConflictCode, detail: &str) -> ServiceError {

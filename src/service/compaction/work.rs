@@ -43,6 +43,9 @@ pub struct CompactionWork {
     /// Reports of the hooks so far.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
+    /// It takes the place of a record that code told again, whatever it saves.
+    #[serde(default)]
+    pub retells: bool,
     pub(crate) basis: PlanBasis,
     pub(crate) outline: Outline,
 }

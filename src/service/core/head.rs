@@ -84,6 +84,9 @@ pub struct SessionState {
     /// Messages on the path that began a task.
     #[serde(skip_serializing_if = "is_default")]
     pub turns: u64,
+    /// The compaction whose span an edit has changed: its record is told again before a context is handed out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retell: Option<Uuid>,
 }
 
 /// A compaction that is prepared while the agent goes on.

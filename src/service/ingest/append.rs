@@ -22,6 +22,7 @@ use crate::domain::settings::Settings;
 use crate::domain::tokens::accounting::{FillState, Snapshot, is_ahead_due};
 use crate::families;
 use crate::service::chapters::{self, is_requested};
+use crate::service::compaction::carry::carry;
 use crate::service::compaction::committing::committing;
 use crate::service::compaction::{self, CompactionRef, Settled, Trigger};
 use crate::service::core::acknowledgement::Proof;
@@ -254,14 +255,20 @@ impl Service {
             entries::set_label(&mut *connection, tenant.0, new.session_id, new.seq, new.label.as_deref()).await?;
         }
         let leaf = Leaf { session_id, branch: head.row.leaf_branch, depth: head.row.leaf_depth };
-        let loaded = view::load_path(connection, tenant, leaf, head.is_plain(), ReadMode::Heads).await?;
+        let mut loaded = view::load_path(connection, tenant, leaf, head.is_plain(), ReadMode::Heads).await?;
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
-        let unrelieved_at = before.unrelieved_at;
+        let (unrelieved_at, retell) = (before.unrelieved_at, before.retell);
         let leaf_is_tip = planned.state.leaf_is_tip;
         head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
-        head.state.auto_retry_at = auto_retry_at;
-        // Another branch may well be made to fit.
         let goes_on = loaded.heads.iter().any(|entry| Some(entry.id) == leaf_before);
+        let carried = match goes_on {
+            true => None,
+            false => carry(connection, tenant, session_id, head, &mut loaded).await?,
+        };
+        let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
+        head.state.auto_retry_at = auto_retry_at;
+        head.state.retell = retell.filter(|_| goes_on);
+        // Another branch may well be made to fit.
         head.state.unrelieved = unrelieved.filter(|_| goes_on);
         head.state.unrelieved_at = unrelieved_at.filter(|_| goes_on);
         if head.state.end_wait() {
@@ -270,9 +277,10 @@ impl Service {
         head.row.version = version + 1;
         self.check_candidate(connection, tenant, head).await?;
         let AppendEffect { snapshot, trigger, turned } = settle_head(head, append, planned.now)?;
-        let no_more =
-            Write { session_id, version: version + 1, head: &head.row, entries: &[], branches: &[], now: planned.now };
-        entries::write(&mut *connection, tenant.0, &no_more).await?;
+        let (head_row, now) = (&head.row, planned.now);
+        let rest =
+            Write { session_id, version: version + 1, head: head_row, entries: &carried, branches: &branches, now };
+        entries::write(&mut *connection, tenant.0, &rest).await?;
         head.row.version += 1;
         if turned {
             events::record_snapshot(connection, tenant, session_id, &snapshot).await?;
@@ -472,7 +480,8 @@ fn check_expected(head: &Head, append: &Append) -> Result<()> {
 /// Returns the trigger of the compaction that this append should start by itself. `None`: it should start none.
 fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, append: &Append) -> Option<Trigger> {
     let waits = state.auto_retry_at.is_some_and(|size| snapshot.tokens < size);
-    if append.items.is_empty() {
+    // What is told again may well be small.
+    if append.items.is_empty() || state.retell.is_some() {
         return None;
     }
     if snapshot.state == FillState::Red {

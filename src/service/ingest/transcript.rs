@@ -16,7 +16,10 @@ use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::background::at_usual_priority;
 use crate::domain::model::format::Format;
+use crate::service::compaction::carry::{Carried, carry, fallen, take_up};
+use crate::service::compaction::commit::write_head;
 use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
@@ -30,7 +33,8 @@ use crate::service::core::tenant::Tenant;
 use crate::service::ingest::append::{Append, count_landed};
 use crate::service::ingest::returned_context::LeafAnswer;
 use crate::service::navigation::land;
-use crate::service::path::entries::{load_entry, state_at};
+use crate::service::path::entries::load_entry;
+use crate::service::path::view::{self, ReadMode};
 use crate::service::rebuild::Context;
 use crate::service::sessions::count_fixed;
 use crate::store::sessions::{self, SessionRow};
@@ -42,6 +46,8 @@ pub use request::{Put, PutTranscript};
 /// A transcript with more text than this takes a lane of the large writes.
 const LARGE_BYTES: usize = 1 << 20;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Share of a context that may be replaced without making another of it: a clock, a reminder.
+const LITTLE: u64 = 50;
 
 impl Service {
     /// Takes a whole transcript, and answers as [`Service::append_returning`] does.
@@ -57,6 +63,10 @@ impl Service {
     ) -> Result<(Put, Option<Context>)> {
         let mut put = self.put_transcript(tenant, session_id, put).await?;
         count_landed(put.appended);
+        if put.falls && at_usual_priority(Box::pin(self.retell(tenant, session_id))).await? {
+            let head = self.inner.heads.read(self.pool(), tenant, session_id).await?;
+            (put.leaf_id, put.snapshot, put.newest) = (head.row.leaf_id, head.snapshot(), newest_of(&head));
+        }
         let Put { leaf_id, snapshot, compaction, .. } = &mut put;
         let answer = LeafAnswer { leaf_id, snapshot, compaction };
         let context = self.context_left(tenant, session_id, wanted, answer).await?;
@@ -115,14 +125,10 @@ impl Service {
         opened: OpenedHandles,
     ) -> Result<Put> {
         let forked = news.departs_at.is_some();
+        let mut is_measured = true;
         if let Some(parent) = news.departs_at {
-            let target = match parent {
-                Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
-                None => None,
-            };
-            let landing = land(connection, tenant, &mut row, target.as_ref()).await?;
-            head.state = state_at(connection, tenant, landing.leaf, head.state).await?;
-            head.row = row.head.clone();
+            let more = i64::try_from(news.items.len()).unwrap_or(i64::MAX);
+            is_measured = depart(connection, tenant, (&mut row, &mut head), parent, more).await?;
             self.check_candidate(connection, tenant, &mut head).await?;
         }
         let matched = put.items.len() - news.items.len();
@@ -144,6 +150,7 @@ impl Service {
                 entries,
                 warnings,
                 newest,
+                falls: head.is_to_retell(),
             });
         }
         let append = Append {
@@ -151,7 +158,7 @@ impl Service {
             items: news.items,
             parent_id: None,
             expected_leaf_id: None,
-            usage: put.usage.clone(),
+            usage: put.usage.clone().filter(|_| is_measured),
             provider_error: None,
         };
         let done = self
@@ -168,6 +175,7 @@ impl Service {
             entries: done.entries,
             warnings: done.warnings,
             newest: newest_of(&head),
+            falls: head.is_to_retell(),
         })
     }
 
@@ -189,7 +197,14 @@ impl Service {
         // Taking two transcripts apart is work for a core of its own.
         let bytes = load(&put.items) + basis.loaded.load();
         let (said, items, system) = input();
-        let found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
+        let is_view = basis.is_view;
+        let mut found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
+        if is_view && found.departs() && basis::has_twins(&mut *connection, tenant, head, &posted).await? {
+            let basis = basis::whole_basis(&self.inner.paths, &mut *connection, tenant, head, &posted).await?;
+            let bytes = load(&put.items) + basis.loaded.load();
+            let (said, items, system) = input();
+            found = offload(bytes, move || news::find(&basis, &said, &items, system.as_deref())).await??;
+        }
         let (place, error) = match found {
             DiffOutcome::News(news) => return Ok(news),
             DiffOutcome::DepartsBefore(place, error) => (place, error),
@@ -203,6 +218,39 @@ impl Service {
         let quoted = offload(bytes, move || news::find_quoted(&basis, &said, &items, system.as_deref(), least));
         quoted.await??.ok_or(error)
     }
+}
+
+/// Moves the leaf to where the transcript departs. The compaction in force comes along, or falls. `more`: entries that follow.
+/// Returns true if what a provider measured before is about what it would now: no compaction has fallen, and what was left
+/// is little.
+async fn depart(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    (row, head): (&mut SessionRow, &mut Head),
+    parent: Option<Uuid>,
+    more: i64,
+) -> Result<bool> {
+    let target = match parent {
+        Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
+        None => None,
+    };
+    let (before, auto_retry_at) = (head.state.newest.take(), head.state.auto_retry_at);
+    let path_tokens = head.state.account.path_tokens;
+    let landing = land(connection, tenant, row, target.as_ref()).await?;
+    let mut loaded = view::load_path(connection, tenant, landing.leaf, false, ReadMode::Heads).await?;
+    head.row = row.head.clone();
+    head.state.leaf_is_tip = landing.is_tip;
+    take_up(head, &loaded);
+    let carried = carry(connection, tenant, head.session_id, head, &mut loaded).await?;
+    head.state.auto_retry_at = auto_retry_at;
+    head.state.retell = fallen(before.as_ref(), head.state.newest.as_ref(), landing.leaf.depth.saturating_add(more));
+    if let Some(Carried { entry, branches }) = carried {
+        head.state.write_to(&mut head.row, &head.settings)?;
+        write_head(connection, tenant, head, &[entry], &branches).await?;
+        row.head = head.row.clone();
+    }
+    let left = u64::try_from(path_tokens - head.state.account.path_tokens).unwrap_or(0);
+    Ok(head.state.retell.is_none() && left <= head.snapshot().tokens / LITTLE)
 }
 
 fn newest_of(head: &Head) -> Option<Uuid> {

@@ -15,14 +15,14 @@ use crate::domain::model::message::Message;
 use crate::domain::model::shape::apply_shape;
 use crate::domain::{format, handle};
 use crate::service::core::error::{Result, ServiceError};
-use crate::service::core::head::{Head, SessionState};
+use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};
 use crate::service::core::offload::offload;
 use crate::service::core::page::{PAGE_BYTES, Page, PageRequest};
 use crate::service::core::queries::Queries;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view::{self, ReadMode};
+use crate::service::path::view;
 use crate::store::entries::{self, Size, StoredEntry};
 use crate::store::path::{self, Leaf, Segment};
 use crate::store::transaction;
@@ -151,20 +151,6 @@ pub(crate) async fn path_of(
         }
     };
     Ok(path::segments(connection, tenant.0, leaf, plain).await?)
-}
-
-/// The state of a leaf that was just moved.
-pub(crate) async fn state_at(
-    connection: &mut sqlx::PgConnection,
-    tenant: Tenant,
-    leaf: Leaf,
-    before: SessionState,
-) -> Result<SessionState> {
-    let loaded = view::load_path(connection, tenant, leaf, false, ReadMode::Heads).await?;
-    let fixed = (before.account.system, before.account.tools);
-    let tip = entries::tip_depth(&mut *connection, tenant.0, leaf.session_id, leaf.branch).await?;
-    let leaf_is_tip = tip == leaf.depth || (tip < 0 && leaf.branch != 0);
-    Ok(view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before }))
 }
 
 /// The first of these segments' entries that a page may hold, and whether there are more: as many as fit in `bytes`,

@@ -218,6 +218,45 @@ pub async fn ours<'e>(
     .await
 }
 
+/// The record of a compaction entry of this session.
+pub async fn record_at(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    seq: i64,
+) -> sqlx::Result<Option<Box<CompactionRecord>>> {
+    let found = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {HEAD_COLUMNS}, {NO_ITEM} AS item FROM entries e WHERE e.tenant_id = $1 AND e.session_id = $2 AND e.seq = $3"
+    )))
+    .bind(tenant)
+    .bind(session_id)
+    .bind(seq)
+    .try_map(|row| stored(&row))
+    .fetch_optional(executor)
+    .await?;
+    Ok(found.and_then(|stored| stored.record))
+}
+
+/// The newest compactions of the session itself, newest first, with their records; their items are not read.
+pub async fn newest_compactions(
+    executor: impl PgExecutor<'_>,
+    tenant: Uuid,
+    session_id: Uuid,
+    limit: i64,
+) -> sqlx::Result<Vec<StoredEntry>> {
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {HEAD_COLUMNS}, {NO_ITEM} AS item FROM entries e WHERE e.tenant_id = $1 AND e.session_id = $2
+            AND e.kind IN ('compaction', 'chapter', 'branch_summary') AND e.kind = 'compaction'
+         ORDER BY e.seq DESC LIMIT $3"
+    )))
+    .bind(tenant)
+    .bind(session_id)
+    .bind(limit)
+    .try_map(|row| stored(&row))
+    .fetch_all(executor)
+    .await
+}
+
 /// The heads of the entries of the session itself that follow `after` by `seq`, as many as one statement reads, one by one
 /// as they come from the database.
 pub fn each_head_by_seq<'e>(

@@ -259,7 +259,7 @@ impl World {
             self.compactions_done += 1;
             self.learn(result.entry_id.unwrap());
         }
-        assert_eq!(appended.leaf_id, self.model().leaf);
+        self.take_along(appended.leaf_id).await;
         if landed.is_some() { Effect::Other } else { effect }
     }
 
@@ -361,14 +361,23 @@ impl World {
         let model = self.model_mut();
         let parent = target_id.and_then(|id| model.nodes[&id].parent);
         let expected = if navigated.editor_text.is_some() { parent } else { target_id };
-        assert_eq!(navigated.leaf_id, expected);
         model.leaf = expected;
+        self.take_along(navigated.leaf_id).await;
+    }
+
+    /// A leaf that moved to a path of its compaction's span has taken that along, as an entry of its own.
+    async fn take_along(&mut self, leaf: Option<Uuid>) {
+        if let Some(id) = leaf.filter(|_| leaf != self.model().leaf) {
+            let carried = self.service.queries().entry(self.tenant, self.id(), id).await.unwrap();
+            assert_eq!((carried.kind, carried.parent_id), ("compaction", self.model().leaf));
+            assert!(carried.item.get().contains("\"carries\""), "{}", carried.item);
+            self.learn(id);
+        }
     }
 
     pub async fn fork(&mut self, at: Option<Uuid>, go_on: bool) {
         let fork = self.service.fork_session(self.tenant, self.id(), at).await.unwrap();
         let leaf = at.or(self.model().leaf);
-        assert_eq!(fork.leaf_id, leaf);
         let order = self.model().path(leaf);
         let nodes = order.iter().map(|id| (*id, self.model().nodes[id].clone())).collect();
         let pinned = self.model().pinned.clone();
@@ -381,8 +390,10 @@ impl World {
             seen: RefCell::default(),
             last: HashMap::new(),
         });
-        if go_on {
-            self.current = self.sessions.len() - 1;
+        let stays = std::mem::replace(&mut self.current, self.sessions.len() - 1);
+        self.take_along(fork.leaf_id).await;
+        if !go_on {
+            self.current = stays;
         }
     }
 

@@ -62,9 +62,12 @@ pub fn aim(settings: &Settings, automatic: bool) -> u64 {
     if !automatic {
         return target;
     }
-    // One sixteenth below the size at which the next would save too little.
-    let worthwhile = red_tokens(settings) * (100.0 - settings.min_savings_pct) / 100.0 * 15.0 / 16.0;
-    target.min(worthwhile as u64)
+    target.min(worthwhile(settings))
+}
+
+/// One sixteenth below the size at which the next compaction would save too little.
+pub fn worthwhile(settings: &Settings) -> u64 {
+    (red_tokens(settings) * (100.0 - settings.min_savings_pct) / 100.0 * 15.0 / 16.0) as u64
 }
 
 /// The span that the ledger and the other records of a counting strategy are measured by: they stand in the way of the

@@ -133,7 +133,7 @@ pub(super) fn record(folded: &PathSlice, removed: &[usize], closed: Vec<Chapter>
     record.chapters.extend(closed.into_iter().map(|chapter| chapter.fold));
     record.chapters.sort_by_key(|fold| fold.from);
     record.first_kept_entry_id = first_kept(folded, &record.chapters);
-    (record.reverts, record.closes) = (None, true);
+    (record.reverts, record.carries, record.closes) = (None, None, true);
     record
 }
 

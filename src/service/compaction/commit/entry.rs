@@ -27,7 +27,7 @@ pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut S
     record.first_kept_entry_id = work.outline.first_kept.id.to_string();
     record.strategy = Some(work.strategy);
     record.tokens_before = before;
-    record.reverts = None;
+    (record.reverts, record.carries) = (None, None);
     record.closes = false;
     let mut state = head.state.clone();
     rebase(&mut state, &work.outline, record);

@@ -69,11 +69,34 @@ impl Service {
     /// nothing can be done and it was skipped.
     pub(crate) async fn plan_to_fit(&self, tenant: Tenant, id: Uuid) -> Result<Option<Fitted>> {
         let Some(ground) = self.ground(tenant, id).await? else { return Ok(None) };
+        match self.best_fit(&ground).await? {
+            Ok(fitted) => Ok(Some(fitted)),
+            Err(reason) => {
+                self.skip_live(&ground.live, &ground.settings, reason).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Plans the record of a compaction that has fallen: the same, without a job. `None`: nothing can be done.
+    pub(crate) async fn plan_again(&self, tenant: Tenant, head: &Head) -> Result<Option<Fitted>> {
+        let settings = Settings::clone(&head.settings);
+        if head.state.account.fills_window(&settings) {
+            return Ok(None);
+        }
+        let mut connection = self.pool().acquire().await?;
+        let loaded = view::load_view(&mut connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
+        drop(connection);
+        let live = LiveCompaction::without_row(tenant, head.session_id, settings.strategy);
+        Ok(self.best_fit(&Ground { live, head: head.clone(), loaded, settings }).await?.ok())
+    }
+
+    async fn best_fit(&self, ground: &Ground) -> Result<std::result::Result<Fitted, Reason>> {
         let window = u64::from(ground.head.settings.context_window);
         let mut best: Option<Fitted> = None;
         let mut refused = None;
         for tightness in TIGHTNESSES {
-            match self.fitted(&ground, tightness).await? {
+            match self.fitted(ground, tightness).await? {
                 Ok(fitted) => {
                     let fits = fitted.tokens <= window;
                     if best.as_ref().is_none_or(|best| fitted.tokens < best.tokens) {
@@ -86,11 +109,7 @@ impl Service {
                 Err(reason) => refused = refused.or(Some(reason)),
             }
         }
-        if best.is_none() {
-            let reason = refused.unwrap_or(Reason::NothingToCompact);
-            self.skip_live(&ground.live, &ground.settings, reason).await?;
-        }
-        Ok(best)
+        Ok(best.ok_or(refused.unwrap_or(Reason::NothingToCompact)))
     }
 
     async fn ground(&self, tenant: Tenant, id: Uuid) -> Result<Option<Ground>> {
@@ -214,11 +233,13 @@ impl Ground {
         let bare = CompactionRecord { elisions: outline.elisions.clone(), ..CompactionRecord::default() };
         rebase(&mut state, outline, &bare);
         let (rest, _) = state.account.tokens(self.settings.estimator);
-        let window = u64::from(self.head.settings.context_window);
-        let room = match tightness {
+        let most = match tightness {
             Tightness::Bare => 0,
-            _ => self.head.state.account.estimate_of(window.saturating_sub(rest), self.settings.estimator),
+            Tightness::Newest => u64::from(self.head.settings.context_window),
+            // Else the next turn would be red again.
+            Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
         };
+        let room = self.head.state.account.estimate_of(most.saturating_sub(rest), self.settings.estimator);
         Allowance::most_replaced(room.saturating_sub(LEAST_SUMMARY))
     }
 }

@@ -23,6 +23,9 @@ use crate::service::core::error::Result;
 use crate::service::hooks::About;
 use crate::service::path::view::PathSlice;
 
+/// A summary message says nothing in less, in tokens.
+const LEAST_SUMMARY: u64 = 400;
+
 /// The outline of a compaction that leaves summary, cut and anchors as they are.
 pub(crate) fn elision_outline(
     planned: &PlannedCompaction,
@@ -145,9 +148,8 @@ pub(super) fn summary_outline(
     let counting = counts(planned.strategy);
     let aim = strategy::aim(&planned.settings, planned.trigger != Trigger::Manual);
     let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
-    if counting {
-        replaced_tokens = replaced_tokens.min(strategy::most_replaced(aim));
-    }
+    let most = if counting { Some(strategy::most_replaced(aim)) } else { most_told(planned, plan, &elided) };
+    replaced_tokens = replaced_tokens.min(most.unwrap_or(u64::MAX));
     let has_record = planned.request.summary.is_some()
         || !ledger.is_empty()
         || record.is_some_and(|record| record.summary.is_some());
@@ -204,7 +206,28 @@ pub(super) fn summary_outline(
         unchanged,
         previous,
     };
-    Ok(work(planned, used, outline, tasks, replaced_tokens))
+    let is_bounded = most.is_some_and(|most| replaced_tokens == most);
+    let work = work(planned, used, outline, tasks, replaced_tokens);
+    // The words of the whole history have no more room then.
+    let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
+    Ok(CompactionWork { hidden_tokens, ..work })
+}
+
+/// The span that the summary of a compaction that nobody asked for is measured by, where the window is small: what it says
+/// must not leave the context so large that the next is due at once.
+fn most_told(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions) -> Option<u64> {
+    if planned.trigger == Trigger::Manual {
+        return None;
+    }
+    let account = &planned.state.account;
+    let shown: HashSet<Uuid> =
+        plan.anchors.iter().chain(&plan.kept).filter_map(|index| Some(planned.loaded.heads.get(*index)?.id)).collect();
+    let freed = elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).map(Elision::freed);
+    let freed = u64::try_from(freed.sum::<i64>()).unwrap_or(0);
+    let fixed = u64::try_from(account.fixed()).unwrap_or(0);
+    let kept = (fixed + plan.tokens_kept).saturating_sub(freed);
+    let aim = account.estimate_of(strategy::worthwhile(&planned.settings), planned.settings.estimator);
+    Some(Allowance::most_replaced(aim.saturating_sub(kept).max(LEAST_SUMMARY)))
 }
 
 fn work(
@@ -234,6 +257,7 @@ fn work(
             u64::try_from(outline.first_kept.path_tokens_before).unwrap_or(0)
         },
         hooks: Vec::new(),
+        retells: planned.request.retells,
         basis: planned.basis.clone(),
         outline,
     }

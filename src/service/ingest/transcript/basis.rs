@@ -59,6 +59,10 @@ pub struct StoredBasis {
     pub summary: Option<SummaryPlace>,
     /// Other choices of `after`: the contexts of compactions that left messages out and put no summary in their place.
     pub others: Vec<Vec<usize>>,
+    /// Other choices of `before` and `after`: the contexts of compactions whose summaries say the same.
+    pub twins: Vec<(Vec<usize>, Vec<usize>)>,
+    /// Only the view is loaded, not the whole path.
+    pub is_view: bool,
     /// Chapters that a context may show, and whether they are of this path.
     chapters: Vec<(Chapter, bool)>,
     numbered: bool,
@@ -213,6 +217,19 @@ pub(super) async fn basis(
     completed(connection, tenant, head, posted, basis).await
 }
 
+/// As [`basis`], on the whole path.
+pub(super) async fn whole_basis(
+    paths: &PathCache,
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+) -> Result<StoredBasis> {
+    let (loaded, _) = whole_path(paths, &mut *connection, tenant, head).await?;
+    let basis = on_path(&mut *connection, tenant, head, posted, loaded).await?;
+    completed(connection, tenant, head, posted, basis).await
+}
+
 /// The whole path, whatever summary the posted transcript seems to hold.
 pub(super) async fn raw_basis(
     paths: &PathCache,
@@ -270,8 +287,12 @@ async fn on_path(
     loaded: PathSlice,
 ) -> Result<StoredBasis> {
     let records: Vec<&CompactionRecord> = loaded.stored.iter().filter_map(|stored| stored.record.as_deref()).collect();
-    if let Some((record, place)) = held(records.into_iter().rev(), posted) {
-        return Ok(StoredBasis::with(record.clone(), place, loaded));
+    if let Some((record, place)) = held(records.iter().rev().copied(), posted) {
+        let says_it = |other: &&CompactionRecord| other.summary == record.summary && *other != record;
+        let twins = records.iter().rev().copied().filter(says_it).take(MOST_OTHERS);
+        let twins = twins.map(|twin| shown_by(&loaded, twin)).collect();
+        let basis = StoredBasis::with(record.clone(), place, loaded);
+        return Ok(StoredBasis { twins, ..basis });
     }
     if !posted.may_hold_summary {
         return Ok(raw(loaded));
@@ -432,6 +453,8 @@ impl StoredBasis {
             after,
             summary,
             others: Vec::new(),
+            twins: Vec::new(),
+            is_view: false,
             chapters: Vec::new(),
             numbered: false,
             branch_summaries: HashMap::new(),
@@ -443,18 +466,11 @@ impl StoredBasis {
     fn of_newest(loaded: PathSlice, posted: &Posted) -> Option<StoredBasis> {
         let (_, place) = held(loaded.record().into_iter(), posted)?;
         let (before, after) = halves(&loaded.view());
-        Some(StoredBasis::new(loaded, before, after, Some(place)))
+        Some(StoredBasis { is_view: true, ..StoredBasis::new(loaded, before, after, Some(place)) })
     }
 
     fn with(record: CompactionRecord, place: SummaryPlace, loaded: PathSlice) -> StoredBasis {
-        let by_source =
-            |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
-        let places = 0..loaded.heads.len();
-        let first_kept = first_kept(&loaded, &record).or_else(|| places.clone().rev().find(by_source));
-        let own = loaded.stored.iter().rposition(|stored| stored.record.as_deref() == Some(&record));
-        let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
-        let view = plan_view(&loaded.heads, Some(NewestCompaction { index, record: &record, first_kept }));
-        let (before, after) = halves(&view);
+        let (before, after) = shown_by(&loaded, &record);
         StoredBasis::new(loaded, before, after, Some(place))
     }
 
@@ -509,6 +525,30 @@ impl StoredBasis {
         };
         ShownBesides::new(self.chapters.iter().map(standing).collect(), self.numbered)
     }
+}
+
+/// What a context built with this compaction shows before and behind its summary, whatever came since.
+fn shown_by(loaded: &PathSlice, record: &CompactionRecord) -> (Vec<usize>, Vec<usize>) {
+    let by_source =
+        |at: &usize| loaded.stored[*at].entry.source_id.as_deref() == Some(record.first_kept_entry_id.as_str());
+    let places = 0..loaded.heads.len();
+    let first_kept = first_kept(loaded, record).or_else(|| places.clone().rev().find(by_source));
+    let own = loaded.stored.iter().rposition(|stored| stored.record.as_deref() == Some(record));
+    let index = if first_kept.is_some() { loaded.heads.len() } else { own.unwrap_or(loaded.heads.len()) };
+    halves(&plan_view(&loaded.heads, Some(NewestCompaction { index, record, first_kept })))
+}
+
+/// Returns true if another compaction of the session says what the posted summary says.
+pub(super) async fn has_twins(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    head: &Head,
+    posted: &Posted,
+) -> Result<bool> {
+    let newest = entries::newest_compactions(connection, tenant.0, head.session_id, MOST_OTHERS as i64).await?;
+    let records = newest.iter().filter_map(|stored| stored.record.as_deref());
+    let held = records.filter(|record| held(std::iter::once(*record), posted).is_some());
+    Ok(held.count() > 1)
 }
 
 /// The entries before and behind the summary.

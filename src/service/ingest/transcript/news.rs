@@ -36,6 +36,16 @@ pub struct NewItems {
     pub chained: bool,
 }
 
+impl DiffOutcome {
+    /// The posted transcript says something else than the stored one.
+    pub fn departs(&self) -> bool {
+        match self {
+            DiffOutcome::News(news) => news.departs_at.is_some(),
+            DiffOutcome::DepartsBefore(..) => true,
+        }
+    }
+}
+
 impl NewItems {
     /// Everything, into an empty session. A pi file keeps its tree.
     pub fn all(put: &PutTranscript) -> NewItems {
@@ -55,19 +65,89 @@ pub fn find(basis: &StoredBasis, posted: &Posted, put: &PutTranscript, system: O
     let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
     pass_over_system(&mut said, system);
-    let mut from = 0;
-    if let Some(summary) = basis.summary {
-        let (head, rest) = summary.around(posted.said[summary.item].as_ref());
-        let mut before: Vec<Option<Said>> = said[..summary.item].to_vec();
-        before.push(head);
-        if let Err(error) = check_before(basis, &before) {
-            return Ok(DiffOutcome::DepartsBefore(summary.item, error));
+    let (mut from, fitting) = match basis.summary {
+        Some(summary) => {
+            let (head, rest) = summary.around(posted.said[summary.item].as_ref());
+            let mut before: Vec<Option<Said>> = said[..summary.item].to_vec();
+            before.push(head);
+            let from = summary.item + usize::from(rest.is_none());
+            said[summary.item] = rest;
+            match behind_summary(basis, &before, &said[from..])? {
+                Ok(fitting) => (from, fitting),
+                Err(error) => return Ok(DiffOutcome::DepartsBefore(summary.item, error)),
+            }
         }
-        from = summary.item + usize::from(rest.is_none());
-        said[summary.item] = rest;
-    }
-    let fitting = fitting(basis, &said[from..])?;
+        None => (0, fitting(basis, &said)?),
+    };
+    let fitting = match trimmed(basis, &said, &fitting)? {
+        Some((skipped, goes_on)) => {
+            from = skipped;
+            goes_on
+        }
+        None => fitting,
+    };
     added(&fitting, &Comparison { basis, posted, put, said: &said, from, originals }).map(DiffOutcome::News)
+}
+
+/// The alignment behind a summary. Where several compactions say it, the one whose context the posted one says most of. The
+/// inner error: none of them has before it what is posted there.
+fn behind_summary<'b>(
+    basis: &'b StoredBasis,
+    before: &[Option<Said>],
+    said: &[Option<Said>],
+) -> Result<std::result::Result<BestAlignment<'b>, ServiceError>> {
+    let own = (basis.before.as_slice(), basis.after.as_slice());
+    let twins = basis.twins.iter().map(|(before, after)| (before.as_slice(), after.as_slice()));
+    let mut best: Option<BestAlignment<'b>> = None;
+    let mut refused = None;
+    for (place, (shown_before, after)) in std::iter::once(own).chain(twins).enumerate() {
+        if let Err(error) = check_before(basis, shown_before, before) {
+            refused = refused.or(Some(error));
+            continue;
+        }
+        let other = if place == 0 { fitting(basis, said)? } else { fit(basis, after, said)? };
+        let ends = other.ends();
+        if ends || best.as_ref().is_none_or(|best| other.alignment.matched > best.alignment.matched) {
+            best = Some(other);
+        }
+        if ends {
+            break;
+        }
+    }
+    match (best, refused) {
+        (Some(best), _) => Ok(Ok(best)),
+        (None, Some(error)) => Ok(Err(error)),
+        (None, None) => Ok(Ok(fitting(basis, said)?)),
+    }
+}
+
+/// The alignment of a transcript whose front is missing, with what it leaves out: it goes on with the compaction that says
+/// so, if all of it that is left of the covered span matches. Leading system messages may have stayed.
+fn trimmed<'b>(
+    basis: &'b StoredBasis,
+    said: &[Option<Said>],
+    found: &BestAlignment<'b>,
+) -> Result<Option<(usize, BestAlignment<'b>)>> {
+    let newest = basis.loaded.newest.as_ref().filter(|newest| newest.folds.is_empty());
+    let (Some(newest), None) = (newest, basis.summary) else { return Ok(None) };
+    let is_lead = |said: &Option<Said>| matches!(said, Some(Said::Message(message)) if is_system(message));
+    let lead = said.iter().take_while(|said| said.is_none() || is_lead(said)).count();
+    if found.alignment.matched > lead {
+        return Ok(None);
+    }
+    let tail = newest.first_kept_depth.unwrap_or(newest.depth);
+    let after = basis.after.as_slice();
+    let covered = after.partition_point(|at| basis.loaded.heads[*at].depth < tail);
+    let all = steps(basis, after)?;
+    for start in transcript::starts(&all, &said[lead..]) {
+        let (after, steps) = (&after[start..], all[start..].to_vec());
+        let shown = basis.shown(after);
+        let alignment = transcript::align(&steps, &said[lead..], &shown);
+        if start + alignment.steps >= covered && alignment.matched > 1 {
+            return Ok(Some((lead, BestAlignment { after, steps, shown, alignment })));
+        }
+    }
+    Ok(None)
 }
 
 /// As [`find`], where a summary stands at `place` and may be quoted: it is, if the raw history leads to it, and there is
@@ -156,21 +236,28 @@ struct BestAlignment<'b> {
     alignment: Alignment,
 }
 
+impl BestAlignment<'_> {
+    /// Everything that is stored is said.
+    fn ends(&self) -> bool {
+        self.alignment.steps == self.steps.len()
+    }
+}
+
+fn fit<'b>(basis: &'b StoredBasis, after: &'b [usize], said: &[Option<Said>]) -> Result<BestAlignment<'b>> {
+    let (steps, shown) = (steps(basis, after)?, basis.shown(after));
+    let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
+    Ok(BestAlignment { after, steps, shown, alignment })
+}
+
 /// The whole history, or the context that the posted transcript says more of.
 fn fitting<'b>(basis: &'b StoredBasis, said: &[Option<Said>]) -> Result<BestAlignment<'b>> {
-    let fit = |after: &'b [usize]| -> Result<BestAlignment<'b>> {
-        let (steps, shown) = (steps(basis, after)?, basis.shown(after));
-        let alignment = transcript::align(&steps, &without_opening(said, &steps), &shown);
-        Ok(BestAlignment { after, steps, shown, alignment })
-    };
-    let mut best = fit(&basis.after)?;
+    let mut best = fit(basis, &basis.after, said)?;
     for after in &basis.others {
-        let ends = |fitting: &BestAlignment<'_>| fitting.alignment.steps == fitting.steps.len();
-        if ends(&best) {
+        if best.ends() {
             break;
         }
-        let other = fit(after)?;
-        if ends(&other) || other.alignment.matched > best.alignment.matched {
+        let other = fit(basis, after, said)?;
+        if other.ends() || other.alignment.matched > best.alignment.matched {
             best = other;
         }
     }
@@ -227,9 +314,9 @@ fn is_system(message: &Message) -> bool {
 
 /// Checks that what comes before a summary is what the context had there: what the summary stands for can't be edited.
 /// Clients put system messages of their own there, and leave out the first of ours.
-fn check_before(basis: &StoredBasis, said: &[Option<Said>]) -> Result<()> {
+fn check_before(basis: &StoredBasis, before: &[usize], said: &[Option<Said>]) -> Result<()> {
     let shown = basis.shown(&[]);
-    let steps = steps(basis, &basis.before)?;
+    let steps = steps(basis, before)?;
     let own = |said: &Option<Said>| said.clone().filter(|said| !shown.is_chapter(said));
     let whole: Vec<Option<Said>> = said.iter().map(own).collect();
     let is_spoken = |said: &Said| !matches!(said, Said::Message(message) if is_system(message));

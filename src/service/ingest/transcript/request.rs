@@ -41,6 +41,9 @@ pub struct Put {
     /// The newest compaction on the path: its entry.
     #[serde(skip)]
     pub newest: Option<Uuid>,
+    /// It changes what a compaction covers, so that its record is to be told again.
+    #[serde(skip)]
+    pub falls: bool,
 }
 
 impl Put {

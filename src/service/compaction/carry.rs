@@ -1,0 +1,212 @@
+//! A compaction belongs to every path on which the span that it covers still stands, wherever its entry hangs. Where the
+//! leaf comes to a path without that entry, the path gets an entry of its own that says the same: a view stays a function
+//! of its path, and nothing else has to know of other branches.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::format::Format;
+use crate::service::compaction::commit::entry::{entry_of, item_of, new_branch};
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::core::head::{Head, Newest, SessionState};
+use crate::service::core::tenant::Tenant;
+use crate::service::path::view::{self, PathSlice};
+use crate::store::entries::{self, NewBranch, NewEntry, StoredEntry};
+use crate::store::path::{self, Leaf};
+
+/// How many compactions of a session are looked at, the newest first.
+const MOST_CANDIDATES: i64 = 8;
+
+/// How many sessions that a fork shares history with are looked at, the nearest first.
+const MOST_PARENTS: usize = 4;
+
+/// An entry that repeats a compaction of another path, and the branch that it opens.
+pub(crate) struct Carried {
+    pub entry: NewEntry,
+    pub branches: Vec<NewBranch>,
+}
+
+/// Puts the compaction behind the leaf that still holds on its path and is not on it. `loaded` is that path, `head` stands
+/// at its end; both end with the new entry then. `from`: the session whose compactions may hold.
+pub(crate) async fn carry(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: Uuid,
+    head: &mut Head,
+    loaded: &mut PathSlice,
+) -> Result<Option<Carried>> {
+    let Some(record) = holding(connection, tenant, from, loaded).await? else { return Ok(None) };
+    let mut entry = entry_of(head, record);
+    if let Some(record) = entry.record.as_mut().filter(|record| record.first_kept_entry_id.is_empty()) {
+        record.first_kept_entry_id = entry.head.id.to_string();
+        entry.item = item_of(record);
+    }
+    let branches = new_branch(head, entry.branch);
+    if !head.state.leaf_is_tip {
+        head.row.next_branch += 1;
+        head.state.leaf_is_tip = true;
+    }
+    head.row.next_seq += 1;
+    head.row.entry_count += 1;
+    (head.row.leaf_branch, head.row.leaf_depth) = (entry.branch, entry.head.depth);
+    head.row.leaf_id = Some(entry.head.id);
+    loaded.newest = entry.record.as_ref().map(|record| view::newest_from(&entry.head, record, &loaded.stored));
+    loaded.heads.push(entry.head.clone());
+    loaded.stored.push(Arc::new(StoredEntry::unsaved(&entry, head.session_id)));
+    take_up(head, loaded);
+    Ok(Some(Carried { entry, branches }))
+}
+
+/// Works the state out from the path of a leaf that was just moved.
+pub(crate) fn take_up(head: &mut Head, loaded: &PathSlice) {
+    let fixed = (head.state.account.system, head.state.account.tools);
+    let before = SessionState { leaf_is_tip: head.state.leaf_is_tip, ..head.state.clone() };
+    head.state = view::state_of_path(loaded, fixed, before);
+    head.state.note_fill(head.snapshot().state, clock::now());
+}
+
+/// Finds the newest compaction that holds on this path and is not on it, as a record for it. One that covers less than
+/// what the path has is passed over, and a path that was compacted since it parted from all others speaks for itself.
+async fn holding(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: Uuid,
+    loaded: &PathSlice,
+) -> Result<Option<CompactionRecord>> {
+    let candidates = candidates(connection, tenant, from, loaded).await?;
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let places: HashMap<Uuid, usize> = loaded.heads.iter().enumerate().map(|(at, head)| (head.id, at)).collect();
+    let mut taken_back: HashSet<Uuid> = HashSet::new();
+    for stored in candidates {
+        let (id, Some(record)) = (stored.entry.head.id, stored.record.as_deref()) else { continue };
+        if places.contains_key(&id) {
+            return Ok(None);
+        }
+        taken_back.extend(record.reverts);
+        if taken_back.contains(&id) {
+            taken_back.extend(record.carries);
+        }
+        let is_back = taken_back.contains(&id) || record.carries.is_some_and(|root| taken_back.contains(&root));
+        let is_plain = record.reverts.is_none() && !record.closes && !record.by_handle;
+        if is_back || !is_plain || stored.entry.source_format != Format::Native {
+            continue;
+        }
+        let Some(cut) = cut_on(connection, tenant, from, &stored, record, &places).await? else { continue };
+        let Some(here) = on_path(loaded, &places, record, cut) else { continue };
+        if !grew_from(connection, tenant, loaded, &stored).await? {
+            return Ok(None);
+        }
+        return Ok(Some(CompactionRecord { carries: Some(record.carries.unwrap_or(id)), ..here }));
+    }
+    Ok(None)
+}
+
+/// The newest compactions of the session, and of what it shares with those that it was forked from; the newest first.
+async fn candidates(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: Uuid,
+    loaded: &PathSlice,
+) -> Result<Vec<StoredEntry>> {
+    let mut found = entries::newest_compactions(&mut *connection, tenant.0, from, MOST_CANDIDATES).await?;
+    if loaded.stored.first().is_none_or(|first| first.session_id == from) {
+        return Ok(found);
+    }
+    let shared = path::shared_history(&mut *connection, tenant.0, from).await?;
+    for session in path::sessions(&mut *connection, tenant.0, from).await?.into_iter().skip(1).take(MOST_PARENTS) {
+        let its = entries::newest_compactions(&mut *connection, tenant.0, session, MOST_CANDIDATES).await?;
+        let is_shared =
+            |stored: &StoredEntry| path::holds(&shared, stored.session_id, stored.branch, stored.entry.head.depth);
+        found.extend(its.into_iter().filter(is_shared));
+    }
+    Ok(found)
+}
+
+/// Where on this path the compaction's tail begins: behind the last entry that it summarised. `None`: that is not here.
+async fn cut_on(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    from: Uuid,
+    stored: &StoredEntry,
+    record: &CompactionRecord,
+    places: &HashMap<Uuid, usize>,
+) -> Result<Option<usize>> {
+    let Ok(first_kept) = Uuid::parse_str(&record.first_kept_entry_id) else { return Ok(None) };
+    if let Some(fold) = record.chapters.iter().find(|fold| fold.chapter == first_kept) {
+        let is_here = places.contains_key(&fold.chapter);
+        return Ok(usize::try_from(fold.place).ok().filter(|_| is_here));
+    }
+    if let Some(at) = places.get(&first_kept) {
+        return Ok(Some(*at));
+    }
+    let last_summarised = if first_kept == stored.entry.head.id {
+        stored.entry.parent_id
+    } else {
+        let sessions = path::sessions(&mut *connection, tenant.0, from).await?;
+        let seq = clock::seq_of(first_kept);
+        match entries::parent_of(&mut *connection, tenant.0, &sessions, seq, first_kept).await? {
+            Some(parent) => parent,
+            None => return Ok(None),
+        }
+    };
+    Ok(match last_summarised {
+        None => Some(0),
+        Some(id) => places.get(&id).map(|at| at + 1),
+    })
+}
+
+/// The record as it reads on this path. `None`: something of it is not here, or the path's own compaction covers more.
+fn on_path(
+    loaded: &PathSlice,
+    places: &HashMap<Uuid, usize>,
+    record: &CompactionRecord,
+    cut: usize,
+) -> Option<CompactionRecord> {
+    let is_here = |id: &Uuid| places.contains_key(id);
+    let covered = loaded.newest.as_ref().map_or(0, |newest| tail_of(newest));
+    let whole = record.anchors.iter().all(is_here) && record.chapters.iter().all(|fold| is_here(&fold.chapter));
+    if !whole || i64::try_from(cut).unwrap_or(i64::MAX) < covered {
+        return None;
+    }
+    let elisions: Vec<_> = record.elisions.iter().filter(|elision| is_here(&elision.entry_id)).cloned().collect();
+    if elisions.is_empty() && record.summary.as_deref().unwrap_or_default().is_empty() && record.anchors.is_empty() {
+        return None;
+    }
+    // Empty: nothing is kept, which its own id says.
+    let first_kept = loaded.heads.get(cut).map(|head| head.id.to_string()).unwrap_or_default();
+    Some(CompactionRecord { elisions, first_kept_entry_id: first_kept, ..record.clone() })
+}
+
+/// The depth from which on a compaction's view shows what is there.
+fn tail_of(newest: &Newest) -> i64 {
+    newest.first_kept_depth.unwrap_or(newest.depth)
+}
+
+/// Returns true if the path's own newest compaction is on the other one's path too.
+async fn grew_from(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    loaded: &PathSlice,
+    stored: &StoredEntry,
+) -> Result<bool> {
+    let own = loaded.newest.as_ref().and_then(|newest| loaded.stored.get(loaded.at_depth(newest.depth)?));
+    let Some(own) = own else { return Ok(true) };
+    let leaf = Leaf { session_id: stored.session_id, branch: stored.branch, depth: stored.entry.head.depth };
+    let its = path::segments(connection, tenant.0, leaf, false).await?;
+    Ok(path::holds(&its, own.session_id, own.branch, own.entry.head.depth))
+}
+
+/// The compaction in force before a move, if the new path changes what it covers: nothing that covers as much has come
+/// along, and the path goes on beyond that. A path that ends before has merely lost it.
+pub(crate) fn fallen(before: Option<&Newest>, after: Option<&Newest>, last_depth: i64) -> Option<Uuid> {
+    let before = before.filter(|newest| !newest.is_revert)?;
+    let covers = |after: &Newest| tail_of(after) >= tail_of(before);
+    (!after.is_some_and(covers) && last_depth + 1 >= tail_of(before)).then_some(before.id)
+}

@@ -1,0 +1,243 @@
+//! Histories whose end, middle or beginning is another one at every turn keep their compaction as long as what it covers
+//! stands; where that was edited, the record is told again before anything is handed out.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::drill_support::all;
+
+/// One message of some 250 tokens.
+pub fn message(n: usize) -> Value {
+    let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
+    let text: String = (0..60).map(|word| format!("word{n}x{word} ")).collect();
+    json!({"role": role, "content": format!("Step {n} of src/part_{n}.rs: {text}")})
+}
+
+pub fn said(n: usize, text: &str) -> Value {
+    json!({"role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": text})
+}
+
+fn clock(hour: usize) -> Value {
+    json!({"role": "user", "content": format!("It is {hour}:00. Go on.")})
+}
+
+/// A client that posts its whole history with every turn.
+pub struct Poster<'a> {
+    pub app: &'a App,
+    pub session: String,
+    pub window: u64,
+}
+
+impl<'a> Poster<'a> {
+    pub async fn new(app: &'a App, window: u64) -> Poster<'a> {
+        let session = app.session(json!({"settings": {"context_window": window}})).await;
+        Poster { app, session, window }
+    }
+
+    pub async fn put(&self, items: &[Value], usage: Option<Value>) -> Value {
+        let mut body = json!({"format": "openai_chat", "items": items, "return_context": "openai_chat"});
+        if let Some(usage) = usage {
+            body["usage"] = usage;
+        }
+        let answer = self.app.put(&format!("{}/transcript", self.session), body).await.expect(200);
+        let counted = self.count(&answer["context"]["messages"]).await;
+        assert!(counted <= self.window, "{counted} tokens handed out in a window of {}: {answer}", self.window);
+        answer
+    }
+
+    pub async fn count(&self, messages: &Value) -> u64 {
+        let counted = self.app.post("/v1/count", json!({"format": "openai_chat", "items": messages})).await.expect(200);
+        counted["tokens"].as_u64().unwrap()
+    }
+
+    /// The compactions that were carried out.
+    pub async fn compactions(&self) -> usize {
+        let done = all(self.app, &format!("{}/compactions", self.session)).await;
+        done.iter().filter(|one| one["status"] == "succeeded").count()
+    }
+
+    /// The size in the snapshot is that of what is handed out.
+    pub async fn agrees(&self, answer: &Value) {
+        let counted = self.count(&answer["context"]["messages"]).await as f64;
+        let snapshot = &answer["snapshot"];
+        let unposted = snapshot["breakdown"]["unposted"].as_f64().unwrap_or(0.0);
+        let told = (snapshot["tokens"].as_f64().unwrap() - unposted) / snapshot["calibration"].as_f64().unwrap();
+        assert!((told - counted).abs() <= counted * 0.05 + 8.0, "{told} told, {counted} counted: {snapshot}");
+    }
+}
+
+pub fn shown(answer: &Value) -> Vec<Value> {
+    answer["context"]["messages"].as_array().unwrap().clone()
+}
+
+/// How many messages two contexts begin with in common.
+pub fn common(one: &[Value], other: &[Value]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+#[tokio::test]
+async fn a_last_message_that_is_replaced_leaves_the_compaction() {
+    let app = App::shared();
+    for with_usage in [true, false] {
+        let poster = Poster::new(app, 4_000).await;
+        let mut history: Vec<Value> = (0..16).map(message).collect();
+        let with = |history: &[Value], hour: usize| [history, &[clock(hour)]].concat();
+        let first = poster.put(&with(&history, 1), None).await;
+        assert!(shown(&first).len() < 10, "{}", shown(&first).len());
+        let mut before = shown(&first);
+        for hour in 2..8 {
+            let n = 16 + 2 * (hour - 2);
+            history.extend([said(n, "Next."), said(n + 1, "Done; the next part is ready.")]);
+            let usage = json!({"prompt_tokens": poster.count(&json!(before)).await, "completion_tokens": 20});
+            let answer = poster.put(&with(&history, hour), Some(usage).filter(|_| with_usage)).await;
+            assert_eq!(answer["compaction"], Value::Null, "{hour}");
+            poster.agrees(&answer).await;
+            let now = shown(&answer);
+            assert_eq!(common(&before, &now), before.len() - 1, "{hour}: all but the clock stands");
+            before = now;
+        }
+        assert_eq!(poster.compactions().await, 1);
+    }
+}
+
+/// A session of 20 messages that was compacted once, its history, and the context.
+async fn compacted(app: &App) -> (Poster<'_>, Vec<Value>, Vec<Value>) {
+    let poster = Poster::new(app, 4_500).await;
+    let history: Vec<Value> = (0..20).map(message).collect();
+    let first = poster.put(&history, None).await;
+    assert_eq!(poster.compactions().await, 1);
+    (poster, history, shown(&first))
+}
+
+fn is_summary(message: &Value) -> bool {
+    message["content"].as_str().is_some_and(|text| text.len() > 800 && !text.starts_with("Step "))
+}
+
+/// Edits of what the compaction keeps leave it; edits of what it covers have its record told again. Neither is another
+/// compaction.
+#[tokio::test]
+async fn no_edit_is_a_second_compaction() {
+    let app = App::shared();
+    let edits: [(&str, bool, fn(&mut Vec<Value>)); 9] = [
+        ("the last replaced", true, |items| items[19] = said(19, "Something else.")),
+        ("a kept one changed", true, |items| items[18] = said(18, "Another question.")),
+        ("a shorter tail", true, |items| items.truncate(19)),
+        ("the front trimmed", true, |items| drop(items.drain(..4))),
+        ("the front trimmed, and the last replaced", true, |items| {
+            items.drain(..6);
+            *items.last_mut().unwrap() = said(19, "Something else.");
+        }),
+        ("a covered one changed", false, |items| {
+            items[4]["content"] = json!(format!("Today is Friday. {}", items[4]["content"]))
+        }),
+        ("the anchor changed", false, |items| {
+            items[0]["content"] = json!(format!("Today is Friday. {}", items[0]["content"]))
+        }),
+        ("a covered one dropped", false, |items| drop(items.remove(5))),
+        ("one put in", false, |items| items.insert(3, said(3, "One more thing."))),
+    ];
+    for (name, stands, edit) in edits {
+        let (poster, mut history, before) = compacted(app).await;
+        edit(&mut history);
+        let usage = json!({"prompt_tokens": poster.count(&json!(before)).await, "completion_tokens": 20});
+        let answer = poster.put(&history, Some(usage)).await;
+        poster.agrees(&answer).await;
+        let now = shown(&answer);
+        assert!(now.iter().any(is_summary), "{name}: {now:?}");
+        // What is told again may well read the same.
+        assert!(!stands || common(&before, &now) >= 2, "{name}: the same summary");
+        assert_eq!((poster.compactions().await, &answer["compaction"]), (1, &Value::Null), "{name}");
+        assert!(answer["snapshot"]["state"] != "red", "{name}: {}", answer["snapshot"]);
+        history.extend([said(20, "Next."), said(21, "Done.")]);
+        let next = poster.put(&history, None).await;
+        poster.agrees(&next).await;
+        assert_eq!((common(&now, &shown(&next)), poster.compactions().await), (now.len(), 1), "{name}: goes on");
+    }
+}
+
+#[tokio::test]
+async fn what_ends_before_the_covered_span_has_no_compaction() {
+    let (poster, history, _) = compacted(App::shared()).await;
+    let answer = poster.put(&history[..3], None).await;
+    assert_eq!(shown(&answer), history[..3]);
+    poster.agrees(&answer).await;
+}
+
+/// Of what a call leaves: the messages, and the summary's place in them.
+async fn rebuilt(app: &App, session: &str) -> Value {
+    app.post(&format!("{session}/rebuild"), json!({"format": "openai_chat"})).await.expect(200)
+}
+
+#[tokio::test]
+async fn moves_and_forks_behind_the_covered_span_take_it_along() {
+    let app = App::shared();
+    let (poster, _, before) = compacted(app).await;
+    let entries = all(app, &format!("{}/entries", poster.session)).await;
+    // An answer: a move onto a user's message would go to what is before it.
+    let last = entries[17]["id"].clone();
+    let fork = app.post(&format!("{}/fork", poster.session), json!({"entry_id": last})).await.expect(201);
+    let fork = format!("/v1/sessions/{}", fork["id"].as_str().unwrap());
+    app.post(&format!("{}/navigate", poster.session), json!({"target_id": last, "summarize": false})).await.expect(200);
+    for session in [&poster.session, &fork] {
+        let context = rebuilt(app, session).await;
+        let now = context["messages"].as_array().unwrap();
+        assert_eq!((common(&before, now), now.len()), (before.len() - 2, before.len() - 2), "{session}");
+        app.append(session, "openai_chat", json!([said(1, "It goes on.")])).await;
+        assert_eq!(common(&before, rebuilt(app, session).await["messages"].as_array().unwrap()), before.len() - 2);
+    }
+    assert_eq!(poster.compactions().await, 1);
+    let early = entries[2]["id"].clone();
+    app.post(&format!("{}/navigate", poster.session), json!({"target_id": early, "summarize": false}))
+        .await
+        .expect(200);
+    let context = rebuilt(app, &poster.session).await;
+    assert!(!context["messages"].as_array().unwrap().iter().any(is_summary), "{context}");
+}
+
+#[tokio::test]
+async fn a_fork_keeps_what_it_shares_when_its_end_is_replaced() {
+    let app = App::shared();
+    let (poster, mut history, before) = compacted(app).await;
+    let fork = app.post(&format!("{}/fork", poster.session), json!({})).await.expect(201);
+    let fork = Poster { app, session: format!("/v1/sessions/{}", fork["id"].as_str().unwrap()), window: poster.window };
+    for text in ["Something else.", "And something else again."] {
+        history[19] = said(19, text);
+        let answer = fork.put(&history, None).await;
+        fork.agrees(&answer).await;
+        assert_eq!(common(&before, &shown(&answer)), before.len() - 1, "{text}");
+    }
+    assert_eq!((poster.compactions().await, fork.compactions().await), (1, 0));
+}
+
+/// Items with a parent of their own go elsewhere in the tree.
+#[tokio::test]
+async fn an_append_elsewhere_takes_it_along() {
+    let app = App::shared();
+    let (poster, _, before) = compacted(app).await;
+    let entries = all(app, &format!("{}/entries", poster.session)).await;
+    let last = entries.iter().rfind(|entry| entry["type"] == "message").unwrap()["parent_id"].clone();
+    let new = said(1, "On another branch.");
+    let body = json!({"format": "openai_chat", "items": [new], "parent_id": last, "return_context": "openai_chat"});
+    let answer = app.post(&format!("{}/entries", poster.session), body).await.expect(201);
+    poster.agrees(&answer).await;
+    let now = shown(&answer);
+    assert_eq!((common(&before, &now), now.len(), now.last()), (before.len() - 1, before.len(), Some(&new)));
+    assert_eq!(poster.compactions().await, 1);
+}
+
+#[tokio::test]
+async fn a_carried_compaction_is_taken_back_as_one() {
+    let app = App::shared();
+    let (poster, mut history, _) = compacted(app).await;
+    history[19] = said(19, "Something else.");
+    poster.put(&history, None).await;
+    let done = all(app, &format!("{}/compactions", poster.session)).await;
+    app.patch(&poster.session, json!({"settings": {"enabled": false}})).await.expect(200);
+    app.post(&format!("/v1/compactions/{}/revert", done[0]["id"].as_str().unwrap()), json!({})).await.expect(200);
+    assert_eq!(rebuilt(app, &poster.session).await["messages"], json!(history));
+    // What was taken back does not come again with the next edit.
+    history[19] = said(19, "And again something else.");
+    let body = json!({"format": "openai_chat", "items": history});
+    app.put(&format!("{}/transcript", poster.session), body).await.expect(200);
+    assert_eq!(rebuilt(app, &poster.session).await["messages"], json!(history));
+}

@@ -1,0 +1,189 @@
+//! Random edits of a posted history: what is handed out fits, the snapshot is of just that, and no edit compacts anew.
+//!
+//! `CONTEXTD_EDIT_CASES` raises the number of cases and makes every run a new one.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use serde_json::{Value, json};
+
+use super::carried::{Poster, message, said, shown};
+use crate::app::App;
+use crate::drill_support::all;
+
+const SEED: u64 = 2028;
+const WINDOW: u64 = 6_000;
+/// Growth of a tenth of the usable window allows one more compaction.
+const TENTH: u64 = WINDOW * 3 / 4 / 10;
+
+#[derive(Debug, Clone, Copy)]
+enum Edit {
+    Nothing,
+    ReplaceLast,
+    Change(usize),
+    Drop(usize),
+    Insert(usize),
+    Duplicate(usize),
+    Shorten(usize),
+}
+
+/// Tokens of an answer, about.
+const ANSWER: u64 = 10;
+
+/// What a client tells of the provider's usage.
+#[derive(Debug, Clone, Copy)]
+enum Telling {
+    Nothing,
+    Honest,
+    /// Of the request before.
+    Late,
+    /// By this factor, in hundredths.
+    Absurd(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    telling: Telling,
+    /// With each turn: the words of its longest message, and the edit.
+    turns: Vec<(usize, Edit)>,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let at = 0..64_usize;
+    prop_oneof![
+        3 => Just(Edit::Nothing),
+        4 => Just(Edit::ReplaceLast),
+        2 => at.clone().prop_map(Edit::Change),
+        1 => at.clone().prop_map(Edit::Drop),
+        1 => at.clone().prop_map(Edit::Insert),
+        1 => at.clone().prop_map(Edit::Duplicate),
+        1 => (1..4_usize).prop_map(Edit::Shorten),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let telling = prop_oneof![
+        2 => Just(Telling::Nothing),
+        2 => Just(Telling::Honest),
+        1 => Just(Telling::Late),
+        1 => prop_oneof![Just(1), Just(20), Just(700), Just(30_000)].prop_map(Telling::Absurd),
+    ];
+    let turn = (prop_oneof![3 => 5..40_usize, 1 => 60..100_usize], edit());
+    (telling, proptest::collection::vec(turn, 6..16)).prop_map(|(telling, turns)| Case { telling, turns })
+}
+
+fn edited(items: &mut Vec<Value>, edit: Edit, turn: usize) {
+    let place = |at: usize, length: usize| at % length.max(1);
+    let length = items.len();
+    match edit {
+        Edit::Nothing | Edit::ReplaceLast => {}
+        Edit::Change(at) => {
+            let item = &mut items[place(at, length)];
+            item["content"] = json!(format!("Today is day {turn}. {}", item["content"].as_str().unwrap_or_default()));
+        }
+        Edit::Drop(at) => drop(items.remove(place(at, length))),
+        Edit::Insert(at) => items.insert(place(at, length), said(turn, &format!("Put in with turn {turn}."))),
+        Edit::Duplicate(at) => items.insert(place(at, length), items[place(at, length)].clone()),
+        Edit::Shorten(by) => items.truncate(length.saturating_sub(by).max(1)),
+    }
+}
+
+/// A client that posts an edited history with every turn.
+struct Played<'a> {
+    poster: Poster<'a>,
+    history: Vec<Value>,
+    before: Option<Vec<Value>>,
+    sent: u64,
+    /// Turns at which compactions were seen, and how much had been posted by then.
+    compacted: Vec<(usize, u64)>,
+    posted: u64,
+}
+
+impl Played<'_> {
+    fn usage(&self, telling: Telling, sent: u64) -> Option<Value> {
+        let usage = |tokens: u64| json!({"prompt_tokens": tokens, "completion_tokens": ANSWER});
+        match telling {
+            Telling::Nothing => None,
+            Telling::Honest => Some(usage(sent)),
+            Telling::Late => Some(usage(self.sent)),
+            Telling::Absurd(hundredths) => Some(usage((sent * hundredths / 100).max(1))),
+        }
+    }
+
+    async fn turn(&mut self, turn: usize, (words, edit): (usize, Edit), telling: Telling) {
+        let text: String = (0..words).map(|word| format!("t{turn}w{word} ")).collect();
+        let asked = said(0, &format!("Turn {turn}, please: {text}"));
+        self.posted += self.poster.count(&json!([asked])).await + ANSWER;
+        self.history.push(asked);
+        edited(&mut self.history, edit, turn);
+        let clock = json!({"role": "user", "content": format!("It is {turn}:00. Go on.")});
+        let tail = if matches!(edit, Edit::ReplaceLast) { vec![clock] } else { Vec::new() };
+        let sent = match &self.before {
+            Some(context) => self.poster.count(&json!(context)).await,
+            None => 0,
+        };
+        let usage = self.usage(telling, sent).filter(|_| sent > 0);
+        self.sent = sent;
+        let answer = self.poster.put(&[self.history.as_slice(), &tail].concat(), usage).await;
+        self.poster.agrees(&answer).await;
+        self.before = Some(shown(&answer));
+        self.history.push(said(1, &format!("Done with {turn}.")));
+        self.look(turn).await;
+    }
+
+    /// No compaction within a turn of another, nor before a tenth has come.
+    async fn look(&mut self, turn: usize) {
+        let done = self.poster.compactions().await;
+        while self.compacted.len() < done {
+            self.compacted.push((turn, self.posted));
+        }
+        if let [.., (first, grown), (second, posted)] = self.compacted.as_slice()
+            && *second == turn
+        {
+            assert!(second - first > 1, "turn {turn}: compacted at {first} and {second}");
+            assert!(posted - grown >= TENTH, "turn {turn}: compacted after {} tokens more", posted - grown);
+        }
+    }
+}
+
+/// What is told, where usage that can't be true is judged by the service.
+fn told(telling: Telling, judged: bool) -> Telling {
+    match telling {
+        Telling::Late | Telling::Absurd(_) if !judged => Telling::Honest,
+        other => other,
+    }
+}
+
+#[test]
+fn a_history_that_is_edited_at_every_turn_keeps_its_compactions() {
+    let asked = std::env::var("CONTEXTD_EDIT_CASES").ok().and_then(|text| text.parse().ok());
+    let rng_seed = if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(SEED) };
+    let config = Config {
+        cases: asked.unwrap_or(12),
+        rng_seed,
+        max_shrink_iters: 40,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let app = App::shared();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = TestRunner::new(config).run(&case(), |case| {
+        let run = async {
+            let history: Vec<Value> = (0..14).map(message).collect();
+            let poster = Poster::new(app, WINDOW).await;
+            let mut played = Played { poster, history, before: None, sent: 0, compacted: Vec::new(), posted: 0 };
+            let snapshot = app.get(&format!("{}/snapshot", played.poster.session)).await.expect(200);
+            let telling = told(case.telling, snapshot["breakdown"]["unposted"].is_number());
+            for (turn, step) in case.turns.iter().enumerate() {
+                played.turn(turn, *step, telling).await;
+            }
+            let entries = all(app, &format!("{}/entries?all=true", played.poster.session)).await;
+            assert!(entries.len() >= played.history.len(), "nothing is lost");
+        };
+        let Err(panic) = runtime.block_on(AssertUnwindSafe(run).catch_unwind()) else { return Ok(()) };
+        Err(TestCaseError::fail(crate::invariants::message_of(panic.as_ref())))
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}

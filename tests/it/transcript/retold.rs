@@ -1,0 +1,73 @@
+//! What a model has to do with compactions that edits change: its version follows, and what it is at work on is not lost.
+
+use serde_json::{Value, json};
+
+use super::carried::said;
+use crate::app::App;
+use crate::drill_support::{all, compact, context, ended, turns, upstream};
+use crate::patience::eventually;
+use crate::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
+
+async fn posted(app: &App, session: &str, items: &[Value]) -> Value {
+    let body = json!({"format": "openai_chat", "items": items, "return_context": "openai_chat"});
+    app.put(&format!("{session}/transcript"), body).await.expect(200)
+}
+
+fn settings() -> Value {
+    json!({"context_window": 40_000, "reserve_tokens": 4_000, "keep_recent_tokens": 1_500})
+}
+
+/// A phrase of the played model's.
+const WORDS: &str = "Ship the feature.";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_tells_it_at_once_and_a_model_after_that() {
+    assert!(SUMMARY.contains(WORDS));
+    let played = PlayedUpstream::start(Behaviour::good()).await;
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
+    let session = app.session(json!({"settings": settings()})).await;
+    let mut history = turns(0..30, 120);
+    posted(&app, &session, &history).await;
+    assert_eq!(compact(&app, &session, json!({})).await["status"], "succeeded");
+    assert!(context(&app, &session, "openai_chat").await["messages"].to_string().contains(WORDS));
+    played.play(Behaviour::Held(SUMMARY.to_owned()));
+    history[4] = said(4, "Rather call the part src/renamed.rs.");
+    let answer = posted(&app, &session, &history).await;
+    let told = answer["context"]["messages"].to_string();
+    assert!(answer["context"]["summary_entry_id"].is_string() && !told.contains(WORDS), "{told}");
+    assert_eq!(answer["compaction"], Value::Null);
+    played.play(Behaviour::good());
+    played.release();
+    eventually("a model's version", async || {
+        context(&app, &session, "openai_chat").await["messages"].to_string().contains(WORDS).then_some(())
+    })
+    .await;
+    let snapshot = app.get(&format!("{session}/snapshot")).await.expect(200);
+    assert_eq!(snapshot["anti_thrash"]["low_savings_streak"], 0, "{snapshot}");
+}
+
+/// A client that tells the time in its last message does so while a model writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_lands_though_the_last_message_was_replaced() {
+    let played = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
+    let app = App::fresh(&upstream(&played.base_url(), "3600000"));
+    let session = app.session(json!({"settings": settings()})).await;
+    let mut history = turns(0..30, 120);
+    history.push(said(0, "It is 1:00. Go on."));
+    posted(&app, &session, &history).await;
+    let id = app.post(&format!("{session}/compact"), json!({})).await.expect(202)["id"].clone();
+    played.wait_for_calls(1).await;
+    history[120] = said(0, "It is 2:00. Go on.");
+    posted(&app, &session, &history).await;
+    played.play(Behaviour::good());
+    played.release();
+    let done = ended(&app, &id).await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    let shown = context(&app, &session, "openai_chat").await;
+    let messages = shown["messages"].as_array().unwrap();
+    assert!(shown.to_string().contains(WORDS) && messages.last() == history.last(), "{shown}");
+    history.extend([said(25, "Done."), said(26, "It is 3:00. Go on.")]);
+    assert_eq!(posted(&app, &session, &history).await["compaction"], Value::Null);
+    let compactions = all(&app, &format!("{session}/compactions")).await;
+    assert_eq!((compactions.len(), played.calls()), (1, 1), "{compactions:?}");
+}
