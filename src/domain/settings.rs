@@ -3,6 +3,7 @@
 
 mod file_tools;
 pub mod models;
+pub mod pictures;
 mod presets;
 mod resolve;
 mod value;
@@ -16,7 +17,8 @@ use uuid::Uuid;
 use crate::domain::model::strategy::Strategy;
 
 pub use file_tools::default_file_tools;
-pub use resolve::{SettingError, merge_patch, resolve};
+pub use pictures::Pictures;
+pub use resolve::{SettingError, Talked, merge_patch, resolve};
 
 /// A session's settings, every field resolved. Tokens unless a field says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -27,7 +29,17 @@ pub struct Settings {
     pub estimator: Estimator,
     /// The model's window.
     pub context_window: u32,
-    /// Kept free for the model's answer: `usable = context_window - reserve_tokens`.
+    /// What the window rests on. It is told in snapshots and set by nobody.
+    #[serde(skip)]
+    pub window_source: WindowSource,
+    /// The most that the model takes in one request, where that is less than its window. Set by nobody.
+    #[serde(skip)]
+    pub greatest_input: Option<u32>,
+    /// How the model's provider counts pictures, where that is known. Set by nobody.
+    #[serde(skip)]
+    pub pictures: Option<Pictures>,
+    /// Kept free for the model's answer: `usable = context_window - reserve_tokens`, or what the model takes in one request
+    /// where that is less.
     pub reserve_tokens: u32,
     /// How much of the newest context a summary leaves verbatim. With the presets `harness` and `chat` it is at least the
     /// newest `preserve_recent` messages.
@@ -85,6 +97,17 @@ pub struct Settings {
     pub pinned_entry_ids: Vec<Uuid>,
 }
 
+/// What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowSource {
+    #[default]
+    Setting,
+    Refusal,
+    Table,
+    Guess,
+}
+
 macro_rules! word_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident),+ $(,)? }) => {
         $(#[$doc])*
@@ -119,9 +142,9 @@ pub struct FileTool {
 }
 
 impl Settings {
-    /// `context_window - reserve_tokens`, never below 1.
+    /// `context_window - reserve_tokens`, and no more than the model takes in one request; never below 1.
     pub fn usable(&self) -> u32 {
-        self.context_window.saturating_sub(self.reserve_tokens).max(1)
+        self.context_window.saturating_sub(self.reserve_tokens).min(self.greatest_input.unwrap_or(u32::MAX)).max(1)
     }
 
     /// `target_tokens`, or 0.75 of the usable window.

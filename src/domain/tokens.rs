@@ -6,20 +6,24 @@
 //! | `pi` | UTF-16 units / 4, rounded up once per message | an image is 1,200 tokens |
 //! | `praison` | 0.25 an ASCII character, 1.3 any other, at least 1 a text | none |
 //!
-//! Content other than text has a stated cost, see [`media`]; base64 is never counted as if it were text.
+//! Pictures and documents cost what their provider says, or a stated cost, see [`media`]; base64 is never counted as if it were text.
 
 pub mod accounting;
 mod bpe;
 mod counted;
+pub mod marks;
 pub mod media;
 pub mod overflow;
 mod pi;
+mod pictures;
 mod praison;
 pub mod prices;
+pub mod report;
+pub mod snapshot;
 
 use serde_json::Value;
 
-use super::settings::Estimator;
+use super::settings::{Estimator, Pictures};
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Message;
@@ -32,18 +36,33 @@ pub fn count_message(estimator: Estimator, message: &Message) -> Counted {
         return Counted::default();
     }
     match estimator {
-        Estimator::O200k => bpe::message(&bpe::O200K, message),
-        Estimator::Cl100k => bpe::message(&bpe::CL100K, message),
+        Estimator::O200k => bpe::message(&bpe::O200K, message, None),
+        Estimator::Cl100k => bpe::message(&bpe::CL100K, message, None),
         Estimator::Pi => pi::message(message),
         Estimator::Praison => praison::message(message),
     }
 }
 
-/// As [`count_message`], of the message that was read from `raw`: some of it only the raw text tells.
+/// As [`count_message`], of the message that was read from `raw`: some of it only the raw text tells. Pictures are counted
+/// as the provider does whose format it is.
 pub fn count_item(estimator: Estimator, format: Format, raw: &str, message: &Message) -> Counted {
+    count_item_for(None, estimator, format, raw, message)
+}
+
+/// As [`count_item`], of a session whose model is known to count pictures in a way of its own.
+pub fn count_item_for(
+    way: Option<Pictures>,
+    estimator: Estimator,
+    format: Format,
+    raw: &str,
+    message: &Message,
+) -> Counted {
+    let way = way.or_else(|| media::of_format(format));
     match estimator {
         Estimator::Pi => pi::item(format, raw, message),
-        _ => count_message(estimator, message),
+        Estimator::O200k => bpe::message(&bpe::O200K, message, way),
+        Estimator::Cl100k => bpe::message(&bpe::CL100K, message, way),
+        Estimator::Praison => count_message(estimator, message),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::config::{MaxTokensFieldSetting as ConfiguredField, UpstreamKindSetting as Configured, UpstreamSection};
-use crate::domain::settings::models::context_window;
+use crate::domain::settings::models::greatest_request;
 use crate::domain::tokens::prices::{Price, Priced, Prices};
 use crate::llm::{MaxTokensField, ModelOptions, Upstream, UpstreamConfig, UpstreamKind, Upstreams};
 use crate::service::ops::upstreams::{
@@ -52,7 +52,7 @@ fn config(section: &UpstreamSection) -> UpstreamConfig {
     };
     let defaults = UpstreamConfig::new(section.name.clone(), kind);
     let model = section.model.clone().unwrap_or_default();
-    let window = if kind == UpstreamKind::Builtin { defaults.context_window } else { context_window(&model) };
+    let window = if kind == UpstreamKind::Builtin { defaults.context_window } else { greatest_request(&model) };
     UpstreamConfig {
         base_url: section.base_url.clone().unwrap_or(defaults.base_url),
         context_window: section.context_window.unwrap_or(window),

@@ -186,11 +186,20 @@ impl Keeper {
         Ok(sessions.put_transcript_returning(tenant, known.session, transcript, None).await?.0)
     }
 
-    /// The usage of the answer before, where nothing has changed the context since it was asked for.
+    /// The usage of the answer before, where nothing but a compaction has come since it was asked for: which view it
+    /// measured then, the account tells.
     async fn usage(&self, tenant: Tenant, known: &Known, conversation: &Conversation) -> Result<Option<Value>> {
         let Some((leaf, usage)) = known.usage(conversation) else { return Ok(None) };
-        let session = self.services.queries.session(tenant, known.session).await?;
-        Ok((session.leaf_id == leaf).then_some(usage))
+        let now = self.services.queries.session(tenant, known.session).await?.leaf_id;
+        let only_compacted = now == leaf || (now.is_some() && self.is_compaction(tenant, known.session, now).await?);
+        Ok(only_compacted.then_some(usage))
+    }
+
+    /// Returns true if this entry is that of a compaction that landed of late.
+    async fn is_compaction(&self, tenant: Tenant, session: Uuid, entry: Option<Uuid>) -> Result<bool> {
+        let page = PageRequest { limit: LOOK_BACK, after: None };
+        let newest = self.services.sessions.compactions(tenant, session, page).await?.items;
+        Ok(newest.into_iter().any(|one| one.result.as_ref().and_then(|result| result.entry_id) == entry))
     }
 
     /// Waits for the compaction that the conversation has started, or once for one that is under way.

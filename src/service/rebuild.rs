@@ -27,8 +27,8 @@ use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
 use crate::domain::model::message::Role;
 use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
-use crate::domain::tokens::accounting::{FillState, Snapshot};
-use crate::service::compaction::CompactionRef;
+use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
+use crate::service::compaction::{CompactionRef, save};
 use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
@@ -210,10 +210,14 @@ impl Service {
             PathSlice::new(stored, from.newest).fold()
         };
         reader.done();
+        if is_leaf && state.account.unshown {
+            self.note_shown(tenant, session_id, head.state.newest.as_ref().map(|newest| newest.id)).await;
+        }
         let snapshot = state.snapshot(&head.settings);
         let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
-        let (view, tokens) = bounded_view(&loaded, &head.settings, snapshot.tokens, rebuild.max_tokens, format)?;
+        let measure = (&*head.settings, &state.account);
+        let (view, tokens) = bounded_view(&loaded, measure, snapshot.tokens, rebuild.max_tokens, format)?;
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
         let how = RenderOptions::of(&head);
         let load = loaded.load();
@@ -222,11 +226,12 @@ impl Service {
                 .map(|written| (crate::service::core::digests::of(&written.messages), written))
         };
         let (digests, written) = offload(load, job).await??;
+        let leaf_id = if is_leaf { head.row.leaf_id } else { rebuild.leaf_id };
         let stable_prefix_messages =
-            self.inner.digests.compare(self.pool(), tenant, session_id, format, digests).await?;
+            self.inner.digests.compare(self.pool(), tenant, session_id, format, (digests, leaf_id)).await?;
         let context = Context {
             session_id,
-            leaf_id: if is_leaf { head.row.leaf_id } else { rebuild.leaf_id },
+            leaf_id,
             format,
             system: written.system,
             messages: written.messages,
@@ -241,6 +246,26 @@ impl Service {
             room,
         };
         Ok(Rebuilt { context, snapshot, relieved })
+    }
+}
+
+impl Service {
+    /// Remembers that the context behind its newest compaction was handed out: usage may be of it from now on. Once for
+    /// each compaction. Nobody is refused a context for this.
+    async fn note_shown(&self, tenant: Tenant, session_id: Uuid, newest: Option<Uuid>) {
+        let noted = async {
+            let (mut transaction, _, mut head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+            let is_same = head.state.newest.as_ref().map(|newest| newest.id) == newest;
+            if is_same && head.state.account.unshown {
+                head.state.account.note_shown();
+                save(&mut transaction, tenant, &mut head).await?;
+                transaction.commit().await?;
+            }
+            Ok::<(), ServiceError>(())
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!(%session_id, %error, "that a context was handed out could not be noted");
+        }
     }
 }
 
@@ -259,15 +284,16 @@ fn excess(loaded: &PathSlice, head: &Head, state: &SessionState, tokens: u64, is
     };
     let (system, tools) = (u64::from(state.account.system), u64::from(state.account.tools));
     let parts = FixedParts::of(&loaded.heads, loaded.compaction(), &loaded.view(), settings);
-    let ratio = tokens as f64 / (state.account.estimated().max(1)) as f64;
-    let fixed = FixedParts { system, tools, ..parts }.scaled(ratio);
+    let learnt = state.account.learnt(settings.estimator);
+    let unposted = u64::try_from(learnt.unposted).unwrap_or(0);
+    let fixed = FixedParts { system, tools, unposted, ..parts }.scaled(learnt.factor);
     Some(Excess { window: settings.context_window, over_by, reason, fixed })
 }
 
 /// The view, without its oldest turns where it would not fit otherwise; and its size.
 fn bounded_view(
     loaded: &PathSlice,
-    settings: &Settings,
+    (settings, account): (&Settings, &Account),
     tokens: u64,
     max_tokens: Option<u64>,
     format: Format,
@@ -275,10 +301,14 @@ fn bounded_view(
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
     match max_tokens {
         Some(max_tokens) if tokens > max_tokens => {
-            let over = tokens - max_tokens;
+            // Entries are counted in estimates.
+            let (needed, part) = (tokens - max_tokens, |count| account.part(count, settings.estimator));
+            let over = account.estimate_of_part(needed, settings.estimator);
+            let over = over + u64::from(part(over) < needed);
+            let left = |freed: u64| tokens.saturating_sub(part(freed));
             fit(&loaded.heads, &view, over, settings)
-                .map(|(view, freed)| (view, tokens.saturating_sub(freed)))
-                .map_err(|freed| ServiceError::ContextDoesNotFit { needed: tokens.saturating_sub(freed), max_tokens })
+                .map(|(view, freed)| (view, left(freed)))
+                .map_err(|freed| ServiceError::ContextDoesNotFit { needed: left(freed), max_tokens })
         }
         _ => Ok((view, tokens)),
     }

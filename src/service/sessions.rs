@@ -169,7 +169,11 @@ impl Service {
         let given = patch.settings.clone().unwrap_or_default();
         apply(&mut row, patch)?;
         let merged: Map<String, Value> = serde_json::from_str(&row.settings).context("merged settings")?;
-        let settings = self.inner.settings.resolve_map(&merged, row.model.as_deref())?;
+        // Whoever sets the window anew knows better than a refusal of before.
+        if given.contains_key("context_window") {
+            state.refused_window = None;
+        }
+        let settings = self.inner.settings.resolve_map(&merged, state.talked(row.model.as_deref()))?;
         self.inner.settings.check_named(&mut transaction, tenant, session_id, &old, &given).await?;
         if is_other_model(old_model.as_deref(), row.model.as_deref()) {
             state.model_since = row.head.next_seq;

@@ -16,7 +16,9 @@ pub fn signed(tokens: u64) -> i64 {
 /// What the tokens of a context's parts are.
 pub fn measured(source: Source) -> &'static str {
     match source {
-        Source::Estimate => "Tokens are estimated, by the provider's measure where one is known.",
+        Source::Estimate | Source::UsageRejected => {
+            "Tokens are estimated, by the provider's measure where one is known."
+        }
         Source::Usage => "Tokens are estimated part by part and brought to the total that the provider reported.",
     }
 }
@@ -54,7 +56,9 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::NothingToCompact => "There is nothing that could be left out.",
         Reason::NoValidCutPoint => "There is no place to cut that a provider would accept.",
         Reason::Disabled => "Compaction is switched off for this session.",
-        Reason::AntiThrash => "The guard holds it back: the last compactions saved too little.",
+        Reason::AntiThrash => {
+            "The guard holds it back: the last compactions saved too little, or cost more than they bring."
+        }
         Reason::InProgress => "Another compaction is at work.",
         Reason::BelowThreshold => "The context is below the threshold.",
         Reason::LowSavings => "It would have saved too little.",

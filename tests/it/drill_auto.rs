@@ -52,7 +52,7 @@ async fn usage_decides_and_is_stale_after_a_compaction() {
     let app = App::shared();
     let mut settings = small_window();
     settings["context_window"] = json!(50_000);
-    let session = filled(app, settings, 10).await;
+    let session = filled(app, settings, 60).await;
     let answer = json!([{"role": "assistant", "content": "Noted."}]);
     let body = json!({"format": "openai_chat", "items": answer,
         "usage": {"prompt_tokens": 45_000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 40_000}}});

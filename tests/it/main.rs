@@ -113,5 +113,6 @@ mod transcript;
 mod ui;
 mod ui_session;
 mod upstreams;
+mod usage_marks;
 mod users_messages;
 mod users_words;

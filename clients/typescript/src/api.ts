@@ -3,6 +3,8 @@
 /** The guard's state, stored per session and shown in snapshots and results. */
 export interface AntiThrash {
   last_savings_pct?: number | null;
+  /** Of these, those that saved enough and were a loss of money. */
+  losses: number;
   /**
    * Compactions in a row that saved less than `min_savings_pct`, or that nobody asked for and that cost more than they
    * bring.
@@ -19,6 +21,7 @@ export interface AntiThrash {
   tripped_at_messages?: number | null;
   /** The size at which it gave up. */
   tripped_at_tokens?: number | null;
+  tripped_by: TrippedBy | null;
 }
 
 /** What an append did, with the context if it was asked for. */
@@ -79,6 +82,8 @@ export interface Breakdown {
   system: number;
   tool_results: number;
   tools: number;
+  /** What the provider counts and the client never posts: its system prompt and tools, where it keeps them to itself. */
+  unposted: number;
 }
 
 /**
@@ -94,11 +99,12 @@ export interface Breaker {
 export type BreakerState = "closed" | "open";
 
 /**
- * Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
+ * Part of a context. `system` and `tools` travel beside the messages; `unposted` is what the provider counts besides and
+ * the client never posts; `instructions` are system messages among them;
  * an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
  * too.
  */
-export type Category = "system" | "tools" | "summary" | "chapters" | "branch_summaries" | "instructions" | "user" | "assistant" | "tool_results" | "other";
+export type Category = "system" | "tools" | "unposted" | "summary" | "chapters" | "branch_summaries" | "instructions" | "user" | "assistant" | "tool_results" | "other";
 
 /** A category of a context. */
 export interface CategoryPart {
@@ -682,6 +688,8 @@ export interface FixedParts {
   /** The system prompt beside the messages. */
   system: number;
   tools: number;
+  /** What the provider counts and the client never posts. */
+  unposted: number;
 }
 
 export interface FolderEntry {
@@ -805,6 +813,8 @@ export interface KnownModel {
   context_window: number;
   /** How their tokens are counted where the settings do not say. */
   estimator: Estimator;
+  /** The most that they take in one request, in tokens: the window, or less. */
+  max_input_tokens: number;
   /** The beginning of their names, without what providers put before it. */
   prefix: string;
 }
@@ -964,7 +974,7 @@ export interface Overflow {
 }
 
 /** Why to try again, or not. */
-export type OverflowReason = "not_overflow" | "compacted" | "compacting" | "already_tried" | "fixed_overhead" | "anti_thrash" | "queue_full";
+export type OverflowReason = "not_overflow" | "compacted" | "compacting" | "already_tried" | "fixed_overhead" | "queue_full";
 
 /** An entry id, or with `include_messages` the message too. */
 export type PlannedMessage = string | PlannedEntry;
@@ -1344,7 +1354,10 @@ export interface Snapshot {
   /** Tokens left before the reserve; 0 when over. */
   available: number;
   breakdown: Breakdown;
-  /** Reported over estimated tokens, as learnt from the provider; always 1 for `pi` and `praison`. */
+  /**
+   * Reported over counted tokens, `breakdown.unposted` aside, as learnt from the provider: `tokens` is `unposted +
+   * calibration x count`. Always 1 for `pi` and `praison`.
+   */
   calibration: number;
   chapter_task: ChapterTask;
   /** How far (percent of the trigger) the context is from red; 0 when red. */
@@ -1362,10 +1375,12 @@ export interface Snapshot {
   tokens: number;
   utilization: number;
   window: number;
+  /** What `window` rests on. */
+  window_source: WindowSource;
 }
 
 /** What the snapshot's `tokens` rests on. */
-export type Source = "estimate" | "usage";
+export type Source = "estimate" | "usage" | "usage_rejected";
 
 /**
  * A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
@@ -1540,6 +1555,12 @@ export interface TreeNode {
 }
 
 export type Trigger = "manual" | "auto" | "ahead" | "chapter" | "overflow";
+
+/**
+ * Why the guard gave up: every compaction saved too little (`savings`), every one cost more than it brings (`cost`), or
+ * some the one and some the other (`both`).
+ */
+export type TrippedBy = "savings" | "cost" | "both";
 
 export interface UpdateHook {
   enabled?: boolean | null;
@@ -1721,10 +1742,11 @@ export interface Warning {
  *
  * - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
  * - `usage_ignored`: `usage` came without an answer that it could belong to.
+ * - `usage_not_believed`: `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in contradiction to the usage before it. Sizes rest on what is counted.
  * - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
  * - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out.
  */
-export type WarningCode = "orphan_tool_result" | "usage_ignored" | "unknown_parent" | "not_shown";
+export type WarningCode = "orphan_tool_result" | "usage_ignored" | "usage_not_believed" | "unknown_parent" | "not_shown";
 
 /** When a compaction may start. */
 export type When = "now" | "turn_end";
@@ -1743,6 +1765,9 @@ export interface WholeTranscript {
     [key: string]: unknown;
   } | null;
 }
+
+/** What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`). */
+export type WindowSource = "setting" | "refusal" | "table" | "guess";
 
 export interface WriteChapters {
   /** An empty list closes nothing and is respected until the context has grown. */

@@ -73,10 +73,16 @@ fn head(session: &Value) -> String {
     let _ = writeln!(text, "{}", [vec![session.word("/id").to_owned()], names].concat().join(" · "));
     let of = |at: &str| count(session.number(at));
     let share = session.figure("/snapshot/utilization").unwrap_or_default();
-    let source = if session.word("/snapshot/source") == "usage" { "the provider's count" } else { "an estimate" };
+    let source = match session.word("/snapshot/source") {
+        "usage" => "the provider's count",
+        "usage_rejected" => "an estimate: what was reported can't be",
+        _ => "an estimate",
+    };
+    let guess =
+        if session.word("/snapshot/window_source") == "guess" { " (a guess: the model is not known)" } else { "" };
     let _ = writeln!(
         text,
-        "{} [{}] {}: {} tokens ({source}) in a window of {}, {} of them kept free",
+        "{} [{}] {}: {} tokens ({source}) in a window of {}{guess}, {} of them kept free",
         session.word("/snapshot/state"),
         bar(share, 30),
         percent(share * 100.0),
@@ -94,7 +100,12 @@ fn head(session: &Value) -> String {
     if session.is("/snapshot/anti_thrash/tripped") {
         let retry = session.figure("/snapshot/anti_thrash/retry_at_tokens");
         let until = retry.map_or_else(String::new, |tokens| format!(" until {} tokens", count(tokens.max(0.0) as u64)));
-        let _ = writeln!(text, "the guard holds compactions back{until}: the last ones saved too little");
+        let why = match session.word("/snapshot/anti_thrash/tripped_by") {
+            "cost" => "cost more than they bring",
+            "both" => "saved too little or cost more than they bring",
+            _ => "saved too little",
+        };
+        let _ = writeln!(text, "the guard holds compactions back{until}: the last ones {why}");
     }
     text
 }

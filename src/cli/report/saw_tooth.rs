@@ -8,7 +8,8 @@ use crate::cli::figures::{count, short, time};
 use crate::cli::text::visible;
 
 /// The parts of a context, from the bottom up.
-pub const PARTS: [(&str, &str); 5] = [
+pub const PARTS: [(&str, &str); 6] = [
+    ("unposted", "not posted"),
     ("system", "system prompt"),
     ("tools", "tool definitions"),
     ("summary", "summary"),

@@ -44,6 +44,8 @@ pub struct FixedParts {
     /// The system prompt beside the messages.
     pub system: u64,
     pub tools: u64,
+    /// What the provider counts and the client never posts.
+    pub unposted: u64,
     /// System messages of the transcript: those that lead it and the newest of their kind.
     pub instructions: u64,
     /// Pinned entries.
@@ -81,16 +83,17 @@ impl FixedParts {
     }
 
     pub fn total(&self) -> u64 {
-        self.system + self.tools + self.instructions + self.pinned + self.anchors + self.newest
+        self.system + self.tools + self.unposted + self.instructions + self.pinned + self.anchors + self.newest
     }
 
-    /// The same in another measure: provider-reported tokens in place of estimated ones.
+    /// The same in another measure: provider-reported tokens in place of estimated ones, which `unposted` is in already.
     #[must_use]
     pub fn scaled(self, ratio: f64) -> FixedParts {
         let scale = |tokens: u64| (tokens as f64 * ratio).round() as u64;
         FixedParts {
             system: scale(self.system),
             tools: scale(self.tools),
+            unposted: self.unposted,
             instructions: scale(self.instructions),
             pinned: scale(self.pinned),
             anchors: scale(self.anchors),

@@ -1,6 +1,6 @@
 //! The anti-thrash guard: stops compacting where compacting no longer helps.
 
-use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::anti_thrash::{AntiThrash, TrippedBy};
 use crate::domain::settings::{GuardReset, Settings};
 
 /// How much the context has to grow past the size at which the guard gave up: 5/4.
@@ -63,9 +63,15 @@ impl AntiThrash {
             self.clear();
         } else {
             self.low_savings_streak = self.low_savings_streak.saturating_add(1);
+            self.losses = self.losses.saturating_add(u32::from(savings >= settings.min_savings_pct));
             let cap = settings.max_consecutive_low_savings;
             if cap > 0 && self.low_savings_streak >= cap {
                 self.tripped = true;
+                self.tripped_by = Some(match self.losses {
+                    0 => TrippedBy::Savings,
+                    losses if losses >= self.low_savings_streak => TrippedBy::Cost,
+                    _ => TrippedBy::Both,
+                });
                 self.tripped_at_tokens = Some(tokens_before);
                 self.tripped_at_messages = Some(messages);
             }
@@ -89,8 +95,8 @@ impl AntiThrash {
     }
 
     fn clear(&mut self) {
-        self.low_savings_streak = 0;
-        self.tripped = false;
+        (self.low_savings_streak, self.losses) = (0, 0);
+        (self.tripped, self.tripped_by) = (false, None);
         self.tripped_at_tokens = None;
         self.tripped_at_messages = None;
         self.retry_at_tokens = None;
@@ -131,6 +137,8 @@ pub fn changes_outcome(old: &Settings, new: &Settings) -> bool {
     aligned.ahead_at = new.ahead_at;
     aligned.pays_at = new.pays_at;
     aligned.chaptering_trigger = new.chaptering_trigger;
+    (aligned.window_source, aligned.greatest_input) = (new.window_source, new.greatest_input);
+    aligned.pictures = new.pictures;
     aligned != *new
 }
 

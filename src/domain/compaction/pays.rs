@@ -74,7 +74,10 @@ pub fn is_due(account: &Account, tokens: u64, settings: &Settings, prices: &Sess
     }
     let (total, expected) = (size(account), Expected::of(account, settings));
     let shed = total.saturating_sub(expected.after);
-    let enough = shed > 0 && shed as f64 * 100.0 >= settings.min_savings_pct * total as f64;
+    // Savings are of all, what was never posted with it.
+    let unposted = u64::try_from(account.learnt(settings.estimator).unposted).unwrap_or(0);
+    let whole = total + account.estimate_of_part(unposted, settings.estimator);
+    let enough = shed > 0 && shed as f64 * 100.0 >= settings.min_savings_pct * whole as f64;
     enough && prices.sent.cache.read * carried(account.growth(), shed) >= expected.once(prices)
 }
 

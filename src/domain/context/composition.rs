@@ -18,7 +18,8 @@ const MOST_TOOLS: usize = 100;
 /// Most characters of a tool's name.
 const NAME_CHARS: usize = 256;
 
-/// Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
+/// Part of a context. `system` and `tools` travel beside the messages; `unposted` is what the provider counts besides and
+/// the client never posts; `instructions` are system messages among them;
 /// an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
 /// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema, strum::VariantArray)]
@@ -26,6 +27,7 @@ const NAME_CHARS: usize = 256;
 pub enum Category {
     System,
     Tools,
+    Unposted,
     Summary,
     Chapters,
     BranchSummaries,
@@ -92,8 +94,9 @@ pub struct Whole<'a> {
     /// Estimates of system prompt and tools.
     pub system: u32,
     pub tools: u32,
-    /// What the parts are brought to scale for: the snapshot's tokens.
+    /// What the parts are brought to scale for: the snapshot's tokens, and those of them that are no part's.
     pub tokens: u64,
+    pub unposted: u64,
 }
 
 /// Takes a context apart; `largest` entries are named.
@@ -118,14 +121,18 @@ pub fn take_apart(whole: Whole<'_>, largest: usize) -> Parts {
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     estimated: u64,
+    /// Without what was never posted.
     tokens: u64,
+    unposted: u64,
 }
 
 impl Scale {
     /// That of all parts.
     pub fn of_whole(whole: &Whole<'_>) -> Scale {
         let messages: u64 = whole.view.iter().map(|item| item_tokens(whole.heads, item)).sum();
-        Scale { estimated: messages + u64::from(whole.system) + u64::from(whole.tools), tokens: whole.tokens }
+        let unposted = whole.unposted.min(whole.tokens);
+        let estimated = messages + u64::from(whole.system) + u64::from(whole.tools);
+        Scale { estimated, tokens: whole.tokens - unposted, unposted }
     }
 
     /// What the part with this estimate takes of the whole.
@@ -137,10 +144,17 @@ impl Scale {
     }
 
     fn share(self, estimate: u64) -> f64 {
+        let all = (self.tokens + self.unposted).max(1) as f64;
         match self.estimated {
             0 => 0.0,
-            all => estimate as f64 / all as f64 * 100.0,
+            counted => estimate as f64 / counted as f64 * (self.tokens as f64 / all) * 100.0,
         }
+    }
+
+    fn unposted(self) -> CategoryPart {
+        let all = (self.tokens + self.unposted).max(1) as f64;
+        let share_pct = self.unposted as f64 / all * 100.0;
+        CategoryPart { category: Category::Unposted, tokens: self.unposted, share_pct }
     }
 }
 
@@ -232,13 +246,17 @@ fn category_of(head: &EntryMeta) -> Category {
 fn categories(by_category: &BTreeMap<Category, u64>, scale: Scale) -> Vec<CategoryPart> {
     let estimate = |category: &Category| by_category.get(category).copied().unwrap_or(0);
     let part = |category: &Category| {
+        if *category == Category::Unposted {
+            return scale.unposted();
+        }
         let estimate = estimate(category);
         CategoryPart { category: *category, tokens: scale.of(estimate), share_pct: scale.share(estimate) }
     };
     let mut parts: Vec<CategoryPart> = Category::VARIANTS.iter().map(part).collect();
     let told: u64 = parts.iter().map(|part| part.tokens).sum();
-    if let Some(most) = parts.iter_mut().max_by_key(|part| part.tokens).filter(|_| scale.estimated > 0) {
-        most.tokens += scale.tokens.saturating_sub(told);
+    let counted = parts.iter_mut().filter(|part| part.category != Category::Unposted);
+    if let Some(most) = counted.max_by_key(|part| part.tokens).filter(|_| scale.estimated > 0) {
+        most.tokens += (scale.tokens + scale.unposted).saturating_sub(told);
     }
     parts
 }

@@ -63,18 +63,22 @@ impl<'a> Walk<'a> {
     /// The account at a place; places ascend. What was reported before a compaction is stale behind it.
     pub fn at(&mut self, place: Totals) -> Account {
         let under = self.bends.partition_point(|bend| bend.depth <= place.depth);
-        if let Some(tokens) = place.usage {
-            self.reported = Some((under, UsageMark { tokens, path_tokens: place.path_tokens }));
-        }
         let base = under.checked_sub(1).and_then(|last| self.bends.get(last)).map(|bend| bend.base);
-        Account {
+        let mut account = Account {
+            system: self.leaf.system,
+            tools: self.leaf.tools,
             path_tokens: place.path_tokens,
             path_result_tokens: place.path_result_tokens,
-            path_calls: 0,
             base: base.unwrap_or_default(),
-            usage: self.reported.filter(|(bends, _)| *bends == under).map(|(_, mark)| mark),
-            ..self.leaf.clone()
+            calibration: self.leaf.calibration,
+            unposted: self.leaf.unposted,
+            ..Account::default()
+        };
+        if let Some(tokens) = place.usage.filter(|_| place.path_tokens > self.leaf.disbelieved_to) {
+            self.reported = Some((under, UsageMark::whole(tokens, account.messages_counted())));
         }
+        account.usage = self.reported.filter(|(bends, _)| *bends == under).map(|(_, mark)| mark);
+        account
     }
 
     /// The size that the context at a place would have if nothing had ever been compacted; `tokens` is the size that it

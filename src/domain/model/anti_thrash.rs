@@ -3,6 +3,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Why the guard gave up: every compaction saved too little (`savings`), every one cost more than it brings (`cost`), or
+/// some the one and some the other (`both`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrippedBy {
+    Savings,
+    Cost,
+    Both,
+}
+
 /// The guard's state, stored per session and shown in snapshots and results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default, ToSchema)]
 pub struct AntiThrash {
@@ -10,7 +20,15 @@ pub struct AntiThrash {
     /// bring.
     pub low_savings_streak: u32,
     pub max_consecutive_low_savings: u32,
+    /// Of these, those that saved enough and were a loss of money.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub losses: u32,
     pub tripped: bool,
+    /// Why it gave up; null unless it has.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub tripped_by: Option<TrippedBy>,
     /// The size at which it gave up.
     pub tripped_at_tokens: Option<u64>,
     /// The number of messages in the context when it gave up.

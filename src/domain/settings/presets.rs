@@ -1,7 +1,7 @@
 //! Presets: the value of every setting when nobody sets it.
 
 use super::file_tools::default_file_tools;
-use super::{Estimator, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Template, Thinking};
+use super::{Estimator, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Template, Thinking, WindowSource};
 use crate::domain::model::strategy::Strategy;
 
 /// The preset's values for a model with this window. Sizes are not yet fitted to a small window.
@@ -53,6 +53,9 @@ fn auto(model_window: u32) -> Settings {
         enabled: true,
         estimator: Estimator::O200k,
         context_window: model_window,
+        window_source: WindowSource::default(),
+        greatest_input: None,
+        pictures: None,
         reserve_tokens: 16_384,
         keep_recent_tokens: 16_384,
         yellow_at: 0.60,

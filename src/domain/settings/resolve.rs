@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::value::{self, ReadValue};
-use super::{Preset, Settings, presets};
-use crate::domain::settings::models;
+use super::{Pictures, Preset, Settings, WindowSource, presets};
+use crate::domain::settings::models::{self, ModelLimits};
 
 /// Why a setting is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,22 @@ pub struct SettingError {
     pub pointer: String,
     pub detail: String,
 }
+
+/// Whom a session talks to, and the window that a refusal named.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Talked<'a> {
+    pub model: Option<&'a str>,
+    pub refused: Option<u32>,
+}
+
+impl<'a> From<Option<&'a str>> for Talked<'a> {
+    fn from(model: Option<&'a str>) -> Talked<'a> {
+        Talked { model, refused: None }
+    }
+}
+
+/// No smaller window is learnt.
+const LEAST_LEARNT: u32 = 1_024;
 
 /// Settings for which `null` is a value of its own; for any other, `null` means "not set".
 const NULLABLE: [&str; 13] = [
@@ -40,23 +56,30 @@ const NULLABLE: [&str; 13] = [
 ///
 /// # Errors
 /// Every unknown name, wrong type, value out of range, and pair of values that contradict each other.
-pub fn resolve(
+pub fn resolve<'a>(
     defaults: &Map<String, Value>,
     patch: &Map<String, Value>,
-    model: Option<&str>,
+    talked: impl Into<Talked<'a>>,
 ) -> Result<Settings, Vec<SettingError>> {
+    let talked = talked.into();
     let mut errors = Vec::new();
     let preset = [patch, defaults].into_iter().find_map(|layer| layer.get("preset").filter(|value| !value.is_null()));
     // A preset that cannot be read is reported with its layer below.
     let preset = preset.and_then(|word| value::word(word).ok()).unwrap_or(Preset::Auto);
-    let model_window = model.map_or(models::UNKNOWN_MODEL_WINDOW, models::context_window);
+    let limits = talked.model.and_then(models::limits);
+    let model_window = limits.map_or(models::UNKNOWN_MODEL_WINDOW, |limits| limits.window);
     let mut settings = presets::settings(preset, model_window);
     let mut explicit = HashSet::new();
     for layer in [defaults, patch] {
         apply_layer(&mut settings, layer, model_window, &mut explicit, &mut errors);
     }
     settings.preset = preset;
+    bound(&mut settings, talked, limits, &explicit);
+    settings.pictures = talked.model.and_then(Pictures::of);
     fit(&mut settings, &explicit);
+    if settings.window_source == WindowSource::Refusal {
+        shrink(&mut settings);
+    }
     if errors.is_empty() {
         check(&settings, &mut errors);
     }
@@ -192,6 +215,34 @@ fn fit(s: &mut Settings, explicit: &HashSet<&str>) {
             s.ahead_at = s.ahead_at.map(|ahead| ahead.min(red));
         }
     }
+}
+
+/// What the window rests on, and what its model or a refusal makes of it.
+fn bound(s: &mut Settings, talked: Talked<'_>, limits: Option<ModelLimits>, explicit: &HashSet<&str>) {
+    let is_set = explicit.contains("context_window") || s.preset == Preset::Chat;
+    s.window_source = match limits {
+        _ if is_set => WindowSource::Setting,
+        Some(_) => WindowSource::Table,
+        None => WindowSource::Guess,
+    };
+    // Whoever sets more than the table has knows better.
+    let holds = |limits: &ModelLimits| s.context_window <= limits.window;
+    s.greatest_input = limits.filter(holds).and_then(|limits| limits.input);
+    if let Some(named) =
+        talked.refused.map(|named| named.max(LEAST_LEARNT)).filter(|named| !is_set || *named < s.context_window)
+    {
+        (s.context_window, s.window_source, s.greatest_input) = (named, WindowSource::Refusal, None);
+    }
+}
+
+/// What was set for a larger window must not make this one useless.
+fn shrink(s: &mut Settings) {
+    if s.reserve_tokens >= s.context_window {
+        s.reserve_tokens = s.context_window / 4;
+    }
+    let usable = s.usable();
+    s.keep_recent_tokens = s.keep_recent_tokens.min(usable / 3);
+    s.target_tokens = s.target_tokens.map(|target| target.min((usable - usable / 4).max(1)));
 }
 
 fn check(s: &Settings, errors: &mut Vec<SettingError>) {

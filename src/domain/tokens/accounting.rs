@@ -3,16 +3,14 @@
 //! Everything here is arithmetic on running totals; nothing reads history.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use super::marks::{Learnt, Marks};
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::json::is_default;
 use crate::domain::settings::{Estimator, Settings};
 
-/// Reported usage calibrates an estimate only within these bounds.
-const CALIBRATION: std::ops::RangeInclusive<f64> = 0.5..=2.0;
-/// Below this estimate the unknown fixed overhead of a request would drown the ratio.
-const CALIBRATE_FROM_TOKENS: i64 = 1_000;
+pub use super::marks::UsageMark;
+pub use super::snapshot::{Breakdown, ChapterTask, FillState, Snapshot, Source, fill_state, is_ahead_due, red_tokens};
 
 /// Running totals of the leaf's path and of the view before its newest compaction, in estimated tokens. Every append
 /// stores it, so that what says nothing is left out.
@@ -33,11 +31,44 @@ pub struct Account {
     /// The view up to the newest compaction; all zero without one.
     #[serde(skip_serializing_if = "is_default")]
     pub base: Base,
+    /// The newest request of which a provider told, where it is believed and showed this view.
     #[serde(skip_serializing_if = "is_default")]
     pub usage: Option<UsageMark>,
-    /// Reported over estimated; 1 until a provider reports.
+    /// Reported over counted, `unposted` aside; 1 until providers have told.
     #[serde(skip_serializing_if = "is_one")]
     pub calibration: f64,
+    /// What the provider counts and the client never posts, in the provider's tokens.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unposted: i64,
+    /// The requests that this was learnt from.
+    #[serde(skip_serializing_if = "is_default")]
+    pub marks: Marks,
+    /// The path's total where the newest answer began, or behind a mark, where the one after it would.
+    #[serde(skip_serializing_if = "is_default")]
+    pub answer_from: i64,
+    /// The user has spoken since the newest mark, so that the same figures are those of another request.
+    #[serde(skip_serializing_if = "is_default")]
+    pub asked_since: bool,
+    /// The view that was sent before this one, while answers to it may still come.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sent: Option<SentView>,
+    /// The view was handed to nobody yet.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unshown: bool,
+    /// The newest usage was not believed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub usage_rejected: bool,
+    /// Usage that entries keep up to this total of the path is believed no more.
+    #[serde(skip_serializing_if = "is_default")]
+    pub disbelieved_to: i64,
+}
+
+/// A view that requests were made with before a compaction took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentView {
+    pub base: Base,
+    /// It was handed out, and the model had not answered, when the compaction was committed.
+    pub in_flight: bool,
 }
 
 /// Tokens of the view when the newest compaction was committed, and the path totals at that point.
@@ -60,84 +91,6 @@ pub struct Growth {
     pub calls: u64,
 }
 
-/// Reported usage and the path total where it was reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageMark {
-    pub tokens: i64,
-    pub path_tokens: i64,
-}
-
-/// How full the window is.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case", const_into_str)]
-pub enum FillState {
-    Green,
-    Yellow,
-    Red,
-}
-
-/// How full the window is. Tokens are integers; `utilization` is tokens / (window - reserve_tokens).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Snapshot {
-    pub tokens: u64,
-    pub window: u32,
-    pub reserve_tokens: u32,
-    /// Tokens left before the reserve; 0 when over.
-    pub available: u64,
-    pub utilization: f64,
-    pub state: FillState,
-    /// Red, or it pays to compact (`pays_at`); enabled, not held back by the anti-thrash guard, and there is something that
-    /// a compaction could do.
-    pub should_compact: bool,
-    pub source: Source,
-    pub breakdown: Breakdown,
-    /// How far (percent of the trigger) the context is from red; 0 when red.
-    pub percent_until_compaction: f64,
-    pub chapter_task: ChapterTask,
-    pub anti_thrash: AntiThrash,
-    /// Reported over estimated tokens, as learnt from the provider; always 1 for `pi` and `praison`.
-    pub calibration: f64,
-    /// A change of estimator is still being counted in the background.
-    pub recounting: bool,
-}
-
-/// What the snapshot's `tokens` rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    Estimate,
-    Usage,
-}
-
-/// Tokens by part; together they are the snapshot's `tokens`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Breakdown {
-    pub system: u64,
-    pub tools: u64,
-    pub summary: u64,
-    pub messages: u64,
-    pub tool_results: u64,
-}
-
-/// Whether the agent is asked to close chapters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub struct ChapterTask {
-    pub pending: bool,
-}
-
 fn is_one(value: &f64) -> bool {
     *value == 1.0
 }
@@ -153,6 +106,14 @@ impl Default for Account {
             base: Base::default(),
             usage: None,
             calibration: 1.0,
+            unposted: 0,
+            marks: Marks::default(),
+            answer_from: 0,
+            asked_since: false,
+            sent: None,
+            unshown: false,
+            usage_rejected: false,
+            disbelieved_to: 0,
         }
     }
 }
@@ -160,11 +121,17 @@ impl Default for Account {
 impl Account {
     /// Estimated tokens of the context, not calibrated.
     pub fn estimated(&self) -> i64 {
-        self.fixed()
-            + self.base.summary
-            + self.base.messages
-            + self.base.tool_results
-            + (self.path_tokens - self.base.path_tokens)
+        self.counted(&self.base, self.path_tokens)
+    }
+
+    /// The same without system prompt and tools.
+    pub fn messages_counted(&self) -> i64 {
+        self.estimated() - self.fixed()
+    }
+
+    /// What is counted of a request that showed the path up to a total, behind this base.
+    pub fn counted(&self, base: &Base, path_tokens: i64) -> i64 {
+        self.fixed() + base.summary + base.messages + base.tool_results + (path_tokens - base.path_tokens)
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -181,19 +148,32 @@ impl Account {
         }
     }
 
-    /// Takes what a provider reported for the answer at the current end of the path.
-    pub fn report(&mut self, reported: u64, estimator: Estimator) {
-        let tokens = i64::try_from(reported).unwrap_or(i64::MAX / 4);
-        self.usage = Some(UsageMark { tokens, path_tokens: self.path_tokens });
-        let estimated = self.estimated();
-        if calibrates(estimator) && estimated >= CALIBRATE_FROM_TOKENS {
-            let ratio = tokens as f64 / estimated as f64;
-            self.calibration = ratio.clamp(*CALIBRATION.start(), *CALIBRATION.end());
-        }
+    /// An account of another place: what was learnt of the session goes with it.
+    pub fn elsewhere(&self, (system, tools): (u32, u32)) -> Account {
+        let Account { calibration, unposted, usage_rejected, disbelieved_to, .. } = *self;
+        let marks = self.marks.clone();
+        let learnt = Account { calibration, unposted, marks, usage_rejected, disbelieved_to, ..Account::default() };
+        Account { system, tools, ..learnt }
     }
 
-    /// Sets the view that a compaction at the current end of the path leaves. Older usage is stale from here on.
+    /// The same, with nothing learnt.
+    pub fn unlearnt(self) -> Account {
+        let nothing = Account::default();
+        Account { system: self.system, tools: self.tools, path_calls: self.path_calls, base: self.base, ..nothing }
+    }
+
+    /// Takes the size that a provider told of the context at the current end of the path.
+    pub fn place_mark(&mut self, tokens: i64) {
+        self.usage = Some(UsageMark::whole(tokens, self.messages_counted()));
+        (self.answer_from, self.asked_since) = (self.path_tokens, false);
+    }
+
+    /// Sets the view that a compaction at the current end of the path leaves. The mark is of another view from here on;
+    /// what it taught stays.
     pub fn rebase(&mut self, summary: i64, messages: i64, tool_results: i64) {
+        self.unposted = self.staying(false).unposted;
+        self.usage = None;
+        self.usage_rejected = false;
         self.base = Base {
             path_tokens: self.path_tokens,
             path_result_tokens: self.path_result_tokens,
@@ -202,12 +182,29 @@ impl Account {
             messages,
             tool_results,
         };
-        self.usage = None;
     }
 
-    /// System prompt and tools alone leave no room for a message.
+    /// Notes that this view, which nobody was handed yet, takes the place of another. `in_flight`: the model is being asked
+    /// with that. What nobody was handed was never sent.
+    pub fn take_place_of(&mut self, before: &Account, in_flight: bool) {
+        let base = match before.sent {
+            Some(sent) if before.unshown => sent.base,
+            _ => before.base,
+        };
+        (self.sent, self.unshown) = (Some(SentView { base, in_flight }), true);
+    }
+
+    /// Notes that the view was handed out. An answer that has come since the compaction was the one on its way.
+    pub fn note_shown(&mut self) {
+        self.unshown = false;
+        if self.path_calls > self.base.path_calls {
+            self.sent = None;
+        }
+    }
+
+    /// System prompt and tools alone, posted or not, leave no room for a message.
     pub fn has_no_room(&self, settings: &Settings) -> bool {
-        u64::from(self.system) + u64::from(self.tools) >= u64::from(settings.usable())
+        self.overhead(settings.estimator) >= u64::from(settings.usable())
     }
 
     /// The context is larger than the window.
@@ -215,48 +212,95 @@ impl Account {
         self.tokens(settings.estimator).0 > u64::from(settings.context_window)
     }
 
-    /// System prompt and tools alone are as large as the window.
+    /// System prompt and tools alone, posted or not, are as large as the window.
     pub fn fills_window(&self, settings: &Settings) -> bool {
-        u64::from(self.system) + u64::from(self.tools) >= u64::from(settings.context_window)
+        self.overhead(settings.estimator) >= u64::from(settings.context_window)
+    }
+
+    /// What no compaction can take away: system prompt and tools, posted or not.
+    pub fn overhead(&self, estimator: Estimator) -> u64 {
+        size(self.staying(!calibrates(estimator)).bill(self.fixed()))
     }
 
     /// The size of the context and what it rests on.
     pub fn tokens(&self, estimator: Estimator) -> (u64, Source) {
-        let (tokens, source) = match self.usage {
-            Some(mark) => {
-                let newer = self.scaled(self.path_tokens - mark.path_tokens, estimator);
-                (mark.tokens.saturating_add(newer), Source::Usage)
-            }
-            None => (self.scaled(self.estimated(), estimator), Source::Estimate),
+        let exact = !calibrates(estimator);
+        let source = match &self.usage {
+            _ if self.usage_rejected => Source::UsageRejected,
+            Some(_) => Source::Usage,
+            None => Source::Estimate,
         };
-        (tokens.max(0) as u64, source)
+        let tokens = match &self.usage {
+            Some(mark) => mark.tokens.saturating_add(self.since(mark, exact)),
+            None => self.learnt(estimator).bill(self.estimated()),
+        };
+        (size(tokens), source)
     }
 
-    /// The size that a compaction would leave that frees this many estimated tokens: it makes reported usage stale.
+    /// What providers have taught: the size of a context is `unposted + factor × count`.
+    pub fn learnt(&self, estimator: Estimator) -> Learnt {
+        self.in_force(self.usage.as_ref(), !calibrates(estimator))
+    }
+
+    /// The size that a compaction would leave that frees this many estimated tokens.
     pub fn tokens_without(&self, freed: u64, estimator: Estimator) -> u64 {
         let freed = i64::try_from(freed).unwrap_or(i64::MAX);
-        self.scaled(self.estimated().saturating_sub(freed), estimator).max(0) as u64
+        size(self.staying(!calibrates(estimator)).bill(self.estimated().saturating_sub(freed)))
     }
 
-    /// The estimate that stands for a context of this size: the inverse of the calibration.
+    /// The estimate that stands for a context of this size.
     pub fn estimate_of(&self, tokens: u64, estimator: Estimator) -> u64 {
-        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
-        (tokens as f64 / ratio.max(f64::MIN_POSITIVE)) as u64
+        let unposted = self.staying(!calibrates(estimator)).unposted;
+        self.estimate_of_part(tokens.saturating_sub(size(unposted)), estimator)
     }
 
-    fn scaled(&self, tokens: i64, estimator: Estimator) -> i64 {
-        let ratio = if calibrates(estimator) { self.calibration } else { 1.0 };
-        (tokens.max(0) as f64 * ratio).round() as i64
+    /// The estimate that stands for a part of a context, of this size: the inverse of [`Account::part`].
+    pub fn estimate_of_part(&self, tokens: u64, estimator: Estimator) -> u64 {
+        (tokens as f64 / self.factor(!calibrates(estimator)).max(f64::MIN_POSITIVE)) as u64
+    }
+
+    /// The size of a part of the context, of which so much was counted.
+    pub fn part(&self, count: u64, estimator: Estimator) -> u64 {
+        (count as f64 * self.factor(!calibrates(estimator))).round() as u64
+    }
+
+    /// With a mark, what makes the context come out as it says; where we count more than the provider, it is all factor.
+    fn in_force(&self, mark: Option<&UsageMark>, exact: bool) -> Learnt {
+        let factor = self.factor(exact);
+        let Some(mark) = mark else { return Learnt { factor, unposted: self.unposted } };
+        let unposted = mark.tokens - ((mark.count + self.fixed()) as f64 * factor).round() as i64;
+        if unposted >= 0 || exact || self.estimated() <= 0 {
+            return Learnt { factor, unposted: unposted.max(0) };
+        }
+        let tokens = mark.tokens + self.since(mark, exact);
+        Learnt { factor: tokens.max(0) as f64 / self.estimated() as f64, unposted: 0 }
+    }
+
+    /// What goes on behind a compaction. A mark's answer may hold what is never sent again; its request alone has taught.
+    fn staying(&self, exact: bool) -> Learnt {
+        let placed = self.usage.as_ref().filter(|mark| mark.answer.is_none());
+        let unposted = placed.map_or(self.unposted, |mark| self.in_force(Some(mark), exact).unposted);
+        Learnt { factor: self.factor(exact), unposted }
+    }
+
+    /// What has come since a mark, or gone: its size.
+    fn since(&self, mark: &UsageMark, exact: bool) -> i64 {
+        ((self.messages_counted() - mark.count) as f64 * self.factor(exact)).round() as i64
+    }
+
+    fn factor(&self, exact: bool) -> f64 {
+        if exact { 1.0 } else { self.calibration }
     }
 
     /// The estimates of the parts, brought to scale so that they add up to `tokens`.
-    pub fn breakdown(&self, tokens: u64) -> Breakdown {
+    pub fn breakdown(&self, tokens: u64, estimator: Estimator) -> Breakdown {
+        let unposted = size(self.learnt(estimator).unposted).min(tokens);
         let new_results = self.path_result_tokens - self.base.path_result_tokens;
         let scale = match self.estimated() {
-            estimated if estimated > 0 => tokens as f64 / estimated as f64,
+            estimated if estimated > 0 => (tokens - unposted) as f64 / estimated as f64,
             _ => 1.0,
         };
-        let mut left = tokens;
+        let mut left = tokens - unposted;
         let mut part = |estimate: i64| {
             let part = ((estimate.max(0) as f64 * scale) as u64).min(left);
             left -= part;
@@ -265,7 +309,7 @@ impl Account {
         let (system, tools) = (part(i64::from(self.system)), part(i64::from(self.tools)));
         let summary = part(self.base.summary);
         let tool_results = part(self.base.tool_results + new_results);
-        Breakdown { system, tools, summary, tool_results, messages: left }
+        Breakdown { system, tools, summary, tool_results, messages: left, unposted }
     }
 
     /// The snapshot of this account under these settings. `messages` counts the messages on the path.
@@ -287,54 +331,24 @@ impl Account {
             state,
             should_compact: state == FillState::Red && settings.enabled && admitted,
             source,
-            breakdown: self.breakdown(tokens),
+            window_source: settings.window_source,
+            breakdown: self.breakdown(tokens, settings.estimator),
             percent_until_compaction: ((1.0 - tokens as f64 / trigger) * 100.0).clamp(0.0, 100.0),
             chapter_task: ChapterTask {
                 pending: settings.chaptering_trigger.is_some_and(|trigger| tokens > u64::from(trigger)),
             },
             anti_thrash: guard,
-            calibration: if calibrates(settings.estimator) { self.calibration } else { 1.0 },
+            calibration: self.learnt(settings.estimator).factor,
             recounting,
         }
     }
 }
 
-impl Snapshot {
-    /// Tokens that may come to the context before it is red.
-    pub fn tokens_before_red(&self) -> u64 {
-        let left = self.percent_until_compaction / 100.0;
-        // What is left is a share of the size at which it is red.
-        (self.tokens as f64 * left / (1.0 - left).max(f64::EPSILON)) as u64
-    }
-}
-
-/// Green, yellow or red: `>=` on utilisation, but strictly over the usable window where `red_at` is null.
-pub fn fill_state(tokens: u64, settings: &Settings) -> FillState {
-    let utilization = tokens as f64 / f64::from(settings.usable());
-    let red = match settings.red_at {
-        Some(red_at) => utilization >= red_at,
-        None => tokens > u64::from(settings.context_window.saturating_sub(settings.reserve_tokens)),
-    };
-    if red {
-        FillState::Red
-    } else if utilization >= settings.yellow_at {
-        FillState::Yellow
-    } else {
-        FillState::Green
-    }
-}
-
-/// Returns true if a context of this size is due for a summary prepared ahead of red.
-pub fn is_ahead_due(tokens: u64, settings: &Settings) -> bool {
-    let utilization = tokens as f64 / f64::from(settings.usable());
-    settings.ahead_at.is_some_and(|ahead_at| utilization >= ahead_at)
-}
-
-/// The size from which a context is red.
-pub fn red_tokens(settings: &Settings) -> f64 {
-    (f64::from(settings.usable()) * settings.red_at.unwrap_or(1.0)).max(1.0)
-}
-
-fn calibrates(estimator: Estimator) -> bool {
+/// `pi` and `praison` count as their programs do, and are never calibrated.
+pub(super) fn calibrates(estimator: Estimator) -> bool {
     matches!(estimator, Estimator::O200k | Estimator::Cl100k)
+}
+
+fn size(tokens: i64) -> u64 {
+    u64::try_from(tokens).unwrap_or(0)
 }

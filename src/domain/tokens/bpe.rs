@@ -8,10 +8,11 @@ use bpe_openai::Tokenizer;
 use serde_json::Value;
 
 use super::counted::{Counted, saturate};
-use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
+use super::media::{document_tokens, image_tokens, opaque_tokens};
 use crate::domain::format::pi::is_excluded_run;
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::message::{Block, Message, ToolCall};
+use crate::domain::settings::Pictures;
 use words::{Words, leading_word};
 
 /// How many pieces of a long text are counted before the next look whether anybody waits.
@@ -60,14 +61,15 @@ pub fn text(encoding: &Encoding, text: &str) -> u32 {
     saturate(encoding.count(text))
 }
 
-pub fn message(encoding: &Encoding, message: &Message) -> Counted {
+/// `way`: how pictures are counted.
+pub fn message(encoding: &Encoding, message: &Message, way: Option<Pictures>) -> Counted {
     let mut counted = Counted::default();
     if message.content.is_empty() || is_excluded_run(message) {
         return counted;
     }
     counted.total = MESSAGE;
     for block in &message.content {
-        let tokens = count_block(encoding, block);
+        let tokens = count_block(encoding, block, way);
         if matches!(block, Block::ToolResult(_)) {
             counted.results.push(tokens);
         }
@@ -76,16 +78,16 @@ pub fn message(encoding: &Encoding, message: &Message) -> Counted {
     counted
 }
 
-fn count_block(encoding: &Encoding, block: &Block) -> u32 {
+fn count_block(encoding: &Encoding, block: &Block, way: Option<Pictures>) -> u32 {
     match block {
         Block::Text { text: plain, .. } => text(encoding, plain),
         Block::Thinking { text: hidden, opaque: Some(opaque) } if hidden.is_empty() => opaque_tokens(&opaque.value),
         Block::Thinking { text: thought, .. } => text(encoding, thought),
-        Block::Image { .. } => IMAGE_TOKENS,
-        Block::Document { source } => document_tokens(source, |plain| text(encoding, plain)),
+        Block::Image { source } => image_tokens(way, source),
+        Block::Document { source } => document_tokens(way, source, |plain| text(encoding, plain)),
         Block::ToolCall(call) => TOOL_CALL.saturating_add(call_text(encoding, call)),
         Block::ToolResult(result) => {
-            result.content.iter().map(|inner| count_block(encoding, inner)).fold(TOOL_RESULT, u32::saturating_add)
+            result.content.iter().map(|inner| count_block(encoding, inner, way)).fold(TOOL_RESULT, u32::saturating_add)
         }
         Block::Raw(opaque) => opaque_tokens(&opaque.value),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::RegexSet;
+use regex::{Regex, RegexSet};
 use serde_json::Value;
 
 use crate::domain::model::message::Stop;
@@ -10,6 +10,9 @@ use crate::domain::model::usage::ReportedUsage;
 
 /// A longer body of unknown form is not judged by its words: it may echo the request.
 const MAX_JUDGED: usize = 1000;
+
+/// A longer text is read for the window that it names up to here, in bytes.
+const MAX_READ: usize = 4_000;
 
 /// How providers and model servers say that the input does not fit, without regard to case.
 const OVERFLOW: &[&str] = &[
@@ -72,7 +75,57 @@ pub fn error_words(body: &[u8]) -> Option<String> {
     let words = ["code", "type", "status", "message", "detail"].map(|key| error.get(key).and_then(Value::as_str));
     let mut words: Vec<&str> = words.into_iter().flatten().collect();
     words.dedup();
+    // llama.cpp names its window beside the message.
+    let window = error.get("n_ctx").and_then(Value::as_u64).map(|window| format!("n_ctx {window}"));
+    words.extend(window.as_deref());
     (!words.is_empty()).then(|| words.join(": "))
+}
+
+/// Where providers and model servers name the window in a refusal, the surest first; the number is the only group.
+const NAMED: &[&str] = &[
+    r"tokens? ?> ?([\d,._]+\s?[km]?)\b.{0,20}max",
+    r"n_ctx\W{0,4}([\d,._]+)",
+    r"exceeds? context limit: [\d,._]+ ?\+ ?[\d,._]+ ?> ?([\d,._]+)",
+    r"maximum context length:? (?:is|of) \(?(?:only )?([\d,._]+\s?[km]?)\b",
+    r"(?:maximum )?context length (?:is|of)(?: only)? \(?([\d,._]+\s?[km]?)\b",
+    r"maximum context length:? ?\(?([\d,._]+\s?[km]?)\b",
+    r"context length \(([\d,._]+\s?[km]?)\b",
+    r"maximum (?:prompt|model|input) length (?:is|of) ([\d,._]+\s?[km]?)\b",
+    r"exceeds the maximum (?:number )?(?:of )?(?:input )?(?:tokens )?(?:allowed )?(?:of )?\(?([\d,._]+)",
+    r"maximum allowed input length (?:is|of) ([\d,._]+\s?[km]?)\b",
+    r"with ([\d,._]+) maximum context length",
+    r"(?:available |configured )?context size (?:is |of )?\(?([\d,._]+\s?[km]?)\b",
+    r"exceeds the limit of ([\d,._]+\s?[km]?)\b",
+    r"exceeded model token limit:? ([\d,._]+\s?[km]?)\b",
+    r"range of input length should be \[\d+, ?([\d,._]+)\]",
+    r"(?:must be <=|must have less than|cannot exceed) ([\d,._]+)",
+    r"context (?:window|limit) (?:is|of) (?:only )?([\d,._]+\s?[km]?)\b",
+];
+
+static NAMED_WINDOWS: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| NAMED.iter().filter_map(|pattern| Regex::new(&format!("(?i){pattern}")).ok()).collect());
+
+/// No provider has a window of so many tokens: the number means something else.
+const MOST_NAMED: u64 = 100_000_000;
+
+/// The window that a refusal names, in tokens. `None`: it names none.
+pub fn named_window(text: &str) -> Option<u32> {
+    let text = text.get(..text.floor_char_boundary(MAX_READ.min(text.len())))?;
+    let named = NAMED_WINDOWS
+        .iter()
+        .filter_map(|pattern| pattern.captures(text)?.get(1).and_then(|found| number(found.as_str())));
+    named.filter(|window| (1..=MOST_NAMED).contains(window)).find_map(|window| u32::try_from(window).ok())
+}
+
+/// A number as people write it: with separators, or in thousands.
+fn number(text: &str) -> Option<u64> {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let unit = match text.trim_end().chars().next_back() {
+        Some('k' | 'K') => 1_000,
+        Some('m' | 'M') => 1_000_000,
+        _ => 1,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// Returns true if an answer that came without an error shows an overflow all the same: the provider took more than

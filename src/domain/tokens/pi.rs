@@ -1,7 +1,7 @@
 //! `pi`: UTF-16 code units / 4, rounded up once per message, exactly as pi 0.87 estimates.
 
 use super::counted::{Counted, saturate};
-use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
+use super::media::{IMAGE_TOKENS, opaque_tokens, stated_document_tokens};
 use crate::domain::format;
 use crate::domain::format::pi::run_units;
 use crate::domain::model::format::Format;
@@ -47,7 +47,7 @@ fn block_units(block: &Block) -> usize {
         Block::Image { .. } => to_units(IMAGE_TOKENS),
         Block::Document { source } => match &source.text {
             Some(text) => utf16_len(text),
-            None => to_units(document_tokens(source, text)),
+            None => to_units(stated_document_tokens(source, text)),
         },
         Block::ToolCall(call) => utf16_len(&call.name) + js_stringify_len(&call.arguments) + escaped_units(call),
         Block::ToolResult(result) => result.content.iter().map(block_units).sum(),

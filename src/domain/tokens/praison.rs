@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::counted::Counted;
-use super::media::{IMAGE_TOKENS, document_tokens, opaque_tokens};
+use super::media::{IMAGE_TOKENS, opaque_tokens, stated_document_tokens};
 use crate::domain::format::pi::is_excluded_run;
 use crate::domain::model::message::{Block, Message, ToolCall};
 
@@ -63,7 +63,7 @@ fn count_block(block: &Block) -> u32 {
         Block::Thinking { text: hidden, opaque: Some(opaque) } if hidden.is_empty() => opaque_tokens(&opaque.value),
         Block::Thinking { text: thought, .. } => text(thought),
         Block::Image { .. } => IMAGE_TOKENS,
-        Block::Document { source } => document_tokens(source, text),
+        Block::Document { source } => stated_document_tokens(source, text),
         Block::ToolCall(call) => function_dict(call).tokens(),
         Block::ToolResult(result) => result.content.iter().map(count_block).fold(0, u32::saturating_add),
         Block::Raw(opaque) => opaque_tokens(&opaque.value),

@@ -161,6 +161,7 @@ impl Service {
         path.newest = entry.record.as_ref().map(|record| newest_from(&entry.head, record, &path.stored[..before]));
         let fixed = (head.state.account.system, head.state.account.tools);
         let mut state = state_of_path(&path, fixed, head.state.clone());
+        state.account.take_place_of(&head.state.account, false);
         state.note_fill(state.snapshot(&head.settings).state, now);
         (entry, state)
     }

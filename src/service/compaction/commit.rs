@@ -41,8 +41,8 @@ use crate::service::hooks::{self, About};
 use crate::store::compactions::{self, CompactionRow, Ending};
 use crate::store::entries::{self, NewBranch, NewEntry, Write};
 use crate::store::queue::{self, Completed, LeaseProof};
-use crate::store::sessions;
 use crate::store::transaction;
+use crate::store::{rebuilds, sessions};
 use draft::{SummaryDraft, draft};
 use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
 use report::{Measured, blank, count_end, elapsed, observe, observe_skip, observe_wait, result};
@@ -131,9 +131,17 @@ impl Service {
             return Ok(CommitOutcome::Refused(reason));
         }
         if let Some(reason) = refused {
-            head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
+            // Somebody who asked is told why there was nothing to gain, and that is all.
+            if work.trigger != Trigger::Manual {
+                head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
+            }
             return Ok(CommitOutcome::Refused(reason));
         }
+        let asked = match head.row.leaf_id.filter(|_| !head.state.answered) {
+            Some(leaf) => rebuilds::shows(&mut *connection, work.tenant.0, head.session_id, leaf).await?,
+            None => false,
+        };
+        state.account.take_place_of(&head.state.account, asked);
         let tokens_after = state.snapshot(&head.settings).tokens;
         let change = ContextChange { shed: before.tokens.saturating_sub(tokens_after), rewritten };
         let net = net(change, outcome.cost_usd(), &head.prices.sent);
@@ -314,7 +322,7 @@ impl Service {
         if matches!(reason, Reason::NothingToCompact | Reason::NoValidCutPoint) {
             head.state.nothing_at = Some(head.state.messages);
         }
-        let own = self.inner.settings.resolve(&row.settings, row.model.as_deref())?;
+        let own = self.inner.settings.resolve(&row.settings, head.state.talked(row.model.as_deref()))?;
         head.state.write_to(&mut row.head, &own)?;
         sessions::update(&mut *connection, tenant.0, &row, clock::now()).await?;
         finish_skipped(connection, tenant, &head.state, &head.settings, compaction, reason, tried).await
@@ -435,8 +443,8 @@ pub(crate) fn evaluate(head: &Head, work: &CompactionWork, draft: &SummaryDraft,
         _ => None,
     };
     let account = &state.account;
-    let same = u64::from(account.system) + u64::from(account.tools) + work.outline.unchanged;
-    let rewritten = account.tokens_without(same, head.settings.estimator);
+    let estimated = u64::try_from(account.estimated() - account.fixed()).unwrap_or(0);
+    let rewritten = account.part(estimated.saturating_sub(work.outline.unchanged), head.settings.estimator);
     Evaluation { entry, state, rewritten, refused }
 }
 

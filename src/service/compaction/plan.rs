@@ -150,7 +150,10 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
             return Some(Reason::BelowThreshold);
         }
     }
-    let admitted = request.force || head.state.guard.clone().admit(tokens, head.state.messages, settings);
+    // What a provider has refused is relieved, whatever the guard says.
+    let admitted = request.force
+        || trigger == Trigger::Overflow
+        || head.state.guard.clone().admit(tokens, head.state.messages, settings);
     (!admitted).then_some(Reason::AntiThrash)
 }
 

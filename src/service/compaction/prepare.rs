@@ -381,13 +381,13 @@ impl<'a> Forecast<'a> {
 
     /// The context, what of it is new behind system prompt and tools, and its summary, from sizes alone.
     fn rough(&self) -> (u64, u64, ForeseenSummary) {
-        let account = &self.state.account;
-        let fixed = u64::from(account.system) + u64::from(account.tools);
+        let (account, estimator) = (&self.state.account, self.settings.estimator);
         let previous = self.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
         let read = self.plan.map_or(0, |plan| plan.tokens_to_summarize) + previous;
         let bound = self.settings.summary_max_tokens.map_or(u64::MAX, u64::from);
         let written = Allowance::new(read, self.settings.summary_reserve()).likely().min(bound);
         let behind = self.tokens_kept() + written;
-        (fixed + behind, behind, ForeseenSummary { read, written, asks_model: true })
+        let behind = account.part(behind, estimator);
+        (account.overhead(estimator) + behind, behind, ForeseenSummary { read, written, asks_model: true })
     }
 }

@@ -65,6 +65,7 @@ impl Service {
         }
         let fixed = (head.state.account.system, head.state.account.tools);
         let mut state = state_of_path(&loaded, fixed, head.state.clone());
+        state.account.take_place_of(&head.state.account, false);
         // Else the next append would do again what was just taken back.
         hold_off(&mut state, &head.settings);
         leave_unrelieved(&mut state, &head.settings);

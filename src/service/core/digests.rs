@@ -32,14 +32,15 @@ pub fn of(messages: &[Box<RawValue>]) -> Vec<u64> {
 }
 
 impl DigestCache {
-    /// The number of leading messages equal to those of the previous call, which these (see [`of`]) now replace.
+    /// The number of leading messages equal to those of the previous call, which these (see [`of`], and their leaf) now
+    /// replace.
     pub async fn compare(
         &self,
         pool: &PgPool,
         tenant: Tenant,
         session_id: Uuid,
         format: Format,
-        now: Vec<u64>,
+        (now, leaf_id): (Vec<u64>, Option<Uuid>),
     ) -> Result<usize> {
         let key = (tenant, session_id, format);
         let before = match self.last.get(&key) {
@@ -56,7 +57,8 @@ impl DigestCache {
             let pool = pool.clone();
             // Nobody waits for this: losing it costs one wrong hint after a restart.
             tokio::spawn(async move {
-                if let Err(error) = rebuilds::put(&pool, tenant.0, session_id, format.into_str(), &bytes).await {
+                if let Err(error) = rebuilds::put(&pool, tenant.0, session_id, format.into_str(), &bytes, leaf_id).await
+                {
                     tracing::debug!(%error, "digests of a rebuilt context were not stored");
                 }
             });

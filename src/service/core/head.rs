@@ -16,7 +16,7 @@ use crate::domain::model::fold::ShownFold;
 use crate::domain::model::json::is_default;
 use crate::domain::model::message::Role;
 use crate::domain::model::open_calls::OpenCalls;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Settings, Talked};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::core::error::Result;
@@ -87,6 +87,16 @@ pub struct SessionState {
     /// The compaction whose span an edit has changed: its record is told again before a context is handed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retell: Option<Uuid>,
+    /// The window that a provider named when it refused the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_window: Option<RefusedWindow>,
+}
+
+/// A window that a refusal named, and of which model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedWindow {
+    pub window: u32,
+    pub model: Option<String>,
 }
 
 /// A compaction that is prepared while the agent goes on.
@@ -200,8 +210,12 @@ impl SessionState {
     pub fn note_speaker(&mut self, head: &EntryMeta) {
         if head.is_visible() {
             let answers = head.role == Some(Role::Assistant);
-            self.account.path_calls += i64::from(answers && !self.answered);
+            if answers && !self.answered {
+                self.account.path_calls += 1;
+                self.account.answer_from = head.path_tokens - i64::from(head.tokens);
+            }
             self.answered = answers;
+            self.account.asked_since |= head.is_by_user() && (head.shape.results.is_empty() || head.shape.mixed);
         }
     }
 
@@ -240,6 +254,12 @@ impl SessionState {
 
     pub fn read(text: &str) -> Result<SessionState> {
         Ok(in_place(text.len(), || serde_json::from_str(text)).context("stored session state")?)
+    }
+
+    /// What settings are resolved with: the model, and the window that it named when it refused.
+    pub fn talked<'a>(&self, model: Option<&'a str>) -> Talked<'a> {
+        let of_it = |refused: &&RefusedWindow| refused.model.as_deref() == model;
+        Talked { model, refused: self.refused_window.as_ref().filter(of_it).map(|refused| refused.window) }
     }
 }
 

@@ -129,7 +129,8 @@ impl Heads {
 
     fn patched(&self, row: &HeadAndSettings, patch: &Map<String, Value>) -> Result<Settings> {
         let merged = merge_patch(&json::parse_object(&row.settings), patch);
-        self.settings.resolve_map(&merged, row.model.as_deref())
+        let state = SessionState::read(&row.head.state)?;
+        self.settings.resolve_map(&merged, state.talked(row.model.as_deref()))
     }
 
     /// The head of a row as it was just read.
@@ -156,8 +157,9 @@ impl Heads {
         model: Option<String>,
         parent_session: Option<Uuid>,
     ) -> Result<Head> {
-        let settings = self.settings.resolve(settings, model.as_deref())?;
-        let state = SessionState::read(&row.state)?;
+        let mut state = SessionState::read(&row.state)?;
+        let settings = self.settings.resolve(settings, state.talked(model.as_deref()))?;
+        state.account.upgrade(settings.estimator);
         let prices = self.prices(model.as_deref(), settings.strategy, &settings);
         Ok(Head { session_id, row, state, settings, is_fork: parent_session.is_some(), model, prices })
     }

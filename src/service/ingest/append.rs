@@ -259,7 +259,11 @@ impl Service {
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
         let (unrelieved_at, retell) = (before.unrelieved_at, before.retell);
         let leaf_is_tip = planned.state.leaf_is_tip;
-        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, ..before });
+        let learnt = planned.state.account;
+        let rejected = learnt.usage_rejected;
+        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, account: learnt, ..before });
+        head.state.account.usage_rejected = rejected;
+        head.state.account.judge_placed(&head.settings);
         let goes_on = loaded.heads.iter().any(|entry| Some(entry.id) == leaf_before);
         let carried = match goes_on {
             true => None,

@@ -44,7 +44,8 @@ impl Queries {
         let snapshot = head.snapshot();
         let (system, tools) = (head.state.account.system, head.state.account.tools);
         let view = loaded.view();
-        let whole = Whole { heads: &loaded.heads, view: &view, system, tools, tokens: snapshot.tokens };
+        let (tokens, unposted) = (snapshot.tokens, snapshot.breakdown.unposted);
+        let whole = Whole { heads: &loaded.heads, view: &view, system, tools, tokens, unposted };
         let parts = take_apart(whole, largest);
         Ok(Composition {
             session_id,

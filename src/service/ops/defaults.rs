@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::domain::settings::models::{self, AS_OF};
+use crate::domain::settings::models::{self, AS_OF, ModelLimits};
 use crate::domain::settings::{Estimator, Settings};
 use crate::domain::tokens::prices::CacheRates;
 use crate::service::core::error::Result;
@@ -17,6 +17,8 @@ pub struct KnownModel {
     pub prefix: &'static str,
     /// Prompt and answer together, in tokens.
     pub context_window: u32,
+    /// The most that they take in one request, in tokens: the window, or less.
+    pub max_input_tokens: u32,
     /// How their tokens are counted where the settings do not say.
     pub estimator: Estimator,
     /// Null: not known; a tenth for reading is then assumed. Prices themselves are the operator's to give
@@ -48,11 +50,12 @@ impl Service {
     /// # Errors
     /// A fault of ours.
     pub fn known_models(&self) -> Result<Vec<KnownModel>> {
-        let shown = |(prefix, context_window): (&'static str, u32)| {
+        let shown = |(prefix, limits): (&'static str, ModelLimits)| {
             let rates = CacheRates::of_family(prefix);
             Ok(KnownModel {
                 prefix,
-                context_window,
+                context_window: limits.window,
+                max_input_tokens: limits.input.unwrap_or(limits.window),
                 estimator: self.inner.settings.resolve_map(&Map::new(), Some(prefix))?.estimator,
                 cache: rates.map(|CacheRates { read, write }| KnownCacheRates { read, write }),
                 as_of: AS_OF,

@@ -131,7 +131,7 @@ fn point(row: SampleRow, walk: &mut Walk<'_>, head: &Head, now: &Snapshot) -> Ti
         (now.tokens, now.source, now.breakdown, now.state)
     } else {
         let (tokens, source) = account.tokens(estimator);
-        (tokens, source, account.breakdown(tokens), fill_state(tokens, &head.settings))
+        (tokens, source, account.breakdown(tokens, estimator), fill_state(tokens, &head.settings))
     };
     let without_contextd = walk.uncompacted(&account, tokens, estimator);
     TimelinePoint { entry_id: id, at: created_at, tokens, breakdown, state, source, without_contextd }

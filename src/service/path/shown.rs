@@ -60,7 +60,8 @@ impl Queries {
         let loaded = load_view(reader.on()?, tenant, &ViewOrigin::of(&head), ReadMode::Heads).await?;
         let (view, snapshot) = (loaded.view(), head.snapshot());
         let (system, tools) = (head.state.account.system, head.state.account.tools);
-        let whole = Whole { heads: &loaded.heads, view: &view, system, tools, tokens: snapshot.tokens };
+        let (tokens, unposted) = (snapshot.tokens, snapshot.breakdown.unposted);
+        let whole = Whole { heads: &loaded.heads, view: &view, system, tools, tokens, unposted };
         let (scale, source) = (Scale::of_whole(&whole), snapshot.source);
         let from = from.min(view.len());
         let most = usize::try_from(page.limit).unwrap_or(1);

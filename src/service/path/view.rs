@@ -379,10 +379,13 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         overflow: guard.overflow,
         chapters_rest: guard.chapters_rest,
         model_since: guard.model_since,
+        refused_window: guard.refused_window.clone(),
         ..SessionState::default()
     };
-    state.account =
-        Account { system: fixed.0, tools: fixed.1, calibration: guard.account.calibration, ..Account::default() };
+    state.account = guard.account.elsewhere(fixed);
+    if guard.newest.as_ref().map(|newest| newest.id) == loaded.newest.as_ref().map(|newest| newest.id) {
+        (state.account.sent, state.account.unshown) = (guard.account.sent, guard.account.unshown);
+    }
     let folded = loaded.folded();
     for stored in &loaded.stored {
         let head = &stored.entry.head;
@@ -395,21 +398,24 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {
             let size = view_size(&folded, record);
+            // What was learnt of the session is known already.
+            state.account.usage = None;
             state.account.rebase(i64::from(record.summary_tokens), size.messages, size.tool_results);
             if record.reverts.is_some() {
-                state.account.usage = usage_before(&loaded.stored, record);
+                state.account.usage = usage_before(&loaded.stored, record, &state.account);
             }
-        } else if let Some(usage) = head.usage {
-            state.account.usage = Some(UsageMark { tokens: i64::from(usage), path_tokens: head.path_tokens });
+        } else if let Some(usage) = head.usage.filter(|_| head.path_tokens > guard.account.disbelieved_to) {
+            state.account.place_mark(i64::from(usage));
         }
     }
     state.newest = loaded.newest.clone();
+    state.account.usage_rejected = guard.account.usage_rejected;
     state
 }
 
 /// The usage that was trusted in the view which a revert brings back. What was reported between the compaction and its
 /// revert was of the compacted context.
-fn usage_before(path: &[Arc<StoredEntry>], revert: &CompactionRecord) -> Option<UsageMark> {
+fn usage_before(path: &[Arc<StoredEntry>], revert: &CompactionRecord, account: &Account) -> Option<UsageMark> {
     let mut before = path;
     let mut reverted = revert.reverts;
     while let Some(id) = reverted {
@@ -419,8 +425,11 @@ fn usage_before(path: &[Arc<StoredEntry>], revert: &CompactionRecord) -> Option<
             .iter()
             .rposition(|stored| stored.entry.head.usage.is_some() || stored.entry.head.kind == EntryType::Compaction)?;
         let stored = before.get(newest)?;
-        if let Some(usage) = stored.entry.head.usage.filter(|_| stored.entry.head.kind != EntryType::Compaction) {
-            return Some(UsageMark { tokens: i64::from(usage), path_tokens: stored.entry.head.path_tokens });
+        let is_believed =
+            stored.entry.head.kind != EntryType::Compaction && stored.entry.head.path_tokens > account.disbelieved_to;
+        if let Some(usage) = stored.entry.head.usage.filter(|_| is_believed) {
+            let count = account.counted(&account.base, stored.entry.head.path_tokens) - account.fixed();
+            return Some(UsageMark::whole(i64::from(usage), count));
         }
         reverted = stored.record.as_ref().and_then(|record| record.reverts);
     }

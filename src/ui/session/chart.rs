@@ -32,7 +32,8 @@ struct Band {
 }
 
 /// From the bottom up.
-const BANDS: [Band; 4] = [
+const BANDS: [Band; 5] = [
+    Band { label: "Not posted", color: "c6", tokens: |parts| parts.unposted },
     Band { label: "System and tools", color: "c7", tokens: |parts| parts.system + parts.tools },
     Band { label: "Summaries", color: "c5", tokens: |parts| parts.summary },
     Band { label: "Messages", color: "c1", tokens: |parts| parts.messages },

@@ -116,6 +116,7 @@ fn name(category: Category) -> &'static str {
     match category {
         Category::System => "System prompt",
         Category::Tools => "Tool definitions",
+        Category::Unposted => "Not posted",
         Category::Summary => "Summary",
         Category::Chapters => "Chapters",
         Category::BranchSummaries => "Branch summaries",

@@ -5,6 +5,8 @@ use axum::response::Html;
 use maud::{Markup, html};
 use uuid::Uuid;
 
+use crate::domain::model::anti_thrash::TrippedBy;
+use crate::domain::settings::WindowSource;
 use crate::domain::tokens::accounting::Source;
 use crate::service::sessions::Session;
 use crate::ui::fault::Result;
@@ -27,6 +29,7 @@ pub fn figures(viewer: &Viewer, session: &Session) -> Markup {
     let source = match now.source {
         Source::Usage => "as the provider reported",
         Source::Estimate => "estimated",
+        Source::UsageRejected => "estimated: what was reported can't be",
     };
     let strategy: &str = session.settings.strategy.into();
     html! {
@@ -44,7 +47,7 @@ pub fn figures(viewer: &Viewer, session: &Session) -> Markup {
             div.figure {
                 dt { "Of the usable window" }
                 dd { (percent(now.utilization)) }
-                dd.note { (count(i64::from(now.window))) " less " (count(i64::from(now.reserve_tokens))) " kept free" }
+                dd.note { (count(i64::from(now.window))) (window_source(now.window_source)) " less " (count(i64::from(now.reserve_tokens))) " kept free" }
             }
             div.figure {
                 dt { "Until a compaction" }
@@ -71,6 +74,15 @@ pub fn figures(viewer: &Viewer, session: &Session) -> Markup {
     }
 }
 
+/// What the window rests on, where that is worth a word.
+fn window_source(source: WindowSource) -> &'static str {
+    match source {
+        WindowSource::Setting | WindowSource::Table => "",
+        WindowSource::Refusal => " (named in a refusal)",
+        WindowSource::Guess => " (a guess: the model is not known)",
+    }
+}
+
 /// The guard, where it has given up.
 fn guard(viewer: &Viewer, session: &Session) -> Markup {
     let guard = &session.snapshot.anti_thrash;
@@ -78,8 +90,14 @@ fn guard(viewer: &Viewer, session: &Session) -> Markup {
         @if guard.tripped {
             div.notice.row {
                 span {
-                    "The guard has given up: " (guard.low_savings_streak) " compactions in a row saved less than "
-                    (percent(guard.min_savings_pct / 100.0)) "."
+                    "The guard has given up: " (guard.low_savings_streak) " compactions in a row "
+                    @match guard.tripped_by {
+                        Some(TrippedBy::Cost) => "cost more than they bring.",
+                        Some(TrippedBy::Both) => {
+                            "saved less than " (percent(guard.min_savings_pct / 100.0)) " or cost more than they bring."
+                        }
+                        _ => { "saved less than " (percent(guard.min_savings_pct / 100.0)) "." }
+                    }
                     @if let Some(retry) = guard.retry_at_tokens { " It tries again at " (count(signed(retry))) " tokens." }
                 }
                 (button(viewer, &format!("{}/guard", home(session.id)), "Reset the guard"))

@@ -211,7 +211,7 @@ impl World {
         let snapshot = self.service.queries().snapshot(self.tenant, self.id()).await.unwrap();
         assert_eq!(snapshot.tokens, native.tokens);
         let parts = &snapshot.breakdown;
-        let total = parts.system + parts.tools + parts.summary + parts.messages + parts.tool_results;
+        let total = parts.system + parts.tools + parts.summary + parts.messages + parts.tool_results + parts.unposted;
         assert_eq!(total, snapshot.tokens, "the parts do not add up: {parts:?}");
         // The fixed parts are known where they are not scaled, or where there are none.
         let session = self.service.queries().session(self.tenant, self.id()).await.unwrap();
@@ -221,7 +221,7 @@ impl World {
             let entries = path.iter().filter(|entry| shown.contains(&entry.id));
             let fixed = if session.system.is_some() { parts.system } else { 0 };
             let sum = fixed + entries.map(|entry| u64::from(entry.tokens)).sum::<u64>();
-            let expected = (sum as f64 * snapshot.calibration).round() as u64;
+            let expected = parts.unposted + (sum as f64 * snapshot.calibration).round() as u64;
             assert_eq!(snapshot.tokens, expected, "the account is off: {parts:?}");
         }
         let fork = self.service.fork_session(self.tenant, self.id(), None).await.unwrap();

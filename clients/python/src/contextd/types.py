@@ -8,9 +8,16 @@ from ._compat import NotRequired, TypedDict
 Trigger: TypeAlias = Literal["manual", "auto", "ahead", "chapter", "overflow"]
 
 
+TrippedBy: TypeAlias = Literal["savings", "cost", "both"]
+"""Why the guard gave up: every compaction saved too little (`savings`), every one cost more than it brings (`cost`), or
+some the one and some the other (`both`)."""
+
+
 class AntiThrash(TypedDict):
     """The guard's state, stored per session and shown in snapshots and results."""
     last_savings_pct: NotRequired[float | None]
+    losses: int
+    """Of these, those that saved enough and were a loss of money."""
     low_savings_streak: int
     """Compactions in a row that saved less than `min_savings_pct`, or that nobody asked for and that cost more than they
     bring."""
@@ -25,6 +32,7 @@ class AntiThrash(TypedDict):
     """The number of messages in the context when it gave up."""
     tripped_at_tokens: NotRequired[int | None]
     """The size at which it gave up."""
+    tripped_by: TrippedBy | None
 
 
 class FileLists(TypedDict):
@@ -188,7 +196,7 @@ class AppendedEntry(TypedDict):
     type: str
 
 
-OverflowReason: TypeAlias = Literal["not_overflow", "compacted", "compacting", "already_tried", "fixed_overhead", "anti_thrash", "queue_full"]
+OverflowReason: TypeAlias = Literal["not_overflow", "compacted", "compacting", "already_tried", "fixed_overhead", "queue_full"]
 """Why to try again, or not."""
 
 
@@ -209,6 +217,8 @@ class Breakdown(TypedDict):
     system: int
     tool_results: int
     tools: int
+    unposted: int
+    """What the provider counts and the client never posts: its system prompt and tools, where it keeps them to itself."""
 
 
 class ChapterTask(TypedDict):
@@ -216,8 +226,12 @@ class ChapterTask(TypedDict):
     pending: bool
 
 
-Source: TypeAlias = Literal["estimate", "usage"]
+Source: TypeAlias = Literal["estimate", "usage", "usage_rejected"]
 """What the snapshot's `tokens` rests on."""
+
+
+WindowSource: TypeAlias = Literal["setting", "refusal", "table", "guess"]
+"""What a window rests on: a setting, a provider's refusal that named it, the table of models, or nothing (`guess`)."""
 
 
 class Snapshot(TypedDict):
@@ -227,7 +241,8 @@ class Snapshot(TypedDict):
     """Tokens left before the reserve; 0 when over."""
     breakdown: Breakdown
     calibration: float
-    """Reported over estimated tokens, as learnt from the provider; always 1 for `pi` and `praison`."""
+    """Reported over counted tokens, `breakdown.unposted` aside, as learnt from the provider: `tokens` is `unposted +
+    calibration x count`. Always 1 for `pi` and `praison`."""
     chapter_task: ChapterTask
     percent_until_compaction: float
     """How far (percent of the trigger) the context is from red; 0 when red."""
@@ -242,14 +257,17 @@ class Snapshot(TypedDict):
     tokens: int
     utilization: float
     window: int
+    window_source: WindowSource
+    """What `window` rests on."""
 
 
-WarningCode: TypeAlias = Literal["orphan_tool_result", "usage_ignored", "unknown_parent", "not_shown"]
+WarningCode: TypeAlias = Literal["orphan_tool_result", "usage_ignored", "usage_not_believed", "unknown_parent", "not_shown"]
 """Codes of `warnings`: what of an append was taken otherwise than it looks.
 Later versions may add some: `detail` says in words what an unknown one means.
 
 - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
 - `usage_ignored`: `usage` came without an answer that it could belong to.
+- `usage_not_believed`: `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in contradiction to the usage before it. Sizes rest on what is counted.
 - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
 - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out."""
 
@@ -353,6 +371,8 @@ class FixedParts(TypedDict):
     system: int
     """The system prompt beside the messages."""
     tools: int
+    unposted: int
+    """What the provider counts and the client never posts."""
 
 
 ExcessReason: TypeAlias = Literal["fixed_overhead", "disabled", "upstream_required", "recounting", "reverted", "not_the_leaf"]
@@ -1054,8 +1074,9 @@ class CompactionUpdateEvent(TypedDict):
     update: dict[str, Any]
 
 
-Category: TypeAlias = Literal["system", "tools", "summary", "chapters", "branch_summaries", "instructions", "user", "assistant", "tool_results", "other"]
-"""Part of a context. `system` and `tools` travel beside the messages; `instructions` are system messages among them;
+Category: TypeAlias = Literal["system", "tools", "unposted", "summary", "chapters", "branch_summaries", "instructions", "user", "assistant", "tool_results", "other"]
+"""Part of a context. `system` and `tools` travel beside the messages; `unposted` is what the provider counts besides and
+the client never posts; `instructions` are system messages among them;
 an answer's words, thinking and calls are `assistant`; a message that holds results alone is `tool_results`, its frame
 too."""
 
@@ -1342,6 +1363,8 @@ class KnownModel(TypedDict):
     """Prompt and answer together, in tokens."""
     estimator: Estimator
     """How their tokens are counted where the settings do not say."""
+    max_input_tokens: int
+    """The most that they take in one request, in tokens: the window, or less."""
     prefix: str
     """The beginning of their names, without what providers put before it."""
 

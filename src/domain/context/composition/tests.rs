@@ -3,7 +3,7 @@ use crate::domain::compaction::prepare::tests::path;
 use crate::domain::context::view::plan_view;
 
 fn whole<'a>(heads: &'a [EntryMeta], view: &'a [ViewItem], tokens: u64) -> Whole<'a> {
-    Whole { heads, view, system: 6, tools: 4, tokens }
+    Whole { heads, view, system: 6, tools: 4, tokens, unposted: 0 }
 }
 
 fn tokens_of(parts: &Parts, category: Category) -> u64 {
@@ -37,7 +37,7 @@ fn parts_are_brought_to_the_size_that_the_whole_has() {
 
 #[test]
 fn an_empty_context_has_no_parts() {
-    let nothing = Whole { heads: &[], view: &[], system: 0, tools: 0, tokens: 7 };
+    let nothing = Whole { heads: &[], view: &[], system: 0, tools: 0, tokens: 7, unposted: 0 };
     let parts = take_apart(nothing, 10);
     assert!(parts.categories.iter().all(|part| part.tokens == 0 && part.share_pct == 0.0));
     assert!(parts.tools.is_empty() && parts.largest.is_empty());

@@ -67,6 +67,38 @@ fn the_model_gives_the_window_unless_it_is_set() {
 }
 
 #[test]
+fn a_window_says_what_it_rests_on() {
+    let of = |patch: Value, model: Option<&str>| {
+        let s = resolve(&Map::new(), &map(patch), model).unwrap();
+        (s.context_window, s.window_source, s.usable())
+    };
+    assert_eq!(of(json!({}), Some("gpt-5-mini")), (400_000, WindowSource::Table, 272_000));
+    assert_eq!(of(json!({"reserve_tokens": 200_000}), Some("gpt-5")), (400_000, WindowSource::Table, 200_000));
+    assert_eq!(of(json!({"context_window": 30_000}), Some("gpt-5")), (30_000, WindowSource::Setting, 22_500));
+    assert_eq!(of(json!({"context_window": 1_000_000}), Some("gpt-5")).2, 983_616, "whoever sets more knows better");
+    assert_eq!(of(json!({}), Some("nobody-knows")), (128_000, WindowSource::Guess, 111_616));
+    assert_eq!(of(json!({}), None).1, WindowSource::Guess);
+    assert_eq!(of(json!({"preset": "chat"}), Some("gpt-5")).1, WindowSource::Setting);
+    assert_eq!(of(json!({"context_window": null}), Some("gpt-4o")).1, WindowSource::Table);
+}
+
+#[test]
+fn a_window_that_a_refusal_named_takes_the_place_of_what_was_not_set() {
+    let of = |patch: Value, refused: u32| {
+        let talked = Talked { model: Some("gpt-5"), refused: Some(refused) };
+        let s = resolve(&Map::new(), &map(patch), talked).unwrap();
+        (s.context_window, s.window_source, s.usable())
+    };
+    assert_eq!(of(json!({}), 8_192), (8_192, WindowSource::Refusal, 6_144));
+    assert_eq!(of(json!({}), 1_000_000).0, 1_000_000);
+    assert_eq!(of(json!({"context_window": 50_000}), 8_192).1, WindowSource::Refusal);
+    assert_eq!(of(json!({"context_window": 50_000}), 80_000).0, 50_000, "never upwards");
+    assert_eq!(of(json!({}), 12).0, 1_024);
+    let all = json!({"reserve_tokens": 16_384, "keep_recent_tokens": 16_384, "target_tokens": 90_000});
+    assert_eq!(of(all, 4_096), (4_096, WindowSource::Refusal, 3_072), "settings for a larger window do no harm");
+}
+
+#[test]
 fn what_is_not_set_fits_a_small_window() {
     let s = session(json!({"context_window": 32_768}));
     assert_eq!((s.reserve_tokens, s.keep_recent_tokens), (8192, 8192));
@@ -147,11 +179,8 @@ fn resolved_settings_resolve_to_themselves() {
     for preset in ["auto", "checkpoint", "harness", "chat"] {
         let settings = session(json!({"preset": preset}));
         let written = map(serde_json::to_value(&settings).unwrap());
-        assert_eq!(
-            resolve(&Map::new(), &written, None).unwrap(),
-            settings,
-            "every field is a setting, and the other way round"
-        );
+        let again = Settings { window_source: settings.window_source, ..resolve(&Map::new(), &written, None).unwrap() };
+        assert_eq!(again, settings, "every field is a setting, and the other way round");
     }
 }
 

@@ -117,3 +117,46 @@ fn silent_overflows() {
     assert!(!is_silent_overflow(None, &usage(5000, 0, 0), 1000));
     assert!(!is_silent_overflow(Some(Stop::End), &usage(5000, 0, 1), 0));
 }
+
+#[test]
+fn the_window_that_a_refusal_names_is_read() {
+    for (text, window) in [
+        ("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", 8_192),
+        ("This model's maximum context length is 128,000 tokens. However, you requested 142837 tokens", 128_000),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length", 200_000),
+        ("The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", 1_048_575),
+        ("the request exceeds the available context size (4096 tokens), try increasing it", 4_096),
+        ("request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it", 8_192),
+        (r#"{"error":{"code":400,"type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#, 4_096),
+        ("This model's maximum prompt length is 131072 but the request contains 537812 tokens", 131_072),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("prompt has 9,000 tokens, but the configured context size is 8,192", 8_192),
+        ("The input (9000 tokens) is longer than the model's context length (8192 tokens).", 8_192),
+        ("Requested token count exceeds the model's maximum context length of 131072 tokens", 131_072),
+        ("The input exceeds the model's maximum context length (65536)", 65_536),
+        ("Input length 9000 exceeds the maximum allowed input length of 8192 tokens", 8_192),
+        ("prompt token count of 140000 exceeds the limit of 128000", 128_000),
+        ("Your request exceeded model token limit: 262144 (requested: 291351)", 262_144),
+        ("Range of input length should be [1, 98304]", 98_304),
+        ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 4_096),
+        ("You passed 5000 input tokens. However, the model's context length is only 4096 tokens", 4_096),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens", 4_096),
+        ("the total number of tokens in the prompt cannot exceed 4081 - received 5000", 4_081),
+        ("the model is loaded with context length of only 4096 tokens", 4_096),
+        ("The prompt is too long: 140000, model maximum context length: 131071", 131_071),
+        ("maximum context length is 128k tokens", 128_000),
+    ] {
+        assert_eq!(named_window(text), Some(window), "{text}");
+    }
+    for text in [
+        "Input is too long for requested model.",
+        "invalid params, context window exceeds limit (2013)",
+        "Your input exceeds the context window of this model",
+        "prompt too long; exceeded max context length by 4 tokens",
+        "413 (no body)",
+        "",
+    ] {
+        assert_eq!(named_window(text), None, "{text}");
+    }
+}

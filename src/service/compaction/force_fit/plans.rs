@@ -239,7 +239,7 @@ impl Ground {
             // Else the next turn would be red again.
             Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
         };
-        let room = self.head.state.account.estimate_of(most.saturating_sub(rest), self.settings.estimator);
+        let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);
         Allowance::most_replaced(room.saturating_sub(LEAST_SUMMARY))
     }
 }

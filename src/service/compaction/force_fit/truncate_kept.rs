@@ -187,10 +187,8 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
 
 /// The target in estimated tokens, which is what entries are counted in.
 fn target(planned: &PlannedCompaction) -> u64 {
-    let account = &planned.state.account;
-    let (tokens, _) = account.tokens(planned.settings.estimator);
     let target = u64::from(planned.settings.usable()) * TARGET_PERCENT / 100;
-    target * u64::try_from(account.estimated()).unwrap_or(0) / tokens.max(1)
+    planned.state.account.estimate_of(target, planned.settings.estimator)
 }
 
 /// Tools and entries whose results and arguments may not be shortened.

@@ -13,7 +13,8 @@ use crate::domain::model::item::Item;
 use crate::domain::model::json;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::usage::ReportedUsage;
-use crate::domain::settings::{Estimator, Settings};
+use crate::domain::settings::Settings;
+use crate::domain::tokens::report::Reported;
 use crate::domain::tokens::{self, Counted};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
@@ -34,8 +35,9 @@ pub struct ReadItem {
     pub is_aside: bool,
     /// The head of a pi file: the entries that have no parent in the file go under it.
     pub is_header: bool,
-    /// The context size that the provider reported with it.
-    pub usage: Option<u64>,
+    /// What the provider reported with it, and whether the request says so, not the item.
+    pub usage: Option<Reported>,
+    pub usage_is_given: bool,
     /// A pi label: the source id of the entry that it is for, and its text; none clears.
     pub label: Option<(String, Option<String>)>,
     /// Record of an imported compaction, whose first kept entry is still a source id, or of a handle.
@@ -72,17 +74,17 @@ pub fn load(items: &[ReadItem]) -> usize {
 /// # Errors
 /// `Invalid` with pointers `/items/{n}…` and `/usage…`.
 pub async fn read(append: Arc<Append>, settings: Arc<Settings>, opened: OpenedHandles) -> Result<Vec<ReadItem>> {
-    offload(load_of_items(&append.items), move || read_all(&append, settings.estimator, &opened)).await?
+    offload(load_of_items(&append.items), move || read_all(&append, &settings, &opened)).await?
 }
 
-fn read_all(append: &Append, estimator: Estimator, opened: &OpenedHandles) -> Result<Vec<ReadItem>> {
+fn read_all(append: &Append, settings: &Settings, opened: &OpenedHandles) -> Result<Vec<ReadItem>> {
     let mut errors = Vec::new();
     let mut items = Vec::with_capacity(append.items.len());
     for (n, raw) in append.items.iter().enumerate() {
         match format::accept(append.format, raw.get()) {
             Ok(item) => items.push(match opened.record(raw.get()) {
-                Some(record) => read_handle(item, record, raw.get(), estimator),
-                None => read_one(item, append.format, raw.get(), estimator),
+                Some(record) => read_handle(item, record, raw.get(), settings),
+                None => read_one(item, append.format, raw.get(), settings),
             }),
             Err(error) => {
                 errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
@@ -99,13 +101,14 @@ fn read_all(append: &Append, estimator: Estimator, opened: &OpenedHandles) -> Re
     Ok(items)
 }
 
-fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> ReadItem {
+fn read_one(item: Item, format: Format, raw: &str, settings: &Settings) -> ReadItem {
+    let Settings { estimator, pictures, .. } = *settings;
     let counted = match &item.message {
-        Some(message) if item.kind.holds_message() => tokens::count_item(estimator, format, raw, message),
+        Some(message) if item.kind.holds_message() => tokens::count_item_for(pictures, estimator, format, raw, message),
         _ => Counted { total: 0, results: Vec::new() },
     };
     let trusted = item.stop.is_none_or(|stop| !stop.spoils_usage());
-    let usage = item.usage.filter(|_| trusted).map(|usage| usage.context_tokens()).filter(|tokens| *tokens > 0);
+    let usage = item.usage.filter(|_| trusted).and_then(|usage| reported(&usage));
     ReadItem {
         source_id: item.source_id.clone(),
         parent: Parent::Previous,
@@ -113,6 +116,7 @@ fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> Read
         is_aside: false,
         is_header: false,
         usage,
+        usage_is_given: false,
         label: None,
         record: None,
         raw: raw.to_owned(),
@@ -122,11 +126,11 @@ fn read_one(item: Item, format: Format, raw: &str, estimator: Estimator) -> Read
 }
 
 /// A handle is a compaction. It adds nothing to a context by itself: its summary enters through the view.
-fn read_handle(item: Item, record: &CompactionRecord, raw: &str, estimator: Estimator) -> ReadItem {
-    let size = |message: Message| tokens::count_message(estimator, &message).total;
+fn read_handle(item: Item, record: &CompactionRecord, raw: &str, settings: &Settings) -> ReadItem {
+    let size = |message: Message| tokens::count_message(settings.estimator, &message).total;
     let record = CompactionRecord { summary_tokens: handle::told(record).map_or(0, size), ..record.clone() };
     let item = Item { kind: EntryType::Compaction, message: None, ..item };
-    ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, estimator) }
+    ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, settings) }
 }
 
 /// Takes the tree of a file over.
@@ -172,7 +176,12 @@ fn report_usage(append: &Append, items: &mut [ReadItem]) -> Result<()> {
         .rev()
         .find(|item| item.item.message.as_ref().is_some_and(|message| message.role == Role::Assistant));
     if let Some(answer) = answer.filter(|answer| answer.item.stop.is_none_or(|stop| !stop.spoils_usage())) {
-        answer.usage = Some(usage.context_tokens()).filter(|tokens| *tokens > 0);
+        (answer.usage, answer.usage_is_given) = (reported(&usage), true);
     }
     Ok(())
+}
+
+fn reported(usage: &ReportedUsage) -> Option<Reported> {
+    let (request, total) = (usage.request_tokens(), usage.context_tokens());
+    (total > 0).then(|| Reported { request: request.min(total), answer: total.saturating_sub(request) })
 }

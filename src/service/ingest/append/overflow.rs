@@ -5,13 +5,13 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::tokens::overflow::is_context_overflow;
+use crate::domain::tokens::overflow::{is_context_overflow, named_window};
 use crate::service::compaction::{self, CompactionRef, Status, Trigger};
 use crate::service::core::error::Result;
-use crate::service::core::head::{Head, OverflowTry};
+use crate::service::core::head::{Head, OverflowTry, RefusedWindow};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::store::compactions as rows;
+use crate::store::{compactions as rows, sessions};
 
 /// What a `provider_error` came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -38,14 +38,12 @@ pub enum OverflowReason {
     AlreadyTried,
     /// System prompt and tools alone fill the window.
     FixedOverhead,
-    /// Compactions have saved too little of late.
-    AntiThrash,
     /// No job can be queued now.
     QueueFull,
 }
 
 impl Service {
-    /// Compacts after an overflow, once for each failure. The head is written where it changes.
+    /// Compacts after an overflow, whatever the guard says, once for each failure. The head is written where it changes.
     pub(super) async fn after_error(
         &self,
         connection: &mut PgConnection,
@@ -58,6 +56,7 @@ impl Service {
         if !is_context_overflow(error) {
             return Ok(refuse(false, OverflowReason::NotOverflow, None));
         }
+        self.learn_window(connection, tenant, head, error).await?;
         let retry = |reason, compaction_id| Overflow { recognised: true, retry: true, reason, compaction_id };
         if let Some(tried) = head.state.overflow {
             let still_runs = match tried.compaction_id {
@@ -80,9 +79,6 @@ impl Service {
             mark(connection, tenant, head, None).await?;
             return Ok((retry(OverflowReason::Compacted, None), None));
         }
-        if head.snapshot().anti_thrash.tripped {
-            return Ok(refuse(true, OverflowReason::AntiThrash, None));
-        }
         let started = self.start(connection, tenant, head, Trigger::Overflow).await?;
         let live = match started {
             Some(started) => Some(started.id),
@@ -93,6 +89,29 @@ impl Service {
         let landed = started.is_some_and(|started| started.status == Status::Succeeded);
         let reason = if landed { OverflowReason::Compacted } else { OverflowReason::Compacting };
         Ok((retry(reason, Some(id)), started))
+    }
+}
+
+impl Service {
+    /// Remembers the window that a refusal names, for this session and its model.
+    async fn learn_window(
+        &self,
+        connection: &mut PgConnection,
+        tenant: Tenant,
+        head: &mut Head,
+        error: &str,
+    ) -> Result<()> {
+        let Some(window) = named_window(error) else { return Ok(()) };
+        let learnt = RefusedWindow { window, model: head.model.clone() };
+        if head.state.refused_window.as_ref() == Some(&learnt) {
+            return Ok(());
+        }
+        head.state.refused_window = Some(learnt);
+        let row = sessions::get(&mut *connection, tenant.0, head.session_id).await?;
+        if let Some(row) = row {
+            head.settings = self.inner.settings.resolve(&row.settings, head.state.talked(head.model.as_deref()))?;
+        }
+        compaction::save(connection, tenant, head).await
     }
 }
 

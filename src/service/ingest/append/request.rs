@@ -82,6 +82,9 @@ pub enum WarningCode {
     OrphanToolResult,
     /// `usage` came without an answer that it could belong to.
     UsageIgnored,
+    /// `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in
+    /// contradiction to the usage before it. Sizes rest on what is counted.
+    UsageNotBelieved,
     /// A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
     UnknownParent,
     /// A pi message of an extension's role, which no model is shown, is stored and never sent out.

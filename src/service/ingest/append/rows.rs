@@ -18,6 +18,7 @@ use crate::domain::model::open_calls::OpenCalls;
 use crate::domain::model::shape::Shape;
 use crate::domain::settings::Settings;
 use crate::domain::tokens;
+use crate::domain::tokens::report::{Disbelief, Reported, Verdict};
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::head::{Head, SessionState};
@@ -87,6 +88,8 @@ pub struct Planner<'a> {
     asides: HashSet<i32>,
     /// An item went under another entry than the one before it: the calls open there are not known here.
     strayed: bool,
+    /// A compaction came with the items: the view behind it is not known here.
+    rebased: bool,
     /// Entries before the first item that are shown beside a handle; looked for only where there is one.
     beside: Vec<Uuid>,
 }
@@ -97,6 +100,9 @@ impl<'a> Planner<'a> {
         if head.state.leaf_is_tip {
             tips.insert(head.row.leaf_branch, head.row.leaf_depth);
         }
+        let mut state = head.state.clone();
+        // What comes in another call is another answer.
+        state.account.answer_from = state.account.path_tokens;
         Planner {
             head,
             append,
@@ -105,7 +111,7 @@ impl<'a> Planner<'a> {
                 entries: Vec::with_capacity(items.len()),
                 branches: Vec::new(),
                 row: head.row.clone(),
-                state: head.state.clone(),
+                state,
                 warnings: Vec::new(),
                 labels: Vec::new(),
                 now: clock::now(),
@@ -115,6 +121,7 @@ impl<'a> Planner<'a> {
             origin: head.row.leaf_id,
             asides: HashSet::new(),
             strayed: false,
+            rebased: false,
             beside: Vec::new(),
         }
     }
@@ -379,10 +386,10 @@ impl<'a> Planner<'a> {
             // A handle's are its summary's.
             tokens: record.as_ref().filter(|record| record.by_handle).map_or(added, |record| record.summary_tokens),
             path_tokens: parent.path_tokens + i64::from(added),
-            usage: item.usage.and_then(|usage| u32::try_from(usage).ok()),
+            usage: None,
             shape,
         };
-        let entry = NewEntry {
+        let mut entry = NewEntry {
             branch,
             parent_id: parent.id,
             path_result_tokens: parent.path_result_tokens + results,
@@ -394,6 +401,10 @@ impl<'a> Planner<'a> {
             head,
         };
         self.account(&entry);
+        if let Some(reported) = item.usage {
+            entry.head.usage = self.believed(n, item, reported).and_then(|tokens| u32::try_from(tokens).ok());
+        }
+        self.rebased |= item.item.kind == EntryType::Compaction;
         entry
     }
 
@@ -422,8 +433,21 @@ impl<'a> Planner<'a> {
         state.messages += u64::from(entry.head.is_visible());
         state.turns += u64::from(starts_task(&entry.head));
         state.note_speaker(&entry.head);
-        if let Some(usage) = entry.head.usage {
-            state.account.report(u64::from(usage), self.settings.estimator);
+    }
+
+    /// The size of the context that stands in for what a provider reported of it. `None`: it measured an earlier view, or
+    /// is not believed. Where the view is not known here, it is judged when the state is worked out.
+    fn believed(&mut self, n: usize, item: &ReadItem, reported: Reported) -> Option<u64> {
+        if self.strayed || self.rebased || item.is_aside {
+            return Some(reported.total());
+        }
+        match self.planned.state.account.report(reported, self.settings) {
+            Verdict::Believed(size) => Some(size),
+            Verdict::Earlier => None,
+            Verdict::Rejected(why) => {
+                self.planned.warnings.push(not_believed_warning(n, item, reported, why));
+                None
+            }
         }
     }
 
@@ -490,6 +514,12 @@ fn not_shown_warning(n: usize) -> Warning {
         pointer: format!("/items/{n}/message/role"),
         detail: "no model is shown a message of this role; it is stored and never sent out".to_owned(),
     }
+}
+
+fn not_believed_warning(n: usize, item: &ReadItem, reported: Reported, why: Disbelief) -> Warning {
+    let pointer = if item.usage_is_given { "/usage".to_owned() } else { format!("/items/{n}") };
+    let detail = format!("{} tokens were reported; {why}", reported.total());
+    Warning { code: WarningCode::UsageNotBelieved, pointer, detail }
 }
 
 fn orphan_warning(n: usize, id: &str) -> Warning {

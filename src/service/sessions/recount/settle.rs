@@ -108,7 +108,8 @@ fn ended(completed: Completed) -> Committed {
 async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Head) -> Result<SessionState> {
     let fixed = (head.state.account.system, head.state.account.tools);
     let mut before = SessionState { recounting: false, ..head.state.clone() };
-    before.account.calibration = 1.0;
+    // What was learnt was of other counts.
+    before.account = before.account.unlearnt();
     if before.newest.as_ref().is_some_and(|newest| !newest.folds.is_empty()) {
         // What chapters hide is measured on the path.
         let loaded = view::load_path(connection, tenant, head.leaf(), head.is_plain(), ReadMode::Heads).await?;
@@ -130,12 +131,15 @@ async fn counted_state(connection: &mut PgConnection, tenant: Tenant, head: &Hea
         from = newest.depth + 1;
     }
     let later = path::clip(&path, &[(from, i64::MAX)]);
-    if let Some((usage, path_tokens)) = entries::newest_usage(connection, tenant.0, &later).await? {
-        account.usage = Some(UsageMark { tokens: usage, path_tokens });
-    }
-    if let Some((tokens, results)) = entries::totals_at(connection, tenant.0, path.last()).await? {
+    if let Some((tokens, results)) = entries::totals_at(&mut *connection, tenant.0, path.last()).await? {
         (account.path_tokens, account.path_result_tokens) = (tokens, results);
     }
+    if let Some((usage, path_tokens)) = entries::newest_usage(connection, tenant.0, &later).await? {
+        let count = account.counted(&account.base, path_tokens);
+        account.usage = Some(UsageMark::whole(usage, count - account.fixed()));
+        account.learn_whole(usage, count, head.settings.estimator);
+    }
+    account.answer_from = account.path_tokens;
     // How often the model was called depends on no estimator.
     account.path_calls = before.account.path_calls;
     account.base.path_calls = before.account.base.path_calls;
