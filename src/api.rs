@@ -45,7 +45,9 @@ mod transcript;
 mod tree;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
@@ -72,7 +74,7 @@ pub fn router_with(state: AppState, pages: Router, beside: Router) -> Router {
     let (router, api) = described().merge(service_face::routes()).merge(tenants).split_for_parts();
     let router = router
         .merge(mcp)
-        .merge(SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", docs::complete(api)))
+        .merge(docs_page(docs::complete(api)))
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {
             let detail = "the route does not take this method; the Allow header lists those it takes";
@@ -80,6 +82,20 @@ pub fn router_with(state: AppState, pages: Router, beside: Router) -> Router {
         })
         .merge(pages.with_state(()));
     around(router, beside, state)
+}
+
+/// The API's description as a page, which loads nothing of others and stands in no frame. Its styles are set by its script.
+fn docs_page(document: serde_json::Value) -> Router<AppState> {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+        font-src 'self' data:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
+    let page: Router<AppState> = SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", document).into();
+    page.layer(map_response(async |mut response: Response| {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        response
+    }))
 }
 
 /// Health, readiness and metrics alone: what a process that only works in the background answers.

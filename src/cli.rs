@@ -6,7 +6,7 @@ mod fields;
 mod figures;
 mod keys;
 mod mcp;
-mod output;
+pub mod output;
 mod people;
 mod progress;
 mod report;

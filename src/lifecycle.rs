@@ -6,7 +6,6 @@ mod files;
 mod listener;
 pub(crate) mod upstreams;
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,6 +24,7 @@ use upstreams::Catalogue;
 
 use crate::api::{self, AppState, Bounds};
 use crate::background;
+use crate::cli::output::print;
 use crate::config::{AskedCompaction, Config, ProxyUpstream};
 use crate::llm::Upstreams;
 use crate::proxy::{self, ProviderOptions, Proxy, ProxyOptions};
@@ -34,10 +34,11 @@ use crate::service::core::idempotency::KeptAnswers;
 use crate::service::core::state::{Options, Service};
 use crate::service::core::tenant::Tenant;
 use crate::service::events::Events;
+use crate::service::ops::calls::ModelCalls;
 use crate::service::sessions::erasure::Erasure;
 use crate::service::stateless::Summariser;
 use crate::ui::{self, Ui};
-use crate::worker::{self, Census, CensusOptions, DeliveryOptions, Jobs, Worker, WorkerOptions};
+use crate::worker::{self, CallBook, Census, CensusOptions, DeliveryOptions, Jobs, Worker, WorkerOptions};
 
 /// The share of `shutdown_ms` after which requests and jobs are given up, and the one after which connections are cut:
 /// what is left is for closing the database.
@@ -95,7 +96,8 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     api::install_metrics().context("metrics")?;
     let services = Arc::new(services(config, database));
     let ready = Arc::new(AtomicBool::new(false));
-    let upstreams = upstreams::upstreams(&config.upstreams)?;
+    let book = CallBook::new(database.pool().clone());
+    let upstreams = upstreams::upstreams(&config.upstreams)?.kept_by(Arc::new(book));
     let state = app_state(config, &services, &upstreams, &ready).await?;
     let bounds = Arc::clone(&state.bounds);
     let beside = proxied(config, &services, Arc::clone(&state.summariser), state.dev_tenant)?;
@@ -113,7 +115,8 @@ async fn run(config: &Config, database: &Database, stop: CancellationToken, file
     if config.dev {
         tracing::warn!(%address, "--dev: no key is needed, so this is for one user on one machine; loopback only");
     }
-    announce(&format!("listening on http://{address}"))?;
+    // Callers read it to learn the port.
+    print(&format!("listening on http://{address}\n"))?;
     ready.store(true, Ordering::Release);
     let abandon = CancellationToken::new();
     let places = config.server.max_connections.min(files.saturating_sub(config.database.max_connections as usize));
@@ -257,7 +260,8 @@ impl Background {
             tasks.spawn(worker.run(stop.clone()));
             tasks.spawn(worker::deliver(services.hooks.clone(), delivery_options(config), stop.clone()));
             let keep_events = Duration::from_secs(3600 * u64::from(config.events.keep_hours));
-            tasks.spawn(keep_house(services.answers.clone(), services.events.clone(), keep_events, stop.clone()));
+            let (answers, events, calls) = (services.answers.clone(), services.events.clone(), services.calls.clone());
+            tasks.spawn(keep_house(answers, events, keep_events, calls, stop.clone()));
             tasks.spawn(tidy(services.erasure.clone(), services.sessions.clone(), stop.clone()));
         }
         // In every role: that nobody works must show in the figures.
@@ -303,8 +307,14 @@ async fn tidy(erasure: Erasure, service: Service, stop: CancellationToken) {
     }
 }
 
-/// Forgets idempotency keys that nobody will send again, and events that are too old.
-async fn keep_house(answers: KeptAnswers, events: Events, keep_events: Duration, stop: CancellationToken) {
+/// Forgets idempotency keys that nobody will send again, and events, calls and refused texts that are too old.
+async fn keep_house(
+    answers: KeptAnswers,
+    events: Events,
+    keep_events: Duration,
+    calls: ModelCalls,
+    stop: CancellationToken,
+) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -316,13 +326,10 @@ async fn keep_house(answers: KeptAnswers, events: Events, keep_events: Duration,
         if let Err(error) = events.purge(keep_events).await {
             tracing::warn!(%error, "old events were not removed");
         }
+        if let Err(error) = calls.purge().await {
+            tracing::warn!(%error, "old calls of models were not removed");
+        }
     }
-}
-
-/// The one line on standard output: callers read it to learn the port.
-fn announce(line: &str) -> anyhow::Result<()> {
-    let mut output = std::io::stdout().lock();
-    writeln!(output, "{line}").and_then(|()| output.flush()).context("writing to standard output")
 }
 
 /// Cancelled by the first SIGTERM or SIGINT; the second one ends the process at once.

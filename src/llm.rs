@@ -1,10 +1,12 @@
 //! Upstreams that write summaries: one file per wire format, and the built-in summariser beside them.
 
+mod account;
 mod answer;
 mod anthropic;
 mod body;
 mod breaker;
 mod budget;
+mod call;
 mod config;
 mod endpoint;
 mod error;
@@ -33,6 +35,7 @@ use crate::domain::summary::{SummaryTask, builtin, prompt};
 use crate::domain::tokens::overflow::is_silent_overflow;
 use answer::ModelAnswer;
 use breaker::Breaker;
+use call::RunningCall;
 use http::HttpUpstream;
 use pace::Pace;
 use question::{Before, ModelRequest};
@@ -41,6 +44,7 @@ use spans::{Attempt, Reported};
 use tally::plausible;
 use wire::Wire;
 
+pub use account::{CallAccount, CallContext, CallLedger, EndedCall, RefusedAnswer};
 pub use config::{MaxTokensField, ModelOptions, SetupError, UpstreamConfig, UpstreamKind};
 pub use error::UpstreamError;
 pub use http::models::Listing;
@@ -130,9 +134,14 @@ impl Upstream {
         let started = Instant::now();
         let result = self.call(http, task, prefix, tally).await;
         tally.took(started.elapsed());
+        let was_open = self.breaker.is_open();
         // An upstream that refuses this one call is alive.
         self.breaker.note(Instant::now(), result.as_ref().is_err_and(UpstreamError::is_retryable));
-        metrics::record_breaker(&self.config.name, self.breaker.is_open());
+        let is_open = self.breaker.is_open();
+        metrics::record_breaker(&self.config.name, is_open);
+        if was_open || is_open {
+            tally.account().rests(&self.config.name, self.rests_for()).await;
+        }
         result
     }
 
@@ -171,13 +180,16 @@ impl Upstream {
         loop {
             self.keep_pace().await?;
             calls += 1;
-            tally.call();
+            let call = RunningCall::begin(&self.config, tally);
             let attempt_started = Instant::now();
             let attempt = Attempt::begin(&self.config, http.url(), calls, budget.total());
             let result = attempt.within(http.attempt(&request, &texts)).await;
             let reported = Reported::by(&result);
-            let result = result.and_then(|answer| self.checked(answer, &texts, tally));
-            metrics::record_attempt(&self.config.name, outcome(&result), attempt_started.elapsed());
+            let (usage, result) = match result {
+                Ok(answer) => self.checked(answer, &texts),
+                Err(error) => (TokenUsage::default(), Err(error)),
+            };
+            call.end(outcome(&result), usage).await;
             attempt.end(reported, outcome(&result), attempt_started.elapsed());
             let error = match result {
                 Ok(ModelAnswer { text, stop, usage, .. }) => {
@@ -194,18 +206,18 @@ impl Upstream {
         }
     }
 
-    /// Counts an answer. One of no words because the prompt filled the window is an overflow, whatever its status.
-    fn checked(&self, answer: ModelAnswer, prompt: &[&str], tally: &Tally) -> Result<ModelAnswer, UpstreamError> {
+    /// What an answer took, and the answer. One of no words because the prompt filled the window is an overflow, whatever
+    /// its status.
+    fn checked(&self, answer: ModelAnswer, prompt: &[&str]) -> (TokenUsage, Result<ModelAnswer, UpstreamError>) {
         let usage = plausible(answer.usage, self.config.context_window, prompt, &answer.text);
-        tally.usage(&usage);
-        metrics::record_usage(&self.config, &usage);
         let reported = ReportedUsage { input: answer.usage.input, output: answer.usage.output, ..Default::default() };
-        match answer.stop {
+        let result = match answer.stop {
             Stop::Length if is_silent_overflow(Some(Stop::Length), &reported, self.config.context_window) => {
                 Err(UpstreamError::ContextOverflow { message: "the prompt filled the window".to_owned() })
             }
             _ => Ok(ModelAnswer { usage, ..answer }),
-        }
+        };
+        (usage, result)
     }
 
     async fn keep_pace(&self) -> Result<(), UpstreamError> {

@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use contextd::cli::output::complain;
 use contextd::cli::{self, Cli};
 
 /// Requests make many small, short-lived allocations on several threads.
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("contextd: {error}");
+            complain(&error.to_string());
             return ExitCode::FAILURE;
         }
     };
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("contextd: {error:#}");
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -23,6 +23,7 @@ use self::core::idempotency::KeptAnswers;
 use self::core::queries::Queries;
 use self::core::state::{Options, Service};
 use self::events::Events;
+use self::ops::calls::ModelCalls;
 use self::ops::keys::Keys;
 use self::ops::readiness::Health;
 use self::sessions::erasure::Erasure;
@@ -41,6 +42,7 @@ pub struct Services {
     pub answers: KeptAnswers,
     pub keys: Keys,
     pub health: Health,
+    pub calls: ModelCalls,
 }
 
 impl Services {
@@ -54,6 +56,7 @@ impl Services {
             hooks: sessions.hooks().clone(),
             events: Events::of(&sessions),
             answers: KeptAnswers::new(pool.clone()),
+            calls: ModelCalls::new(pool.clone()),
             keys: Keys::new(pool),
             health: Health::of(&sessions),
             sessions,

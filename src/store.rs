@@ -1,6 +1,7 @@
 //! SQL, one file per table family. Executor first, tenant second; only those that say so cross tenants.
 
 pub mod branch_summaries;
+pub mod breakers;
 pub mod censuses;
 pub mod checkup;
 pub mod compactions;
@@ -20,6 +21,7 @@ pub mod queue;
 pub mod read;
 pub mod rebuilds;
 pub mod recalls;
+pub mod refused_texts;
 pub mod sealing_keys;
 pub mod search;
 pub mod session_lines;
@@ -30,6 +32,7 @@ mod text_key;
 pub mod timeline;
 pub mod tool_calls;
 pub mod transaction;
+pub mod upstream_calls;
 
 /// The migrations, forward only.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -11,6 +11,7 @@ mod deliveries;
 mod handler;
 mod jobs;
 mod kinds;
+mod ledger;
 mod pause;
 mod reaper;
 mod runner;
@@ -37,6 +38,7 @@ pub use context::WorkerOptions;
 pub use deliveries::{DeliveryOptions, deliver};
 pub use handler::{Handler, JobOutcome};
 pub use jobs::Jobs;
+pub use ledger::CallBook;
 
 /// Runs the jobs of a database, beside any number of other workers.
 pub struct Worker<H> {

@@ -27,6 +27,7 @@ use crate::service::compaction::prepare::{PrepareRequest, Prepared};
 use crate::service::compaction::{CompactRequest, Compaction, CompactionFilter, PurgeRequest, Purged, Status, Trigger};
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
+use crate::service::ops::calls::RefusedText;
 
 const MAX_WAIT_SECONDS: f64 = 120.0;
 /// Taken for the size of an answer with messages.
@@ -42,6 +43,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancel_compaction))
         .routes(routes!(revert_compaction))
         .routes(routes!(diff_compaction))
+        .routes(routes!(get_refused_text))
         .routes(routes!(retry_compaction))
         .routes(routes!(purge_compactions))
 }
@@ -88,8 +90,8 @@ struct CompactSession {
     wait: Option<f64>,
     /// 409 `leaf_moved` unless this is the leaf: binds the call to a prepared plan.
     expected_leaf_id: Option<Uuid>,
-    /// The caller's own summary: no model is asked. 422 for a text that is none: an error page, a refusal, a tool call,
-    /// headings with nothing under them.
+    /// The caller's own summary, used as given: no model is asked. 422 where it is empty or a tool call; what would be larger
+    /// than what it replaces is skipped (`would_grow`).
     #[schema(max_length = 1_000_000)]
     summary: Option<String>,
     /// The first entry that stays, in place of the planned cut.
@@ -191,6 +193,8 @@ struct CompactionsQuery {
     /// Asked for at this time or later. RFC 3339.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<String>,
+    /// `true`: those that are written and wait for their context to turn red; `false`: all others.
+    prepared: Option<bool>,
 }
 
 #[derive(IntoParams)]
@@ -214,6 +218,7 @@ fn filter(params: &mut Params) -> CompactionFilter {
         skip_reason: params.word("skip_reason"),
         upstream: params.parsed("upstream", &format!("a name of 1 to {MAX_TITLE_CHARS} characters"), upstream_name),
         since: params.time("since"),
+        prepared: params.value("prepared", "true or false"),
     }
 }
 
@@ -301,6 +306,18 @@ async fn diff_compaction(
     Query(page): Query<PageRequest>,
 ) -> Result<Json<CompactionDiff>> {
     Ok(Json(state.services.queries.compaction_diff(tenant, cid, page).await?))
+}
+
+/// The newest text of a model that was refused as this compaction's summary, for seven days: at most 64 KiB of it, as the
+/// model wrote it. 404 where none was.
+#[utoipa::path(get, path = "/v1/compactions/{cid}/refused", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 200, body = RefusedText)))]
+async fn get_refused_text(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<Json<RefusedText>> {
+    Ok(Json(state.services.calls.refused_text(tenant, cid).await?))
 }
 
 /// Does a failed compaction again; its trigger is `manual` from then on.

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::body::Body;
-use super::check::{Faults, MAX_NAME_CHARS};
+use super::check::Faults;
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
@@ -21,7 +21,9 @@ use crate::service::core::access::{Scope, Scopes};
 use crate::service::core::clock;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
-use crate::service::ops::keys::{Key, KeyLimits, LATEST_END, LONGEST_GRACE, MOST_PER_MINUTE, NewKey, USUAL_GRACE};
+use crate::service::ops::keys::{
+    Key, KeyLimits, LATEST_END, LONGEST_GRACE, MOST_NAME_CHARS, MOST_PER_MINUTE, NewKey, USUAL_GRACE,
+};
 
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -55,7 +57,7 @@ struct RotateKey {
 impl CreateKey {
     fn checked(self) -> Result<NewKey> {
         let mut faults = Faults::default();
-        faults.text("/name", Some(&self.name), MAX_NAME_CHARS);
+        faults.text("/name", Some(&self.name), MOST_NAME_CHARS);
         if self.name.trim().is_empty() {
             faults.add("/name", "must not be empty");
         }

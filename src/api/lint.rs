@@ -16,7 +16,7 @@ use super::check::{Faults, STATELESS_ITEMS};
 use super::large;
 use super::problem::{Problem, Result};
 use super::state::AppState;
-use crate::domain::lint::{self, Change, Violation};
+use crate::domain::lint::{self, PatchStep, Violation};
 use crate::domain::model::format::Format;
 use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::offload::{load, offload, size};
@@ -44,7 +44,7 @@ struct Linted {
     #[schema(value_type = Vec<Object>)]
     repaired: Vec<Box<RawValue>>,
     /// A patch from `items` to `repaired`, to be applied in order.
-    diff: Vec<Change>,
+    diff: Vec<PatchStep>,
 }
 
 /// Checks a transcript, and mends a copy of it. Nothing is stored.

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
@@ -27,6 +28,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::body;
 use super::problem::Problem;
+use super::problem_code::ProblemCode;
 use super::state::AppState;
 use crate::service::Services;
 use crate::service::core::access::Access;
@@ -55,7 +57,33 @@ pub fn routes(state: &AppState) -> Router<AppState> {
 async fn read_body(State(state): State<AppState>, request: Request, next: Next) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let bytes = body::read(body, state.max_body).await?;
-    Ok(next.run(Request::from_parts(parts, bytes.into())).await)
+    Ok(as_problem(next.run(Request::from_parts(parts, bytes.into())).await))
+}
+
+/// Refusals of the MCP library that are no JSON, as all others are told.
+fn as_problem(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.contains("json") {
+        return response;
+    }
+    let (code, detail) = match response.status() {
+        StatusCode::BAD_REQUEST => (ProblemCode::MalformedJson, "the request is none of MCP's"),
+        StatusCode::METHOD_NOT_ALLOWED => (ProblemCode::MethodNotAllowed, "the route takes POST alone"),
+        StatusCode::NOT_ACCEPTABLE => {
+            (ProblemCode::NotAcceptable, "`Accept` has to name application/json and text/event-stream")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => (ProblemCode::PayloadTooLarge, "the body is larger than the limit"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            (ProblemCode::UnsupportedMediaType, "the body has to be one JSON-RPC message, as application/json")
+        }
+        _ => return response,
+    };
+    let allow = response.headers().get(header::ALLOW).cloned();
+    let problem = Problem::new(code, detail);
+    match allow {
+        Some(allow) => problem.header(header::ALLOW, allow).into_response(),
+        None => problem.into_response(),
+    }
 }
 
 /// Answers one request.

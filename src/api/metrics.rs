@@ -12,6 +12,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::domain::tokens::accounting::FillState;
+use crate::domain::tokens::nano_usd::NanoUsd;
 use crate::families::{self, Kind, amounts};
 use crate::service::ops::readiness::Health;
 
@@ -106,7 +107,8 @@ pub fn render(handle: &PrometheusHandle, health: &Health) -> String {
     let costs = amounts::costs();
     if let Some(family) = cost.filter(|_| !costs.is_empty()) {
         text::head(&mut page, family.name, family.kind, family.help);
-        for (upstream, usd) in costs {
+        for (upstream, cost) in costs {
+            let usd = NanoUsd::new(cost).usd();
             page.push_str(&format!("{}{{upstream=\"{}\"}} {usd}\n", family.name, text::escaped(&upstream)));
         }
         page.push('\n');

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
@@ -42,6 +42,8 @@ pub async fn observe(request: Request, next: Next) -> Response {
         // An answer that is handed on has its own.
         response.headers_mut().entry(REQUEST_ID).or_insert(header);
     }
+    // Nobody guesses another type than the one that is said.
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     line.answered(&response);
     response
 }
@@ -60,9 +62,9 @@ async fn catch_panic(answer: impl Future<Output = Response>) -> Response {
     }
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("not a text")
+/// What the source says. A message that was put together may quote a text that it was about.
+fn panic_message(panic: &(dyn Any + Send)) -> &'static str {
+    panic.downcast_ref::<&'static str>().copied().unwrap_or("(a message that may quote content)")
 }
 
 /// A client's own id, if it is one that can stand in a log line.

@@ -44,6 +44,8 @@ pub enum ProblemCode {
     NotFound,
     /// The path does not take this method; `Allow` lists those that it takes.
     MethodNotAllowed,
+    /// `Accept` lacks a type that the answer may have.
+    NotAcceptable,
     /// The body did not come in time.
     BodyTimeout,
     /// The leaf is another one; `leaf_id` names it.
@@ -130,6 +132,7 @@ impl ProblemCode {
             InsufficientScope | HostNotAllowed | OriginNotAllowed => StatusCode::FORBIDDEN,
             NotFound => StatusCode::NOT_FOUND,
             MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             LeafMoved
             | IdempotencyInProgress

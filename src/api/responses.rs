@@ -27,7 +27,7 @@ use crate::service::core::offload::size;
 use crate::service::core::tenant::Tenant;
 use crate::service::ingest::transcript::PutTranscript;
 use crate::service::sessions::NewSession;
-use crate::service::stateless::{HandoverRequest, HandoverUsage};
+use crate::service::stateless::{HandedCompaction, HandoverRequest, HandoverUsage};
 
 const SESSION: HeaderName = HeaderName::from_static("contextd-session");
 
@@ -122,7 +122,7 @@ async fn compact_response(
     let handed = handed.map_err(at_input)?;
     let compaction = output::compaction(&handed.handle)?;
     if let Some((name, request)) = kept {
-        keep(&state, tenant, &name, request, compaction.clone()).await.map_err(at_input)?;
+        keep(&state, tenant, &name, request, compaction.clone(), handed.compaction).await.map_err(at_input)?;
     }
     let answer = CompactedResponse {
         id: format!("resp_{}", clock::new_id().simple()),
@@ -143,6 +143,7 @@ async fn keep(
     name: &str,
     request: HandoverRequest,
     compaction: Box<RawValue>,
+    noted: Option<HandedCompaction>,
 ) -> std::result::Result<(), ServiceError> {
     let HandoverRequest { model, mut items, system, .. } = request;
     let sessions = &state.services.sessions;
@@ -151,8 +152,11 @@ async fn keep(
     items.push(compaction);
     let system = system.map(Some);
     let put = PutTranscript { format: Format::OpenaiResponses, items, system, tools: None, usage: None };
-    sessions.put_transcript(tenant, id, put).await?;
-    Ok(())
+    let put = sessions.put_transcript(tenant, id, put).await?;
+    match noted {
+        Some(noted) => sessions.note_handover(tenant, id, noted, &put).await,
+        None => Ok(()),
+    }
 }
 
 /// The session that a header names.

@@ -58,7 +58,8 @@ async fn list_upstreams(
     State(state): State<AppState>,
     Query(page): Query<PageRequest>,
 ) -> Result<Json<Page<UpstreamInfo>>> {
-    Ok(Json(page_of(state.catalogue.upstreams(), page, |upstream| &upstream.name)))
+    let upstreams = state.services.calls.with_breakers(state.catalogue.upstreams()).await?;
+    Ok(Json(page_of(upstreams, page, |upstream| &upstream.name)))
 }
 
 /// The models that are known by name, with their windows: what decides where neither a session nor an upstream says.

@@ -6,9 +6,12 @@ use clap::Subcommand;
 use uuid::Uuid;
 
 use super::output::print;
+use super::text::visible;
 use crate::service::core::access::{Scope, Scopes};
 use crate::service::core::clock;
-use crate::service::ops::keys::{KeyLimits, KeyRow, Keys, LONGEST_GRACE, MOST_DAYS, MOST_PER_MINUTE, NewKey};
+use crate::service::ops::keys::{
+    KeyLimits, KeyRow, Keys, LONGEST_GRACE, MOST_DAYS, MOST_NAME_CHARS, MOST_PER_MINUTE, NewKey,
+};
 
 const DAY: u64 = 24 * 3_600;
 const LONGEST_LIFE: Duration = Duration::from_secs(MOST_DAYS as u64 * DAY);
@@ -18,10 +21,10 @@ pub enum KeysCommand {
     /// Make a key and print it; it is shown this once only.
     Create {
         /// The tenant it belongs to; made when there is none of that name.
-        #[arg(long, default_value = "default")]
+        #[arg(long, default_value = "default", value_parser = name)]
         tenant: String,
         /// To tell it from others.
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", value_parser = name)]
         name: String,
         /// What it may do: `read`; `write`, which includes `read`; `admin`, which manages keys and includes both.
         #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', value_parser = scope, default_value = "write")]
@@ -68,7 +71,16 @@ fn line(row: &KeyRow) -> String {
     let [revoked, expires, used] = [key.revoked_at, key.expires_at, key.last_used_at]
         .map(|time| time.map_or_else(|| "-".to_owned(), |time| time.to_rfc3339()));
     let (made, scopes) = (key.created_at.to_rfc3339(), key.scopes.words().join(","));
-    format!("{}\t{}\t{}\t{made}\t{revoked}\t{scopes}\t{expires}\t{used}\n", key.id, row.tenant, key.name)
+    // A line is a key and a tab ends a field, whatever somebody called theirs.
+    let (tenant, name) = (visible(&row.tenant), visible(&key.name));
+    format!("{}\t{tenant}\t{name}\t{made}\t{revoked}\t{scopes}\t{expires}\t{used}\n", key.id)
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if text.chars().count() > MOST_NAME_CHARS {
+        return Err(format!("must have {MOST_NAME_CHARS} characters at most"));
+    }
+    Ok(text.to_owned())
 }
 
 fn scope(text: &str) -> Result<Scope, String> {
@@ -100,6 +112,11 @@ fn time(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_an_end() {
+        assert!(name(&"é".repeat(MOST_NAME_CHARS)).is_ok() && name(&"e".repeat(MOST_NAME_CHARS + 1)).is_err());
+    }
 
     #[test]
     fn times_have_a_unit_and_an_end() {

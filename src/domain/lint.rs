@@ -25,7 +25,7 @@ use crate::domain::model::item::ItemError;
 use doc::Doc;
 use report::Report;
 
-pub use diff::{Change, Op};
+pub use diff::{Op, PatchStep};
 pub use report::Violation;
 pub use violation_code::ViolationCode;
 
@@ -40,7 +40,7 @@ pub struct Lint {
     /// JSON texts of a valid transcript in the same format; an item that is fine is byte for byte the one given.
     pub repaired: Vec<String>,
     /// From the items to `repaired`, to be applied in order.
-    pub diff: Vec<Change>,
+    pub diff: Vec<PatchStep>,
 }
 
 /// Something given that is no item at all.
@@ -117,7 +117,7 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
 
 /// A change that no rule gave a reason for still is a violation, unless it follows from others: an item that was only
 /// moved, or hung under another parent.
-fn name_the_unnamed(given: &[Doc], diff: &[Change], report: &mut Report) {
+fn name_the_unnamed(given: &[Doc], diff: &[PatchStep], report: &mut Report) {
     let named: HashSet<usize> = report.found.iter().map(|violation| violation.index).collect();
     let said: HashSet<String> = diff.iter().filter_map(|change| change.value.as_ref().map(content)).collect();
     for change in diff.iter().filter(|change| change.op != Op::Add && !named.contains(&change.index)) {

@@ -13,6 +13,7 @@ mod bpe;
 mod counted;
 pub mod marks;
 pub mod media;
+pub mod nano_usd;
 pub mod overflow;
 mod pi;
 mod pictures;

@@ -1,6 +1,7 @@
 //! The database of this process: the server that `DATABASE_URL` names, or the embedded one.
 
 mod hosts;
+mod migrate;
 mod url;
 mod watch;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use secrecy::ExposeSecret;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
+use sqlx::{Connection, PgConnection, PgPool};
 use tokio::time::timeout;
 
 use self::hosts::{Hosts, NoHost};
@@ -19,7 +20,7 @@ use super::embedded_postgres::EmbeddedPostgres;
 use crate::config::{self, Config};
 use crate::service::ops::readiness::Health;
 use crate::store::hooks::deliveries;
-use crate::store::{self, MIGRATIONS, queue};
+use crate::store::{self, queue};
 
 /// A connection idle for longer is asked whether it still lives before it is used.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
@@ -104,11 +105,7 @@ impl Database {
     /// # Errors
     /// A migration that fails, or a database that a newer version has migrated.
     pub async fn migrate(&self) -> anyhow::Result<()> {
-        // A connection of its own: a migration takes the time that it takes, and so does waiting for another's.
-        let mut connection = self.pool.connect_options().connect().await.context("connecting to the database")?;
-        let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await.context("migrating the database");
-        let _ = connection.close().await;
-        outcome
+        migrate::migrate(&self.pool).await
     }
 
     /// # Errors

@@ -73,6 +73,7 @@ fn config(section: &UpstreamSection) -> UpstreamConfig {
         price_input_per_mtok: section.price_input_per_mtok.unwrap_or(0.0),
         price_output_per_mtok: section.price_output_per_mtok.unwrap_or(0.0),
         price_cached_per_mtok: section.price_cached_per_mtok,
+        price_cache_write_per_mtok: section.price_cache_write_per_mtok,
         headers: section.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect(),
         ..defaults
     }

@@ -77,6 +77,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             input: number(body, "/usage/input_tokens").saturating_add(cached).saturating_add(written),
             output: number(body, "/usage/output_tokens"),
             cached,
+            cache_write: written,
         },
         model: None,
     })

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::usage::TokenUsage;
 use crate::domain::model::format::Format;
+use crate::domain::tokens::nano_usd::NanoUsd;
 
 /// Which API an upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
@@ -113,6 +114,8 @@ pub struct UpstreamConfig {
     pub price_output_per_mtok: f64,
     /// `None`: cached input costs as much as other input.
     pub price_cached_per_mtok: Option<f64>,
+    /// `None`: input that the cache takes in costs as much as other input.
+    pub price_cache_write_per_mtok: Option<f64>,
     /// Sent with every request, over the headers that the kind brings. Values may be secret.
     pub headers: BTreeMap<String, SecretString>,
 }
@@ -146,16 +149,25 @@ impl UpstreamConfig {
             price_input_per_mtok: 0.0,
             price_output_per_mtok: 0.0,
             price_cached_per_mtok: None,
+            price_cache_write_per_mtok: None,
             headers: BTreeMap::new(),
         }
+    }
+
+    /// The cost of one call, rounded this once.
+    pub(super) fn cost(&self, usage: &TokenUsage) -> NanoUsd {
+        NanoUsd::of_usd(self.cost_usd(usage))
     }
 
     /// Computes the cost of `usage` at this upstream's prices, in US dollars.
     pub fn cost_usd(&self, usage: &TokenUsage) -> f64 {
         let cached_price = self.price_cached_per_mtok.unwrap_or(self.price_input_per_mtok);
+        let write_price = self.price_cache_write_per_mtok.unwrap_or(self.price_input_per_mtok);
         let cached = usage.cached.min(usage.input);
-        let micros = (usage.input - cached) as f64 * self.price_input_per_mtok
+        let written = usage.cache_write.min(usage.input - cached);
+        let micros = (usage.input - cached - written) as f64 * self.price_input_per_mtok
             + cached as f64 * cached_price
+            + written as f64 * write_price
             + usage.output as f64 * self.price_output_per_mtok;
         micros / 1e6
     }

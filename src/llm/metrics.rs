@@ -6,6 +6,7 @@ use metrics::{counter, gauge, histogram};
 
 use super::config::UpstreamConfig;
 use super::usage::TokenUsage;
+use crate::domain::tokens::nano_usd::NanoUsd;
 use crate::families::{self, amounts};
 
 pub(super) fn record_attempt(upstream: &str, outcome: &'static str, took: Duration) {
@@ -14,13 +15,16 @@ pub(super) fn record_attempt(upstream: &str, outcome: &'static str, took: Durati
 }
 
 /// Tokens of an answer, and what they cost where the upstream has a price.
-pub(super) fn record_usage(upstream: &UpstreamConfig, usage: &TokenUsage) {
+pub(super) fn record_usage(upstream: &UpstreamConfig, usage: &TokenUsage, cost: NanoUsd) {
+    if *usage == TokenUsage::default() {
+        return;
+    }
     for (direction, tokens) in [("input", usage.input), ("output", usage.output), ("cached", usage.cached)] {
         counter!(families::UPSTREAM_TOKENS, "upstream" => upstream.name.clone(), "direction" => direction)
             .increment(tokens);
     }
     if upstream.is_priced {
-        amounts::add_cost(&upstream.name, upstream.cost_usd(usage));
+        amounts::add_cost(&upstream.name, cost.billionths());
     }
 }
 

@@ -57,6 +57,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             input: number(body, "/usage/prompt_tokens"),
             output: number(body, "/usage/completion_tokens"),
             cached: number(body, "/usage/prompt_tokens_details/cached_tokens"),
+            cache_write: number(body, "/usage/prompt_tokens_details/cache_write_tokens"),
         },
         model: None,
     })

@@ -49,6 +49,7 @@ pub(super) fn parse(body: &Value) -> Result<ModelAnswer, UpstreamError> {
             input: number(body, "/usage/input_tokens"),
             output: number(body, "/usage/output_tokens"),
             cached: number(body, "/usage/input_tokens_details/cached_tokens"),
+            cache_write: number(body, "/usage/input_tokens_details/cache_write_tokens"),
         },
         model: None,
     })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::account::{CallAccount, CallContext, CallLedger};
 use super::{SetupError, Upstream, UpstreamConfig, UpstreamKind};
 
 pub use crate::domain::compaction::result::BUILTIN;
@@ -13,6 +14,7 @@ pub struct Upstreams {
     by_name: BTreeMap<String, Arc<Upstream>>,
     builtin: Arc<Upstream>,
     default: Arc<Upstream>,
+    account: CallAccount,
 }
 
 impl Upstreams {
@@ -40,7 +42,24 @@ impl Upstreams {
         let wanted = default.unwrap_or(BUILTIN);
         let default = by_name.get(wanted).cloned();
         let default = default.ok_or_else(|| SetupError::UnknownDefault { name: wanted.to_owned() })?;
-        Ok(Upstreams { by_name, builtin, default })
+        Ok(Upstreams { by_name, builtin, default, account: CallAccount::default() })
+    }
+
+    /// The same, with somebody who keeps account of their calls.
+    #[must_use]
+    pub fn kept_by(self, ledger: Arc<dyn CallLedger>) -> Upstreams {
+        Upstreams { account: CallAccount { ledger: Some(ledger), ..self.account }, ..self }
+    }
+
+    /// The same, called on somebody's behalf.
+    #[must_use]
+    pub fn on_behalf_of(&self, context: CallContext) -> Upstreams {
+        Upstreams { account: CallAccount { context, ..self.account.clone() }, ..self.clone() }
+    }
+
+    /// The account that calls are made on.
+    pub fn account(&self) -> &CallAccount {
+        &self.account
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Upstream>> {

@@ -1,5 +1,6 @@
 //! Use cases of operators: readiness, figures, keys.
 
+pub mod calls;
 pub mod composition;
 pub mod defaults;
 pub mod figures;

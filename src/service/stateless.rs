@@ -1,6 +1,7 @@
 //! Compacting a transcript that is not stored: the same plan, summary and framing, and nothing is written.
 
 mod handover;
+mod noted;
 
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment};
 use crate::trace;
 
-pub use handover::{Handover, HandoverRequest, HandoverUsage};
+pub use handover::{HandedCompaction, Handover, HandoverRequest, HandoverUsage};
 
 /// Who writes the summaries of compactions that run inside a request. Implemented beside the upstreams, which this
 /// layer can't see.
@@ -117,7 +118,7 @@ impl Stateless {
         let requested = request.strategy.unwrap_or(settings.strategy);
         let (head, loaded) = self.read(tenant, &request, settings).await?;
         let bytes = load(&request.items);
-        let (transcript, work) = offload(bytes, move || plan(head, loaded, asked, requested)).await??;
+        let (transcript, work) = offload(bytes, move || plan(tenant, head, loaded, asked, requested)).await??;
         let work = match work {
             Ok(work) => work,
             Err(reason) => {
@@ -187,8 +188,14 @@ async fn read(
 
 type PlannedTranscript = (Transcript, std::result::Result<CompactionWork, Reason>);
 
-fn plan(head: Head, loaded: PathSlice, request: CompactRequest, requested: Strategy) -> Result<PlannedTranscript> {
-    let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
+fn plan(
+    tenant: Tenant,
+    head: Head,
+    loaded: PathSlice,
+    request: CompactRequest,
+    requested: Strategy,
+) -> Result<PlannedTranscript> {
+    let about = About { tenant, session_id: Uuid::nil(), compaction_id: None };
     let asked = PlannedCompaction {
         request,
         strategy: requested,

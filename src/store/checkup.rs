@@ -1,4 +1,4 @@
-//! What a server says of itself: for `contextd doctor`.
+//! What a server says of itself: for `contextd doctor`, and for migrations that somebody is in the way of.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -36,4 +36,30 @@ pub async fn closed_tables(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<St
             AND has_table_privilege(to_regclass(name), 'INSERT') AND has_table_privilege(to_regclass(name), 'UPDATE')
             AND has_table_privilege(to_regclass(name), 'DELETE'))";
     sqlx::query_scalar(statement).bind(TABLES.map(str::to_owned).to_vec()).fetch_all(executor).await
+}
+
+/// A transaction that holds tables of this schema.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Holder {
+    pub pid: i32,
+    pub application: String,
+    /// What it does, in PostgreSQL's words, such as `idle in transaction`.
+    pub state: String,
+    pub seconds: f64,
+    /// Some of them.
+    pub tables: String,
+}
+
+/// The three oldest transactions of others that hold tables of this schema for two tenths of a second or longer. What they
+/// execute is not read.
+pub async fn longest_holders(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<Holder>> {
+    let statement = "SELECT a.pid, left(a.application_name, 64) AS application, coalesce(a.state, 'unknown') AS state,
+            extract(epoch FROM clock_timestamp() - min(a.xact_start))::float8 AS seconds,
+            left(string_agg(DISTINCT c.relname::text, ', '), 200) AS tables
+         FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
+         WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND c.relnamespace = current_schema()::regnamespace AND a.pid <> pg_backend_pid()
+           AND a.xact_start < clock_timestamp() - interval '200 milliseconds'
+         GROUP BY a.pid, a.application_name, a.state ORDER BY seconds DESC LIMIT 3";
+    sqlx::query_as(statement).fetch_all(executor).await
 }

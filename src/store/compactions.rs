@@ -2,6 +2,7 @@
 
 pub mod dead_letters;
 mod figures;
+mod spent;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::FillState;
 
 pub use figures::note_figures;
+pub use spent::SpentRow;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CompactionRow {
@@ -34,6 +36,8 @@ pub struct CompactionRow {
     pub snapshot_after: Option<String>,
     /// A summary is ready and waits to be committed; see [`candidate`].
     pub prepared: bool,
+    #[sqlx(flatten)]
+    pub spent: SpentRow,
 }
 
 impl CompactionRow {
@@ -65,7 +69,8 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT id, session_id, status, trigger, strategy, request, attempts, error, result, created_at, started_at,
-                finished_at, reverted_at, snapshot_before, snapshot_after, candidate IS NOT NULL AS prepared
+                finished_at, reverted_at, snapshot_before, snapshot_after, candidate IS NOT NULL AS prepared, calls, errors,
+                input_tokens, output_tokens, cached_tokens, cache_write_tokens, nano_usd
              FROM compactions WHERE tenant_id = $1 AND ",
             $rest
         )
@@ -180,6 +185,8 @@ pub struct CompactionFilter {
     pub upstream: Option<String>,
     /// Asked for at this time or later.
     pub since: Option<DateTime<Utc>>,
+    /// Whether it is written and waits for the context to turn red.
+    pub prepared: Option<bool>,
 }
 
 /// Those of sessions that are there, newest first; `before` is exclusive. Those that fit in `bytes`, at least one, and how
@@ -208,6 +215,12 @@ pub async fn list(
         if let Some(word) = word {
             query.push(condition).push_bind(word);
         }
+    }
+    match filter.prepared {
+        None => {}
+        // Ended ones have none: read by the index of those that have not.
+        Some(true) => drop(query.push(" AND c.status IN ('queued', 'running') AND c.candidate IS NOT NULL")),
+        Some(false) => drop(query.push(" AND c.candidate IS NULL")),
     }
     if let Some(session_id) = filter.session_id {
         query.push(" AND c.session_id = ").push_bind(session_id);

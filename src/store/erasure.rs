@@ -119,8 +119,10 @@ macro_rules! stretch {
 }
 
 /// The tables with many or large rows. Events come last: whoever changes a compaction writes one.
-pub const TABLES: [&str; 4] = [
+pub const TABLES: [&str; 6] = [
     stretch!("compactions", "id", "coalesce(octet_length(result), 0) + coalesce(octet_length(candidate), 0)"),
+    stretch!("upstream_calls", "id", "0"),
+    stretch!("refused_texts", "compaction_id", "octet_length(text)"),
     stretch!("hook_deliveries", "id", "coalesce(octet_length(body), 0)"),
     stretch!("idempotency_keys", "key", "octet_length(body)"),
     stretch!("events", "id", "octet_length(data)"),

@@ -30,7 +30,8 @@ pub struct BucketRow {
     pub status: String,
     pub compactions: i64,
     pub tokens_shed: i64,
-    pub cost_usd: f64,
+    /// What the provider's prompt cache lost.
+    pub cache_usd: f64,
 }
 
 /// The compactions that ended from a time on, by buckets of so many seconds. What was taken back has shed nothing.
@@ -44,7 +45,7 @@ pub async fn buckets(
         "SELECT floor(extract(epoch FROM c.finished_at - $2) / $4)::bigint AS bucket, c.status, count(*) AS compactions,
             coalesce(sum(c.tokens_shed) FILTER (WHERE c.status = 'succeeded' AND c.reverted_at IS NULL), 0)::bigint
                 AS tokens_shed,
-            coalesce(sum(c.cost_usd), 0) AS cost_usd
+            coalesce(sum(c.cache_usd), 0) AS cache_usd
          FROM c GROUP BY 1, 2 ORDER BY 1, 2"
     ))
     .bind(tenant)
@@ -78,25 +79,15 @@ pub async fn words(executor: impl PgExecutor<'_>, tenant: Uuid, since: DateTime<
     .await
 }
 
-/// The worth of compactions.
-#[derive(Debug, Clone, FromRow)]
-pub struct WorthRow {
-    pub model_tokens: i64,
-    pub cost_usd: f64,
-    pub saved_usd: Option<f64>,
-}
-
-/// What compactions cost, and what they saved by the next one of their session: what a call saves is known of the
-/// compaction before, how many calls came since of the one behind.
-pub async fn worth(executor: impl PgExecutor<'_>, tenant: Uuid, since: DateTime<Utc>) -> sqlx::Result<WorthRow> {
-    sqlx::query_as(ended!(
+/// What compactions saved by the next one of their session, in US dollars: what a call saves is known of the compaction
+/// before, how many calls came since of the one behind. `None`: not known.
+pub async fn saved(executor: impl PgExecutor<'_>, tenant: Uuid, since: DateTime<Utc>) -> sqlx::Result<Option<f64>> {
+    sqlx::query_scalar(ended!(
         ", landed AS (
             SELECT calls_before * lag(saved_usd) OVER (PARTITION BY session_id ORDER BY finished_at, id) AS saved_usd
             FROM c WHERE status = 'succeeded' AND reverted_at IS NULL
         )
-        SELECT coalesce((SELECT sum(input_tokens + output_tokens) FROM c), 0)::bigint AS model_tokens,
-            coalesce((SELECT sum(cost_usd) FROM c), 0)::float8 AS cost_usd,
-            (SELECT sum(saved_usd) FROM landed)::float8 AS saved_usd"
+        SELECT (SELECT sum(saved_usd) FROM landed)::float8 AS saved_usd"
     ))
     .bind(tenant)
     .bind(since)
@@ -105,42 +96,14 @@ pub async fn worth(executor: impl PgExecutor<'_>, tenant: Uuid, since: DateTime<
     .await
 }
 
-/// Calls of one model at one upstream.
-#[derive(Debug, Clone, FromRow)]
-pub struct UpstreamRow {
-    pub name: String,
-    pub model: Option<String>,
-    pub calls: i64,
-    pub errors: i64,
-    pub input_tokens: i64,
-    pub output_tokens: i64,
-    pub cached_tokens: i64,
-    pub cost_usd: f64,
-    pub p50_ms: Option<f64>,
-    pub p95_ms: Option<f64>,
-}
-
-/// The upstreams that were asked most, 100 at most.
-pub async fn upstreams(
-    executor: impl PgExecutor<'_>,
-    tenant: Uuid,
-    since: DateTime<Utc>,
-) -> sqlx::Result<Vec<UpstreamRow>> {
-    sqlx::query_as(ended!(
-        "SELECT c.upstream AS name, c.model, coalesce(sum(c.calls), 0)::bigint AS calls,
-            count(*) FILTER (WHERE c.failed) AS errors,
-            coalesce(sum(c.input_tokens), 0)::bigint AS input_tokens,
-            coalesce(sum(c.output_tokens), 0)::bigint AS output_tokens,
-            coalesce(sum(c.cached_tokens), 0)::bigint AS cached_tokens,
-            coalesce(sum(c.cost_usd), 0) AS cost_usd,
-            percentile_cont(0.5) WITHIN GROUP (ORDER BY c.latency_ms) AS p50_ms,
-            percentile_cont(0.95) WITHIN GROUP (ORDER BY c.latency_ms) AS p95_ms
-         FROM c WHERE c.upstream IS NOT NULL GROUP BY c.upstream, c.model ORDER BY calls DESC, name LIMIT 100"
-    ))
+/// How many compactions are written and wait for their context to turn red.
+pub async fn prepared(executor: impl PgExecutor<'_>, tenant: Uuid) -> sqlx::Result<i64> {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM compactions
+         WHERE tenant_id = $1 AND status IN ('queued', 'running') AND candidate IS NOT NULL",
+    )
     .bind(tenant)
-    .bind(since)
-    .bind(MOST_COMPACTIONS)
-    .fetch_all(executor)
+    .fetch_one(executor)
     .await
 }
 

@@ -4,6 +4,7 @@ mod actions;
 mod diff;
 mod prompt;
 mod record;
+mod refused;
 mod steps;
 
 use axum::Router;
@@ -32,6 +33,7 @@ pub fn routes() -> Router<Ui> {
     Router::new()
         .route("/ui/compactions/{id}", get(show))
         .route("/ui/compactions/{id}/diff", get(diff::show))
+        .route("/ui/compactions/{id}/refused", get(refused::show))
         .route("/ui/compactions/{id}/prompt", get(prompt::show))
         .route("/ui/compactions/{id}/cancel", post(actions::cancel))
         .route("/ui/compactions/{id}/revert", post(actions::revert))
@@ -50,6 +52,7 @@ async fn show(
 ) -> Result<Html<String>> {
     let one = ui.services.sessions.compaction(viewer.tenant, id).await?;
     let record = record::read(&ui, &viewer, &one).await?;
+    let refused = ui.services.calls.find_refused_text(viewer.tenant, id).await?;
     let main = html! {
         (frame::assets())
         p.crumbs { a href=(home(one.session_id)) { "« Session" } }
@@ -60,6 +63,7 @@ async fn show(
         (flash(asked.done.as_deref()))
         @if words::is_live(one.status) { div data-events=(format!("{}/events", home(one.session_id))) data-reload {} }
         (outcome(&one))
+        @if let Some(refused) = &refused { (refused::link(refused)) }
         @if let Some(result) = &one.result { (figures(result)) }
         div.grid {
             (steps::show(&one))
@@ -99,6 +103,13 @@ fn outcome(one: &Compaction) -> Markup {
             }
             " · " (one.attempts) @if one.attempts == 1 { " attempt" } @else { " attempts" }
             " · " code { (one.id) }
+        }
+        @if one.result.is_none() && one.spent.calls > 0 {
+            p.hint {
+                (one.spent.calls) " calls of models, " (one.spent.errors) " without an answer: "
+                (count(signed(one.spent.input_tokens))) " tokens in, " (count(signed(one.spent.output_tokens))) " out, "
+                (usd(one.spent.cost_usd))
+            }
         }
         @if one.prepared { p.notice { "Its summary is written and waits for the context to turn red." } }
         @if one.reverted_at.is_some() { p.notice { "It was taken back." } }

@@ -17,7 +17,7 @@ use super::query::{Asked, Ids, given, list_page, parsed};
 use super::state::Ui;
 use super::viewer::Viewer;
 use super::visible::line;
-use crate::domain::compaction::result::UpstreamReport;
+use crate::domain::compaction::result::CompactionSpending;
 use crate::service::compaction::{Compaction, CompactionFilter, PurgeRequest, Status};
 use crate::service::core::clock;
 
@@ -38,6 +38,8 @@ struct Filters {
     strategy: Option<String>,
     skip_reason: Option<String>,
     upstream: Option<String>,
+    /// `true` or `false`.
+    prepared: Option<String>,
     /// A time, or so many hours ago: `24h`.
     since: Option<String>,
     session: Option<String>,
@@ -54,6 +56,7 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Filters>
         skip_reason: parsed("reason", asked.skip_reason.as_deref())?,
         upstream: given(asked.upstream.as_deref())?.map(str::to_owned),
         since: since.map(time).transpose()?,
+        prepared: parsed("prepared", asked.prepared.as_deref())?,
     };
     let after = given(asked.after.as_deref())?;
     let found = ui.services.sessions.compactions_like(viewer.tenant, filter.clone(), list_page(after)).await?;
@@ -64,6 +67,7 @@ async fn list(State(ui): State<Ui>, viewer: Viewer, Asked(asked): Asked<Filters>
         ("strategy", filter.strategy.map_or("", Into::into)),
         ("skip_reason", filter.skip_reason.map_or("", Into::into)),
         ("upstream", filter.upstream.as_deref().unwrap_or_default()),
+        ("prepared", filter.prepared.map_or("", |prepared| if prepared { "true" } else { "false" })),
         ("since", since.unwrap_or_default()),
         ("session", session.as_str()),
     ];
@@ -104,6 +108,7 @@ fn filters(filter: &CompactionFilter, since: Option<&str>) -> Markup {
         && filter.strategy.is_none()
         && filter.skip_reason.is_none()
         && filter.upstream.is_none()
+        && filter.prepared.is_none()
         && since.is_none();
     html! {
         form.filters method="get" action="/ui/compactions" {
@@ -113,6 +118,17 @@ fn filters(filter: &CompactionFilter, since: Option<&str>) -> Markup {
             (choice("skip_reason", "Skipped because", filter.skip_reason))
             label { "Upstream "
                 input name="upstream" maxlength="1000" placeholder="any" value=(filter.upstream.as_deref().map(|name| line(name, 1_000)).unwrap_or_default());
+            }
+            label { "Prepared "
+                select name="prepared" {
+                    @for (value, label, is_chosen) in [
+                        ("", "or not", filter.prepared.is_none()),
+                        ("true", "waits for red", filter.prepared == Some(true)),
+                        ("false", "not", filter.prepared == Some(false)),
+                    ] {
+                        option value=(value) selected[is_chosen] { (label) }
+                    }
+                }
             }
             label { "Since "
                 select name="since" {
@@ -166,7 +182,7 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
         tr {
             th.nowrap scope="row" { a href={ "/ui/compactions/" (one.id) } { (when(one.created_at)) } }
             @if with_session { td { a href={ "/ui/sessions/" (one.session_id) } { (short_id(one.session_id)) } } }
-            td { (badge(one.status.into_str())) @if one.reverted_at.is_some() { " " span.badge.calm { "↺ reverted" } } }
+            td { (badge(one.status.into_str())) @if one.prepared { " " span.badge.calm { "prepared" } } @if one.reverted_at.is_some() { " " span.badge.calm { "↺ reverted" } } }
             td { (one.trigger.into_str()) }
             td { (result.map_or(one.strategy, |result| result.strategy_used).into_str()) }
             td.num { @match before { Some(tokens) => (short(whole(tokens))), None => (unknown("it has not begun")) } }
@@ -174,18 +190,22 @@ fn row(viewer: &Viewer, one: &Compaction, with_session: bool) -> Markup {
                 Some(result) => {
                     td.num { (short(whole(result.tokens_after))) }
                     td.num { (percent(result.savings_pct / 100.0)) }
-                    td.num { (cost_of(&result.upstream)) }
                 }
-                None => { td.num { "" } td.num { "" } td.num { "" } }
+                None => { td.num { "" } td.num { "" } }
             }
+            // Whatever became of it, its calls were made.
+            td.num { (spent(&one.spent)) }
             td.num { @if let Some(took) = took { (duration_ms(took as f64)) } }
             td.wide { (note(viewer, one)) }
         }
     }
 }
 
-fn cost_of(report: &UpstreamReport) -> Markup {
-    cost(report.cost_usd, whole(report.input_tokens), report.model.is_some())
+fn spent(spent: &CompactionSpending) -> Markup {
+    if spent.calls == 0 {
+        return html! {};
+    }
+    cost(spent.cost_usd, whole(spent.input_tokens), true)
 }
 
 fn note(viewer: &Viewer, one: &Compaction) -> Markup {

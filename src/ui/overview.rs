@@ -112,7 +112,7 @@ fn dead_letters(viewer: &Viewer, failed: &Page<Compaction>) -> Markup {
     html! {
         section.card.spaced aria-labelledby="dead" {
             div.head {
-                h2 id="dead" { "Dead letters" }
+                h2 id="dead" { "Failed compactions" }
                 @if !failed.items.is_empty() {
                     @let purge = address("/ui/compactions/purge", &[("before", &clock::now().to_rfc3339())]);
                     (careful_button(viewer, &purge, "Purge all failed",

@@ -1,9 +1,12 @@
 //! The job that summarises a branch before it is left. The call that asked waits for the draft.
 
+use uuid::Uuid;
+
 use super::compaction::end;
 use super::jobs::Jobs;
 use super::summarise::{Request, summarise};
 use crate::domain::model::strategy::Strategy;
+use crate::llm::CallContext;
 use crate::service::compaction::{Committed, facts};
 use crate::service::core::error::{Optional as _, Result};
 use crate::service::core::tenant::Tenant;
@@ -18,11 +21,15 @@ use crate::trace::stage;
 pub async fn run(jobs: &Jobs, job: &Job) -> Result<Committed> {
     let begun = jobs.service.begin_branch_summary(Tenant(job.tenant), job.session_id).await.optional()?;
     let Some(work) = begun.flatten() else { return end(jobs, job).await };
-    let drafted = draft(jobs, &work).await;
+    let drafted = draft(jobs, (Tenant(job.tenant), job.session_id), &work).await;
     jobs.service.end_branch_summary(&work, drafted.as_ref().map_err(Clone::clone), job.proof()).await
 }
 
-async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<BranchSummaryDraft, String> {
+async fn draft(
+    jobs: &Jobs,
+    (tenant, session): (Tenant, Uuid),
+    work: &BranchSummaryWork,
+) -> std::result::Result<BranchSummaryDraft, String> {
     let request = Request {
         tasks: &work.tasks,
         settings: &work.settings,
@@ -33,7 +40,9 @@ async fn draft(jobs: &Jobs, work: &BranchSummaryWork) -> std::result::Result<Bra
         words: 0,
         prefix: None,
     };
-    let outcome = stage("summarise", summarise(&jobs.upstreams, &request)).await.map_err(|failure| {
+    let context = CallContext { tenant: tenant.0, session: Some(session), compaction: None };
+    let upstreams = jobs.upstreams.on_behalf_of(context);
+    let outcome = stage("summarise", summarise(&upstreams, &request)).await.map_err(|failure| {
         facts::note(|facts| facts.error = Some(failure.code()));
         failure.to_string()
     })?;

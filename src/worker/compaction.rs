@@ -9,6 +9,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::identifiers;
 use crate::domain::summary::prefix::SessionPrefix;
+use crate::llm::CallContext;
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
@@ -67,7 +68,8 @@ async fn carry_out(jobs: &Jobs, job: &Job, compaction_id: Uuid) -> Result<Commit
 async fn summarised(jobs: &Jobs, live: &mut LiveCompaction, work: Box<CompactionWork>) -> Result<Option<Summarised>> {
     let Some(work) = jobs.service.summarise_by_hooks(live, work).await? else { return Ok(None) };
     let prefix = prefix(jobs, &work).await?;
-    let outcome = summarise(&jobs.upstreams, &request(&work, prefix.as_ref())).await;
+    let upstreams = jobs.upstreams.on_behalf_of(on_behalf_of(&work));
+    let outcome = summarise(&upstreams, &request(&work, prefix.as_ref())).await;
     Ok(Some((work, outcome)))
 }
 
@@ -97,12 +99,19 @@ pub(super) async fn end(jobs: &Jobs, job: &Job) -> Result<Committed> {
     })
 }
 
+/// A transcript that is not stored has no session.
+pub(super) fn on_behalf_of(work: &CompactionWork) -> CallContext {
+    let known = |id: Uuid| (!id.is_nil()).then_some(id);
+    CallContext { tenant: work.tenant.0, session: known(work.session_id), compaction: known(work.compaction_id) }
+}
+
 pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
         tasks: &work.summary_tasks,
         settings: &work.settings,
         builtin: work.strategy == Strategy::Summarize || work.summary_tasks.is_empty(),
-        wants_model: work.strategy == Strategy::LlmSummarize,
+        // `auto` is content with whoever writes by default.
+        wants_model: work.requested == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
         words: identifiers::needed(&work.outline.identifiers),

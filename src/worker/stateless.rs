@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::compaction::request;
+use super::compaction::{on_behalf_of, request};
 use super::summarise::{Request, summarise};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::settings::OnUpstreamFailure;
@@ -24,7 +24,7 @@ impl Summariser for Upstreams {
 }
 
 async fn within(upstreams: &Upstreams, work: &CompactionWork) -> Result<SummaryOutcome, String> {
-    let asked = request(work, None);
+    let (asked, upstreams) = (request(work, None), &upstreams.on_behalf_of(on_behalf_of(work)));
     match tokio::time::timeout(PATIENCE, summarise(upstreams, &asked)).await {
         Ok(outcome) => outcome.map_err(|failure| failure.to_string()),
         Err(_) if work.settings.on_upstream_failure == OnUpstreamFailure::Fail => {

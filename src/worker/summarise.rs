@@ -14,6 +14,7 @@ use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::{Allowance, worth};
+use crate::domain::tokens::nano_usd::NanoUsd;
 use crate::families;
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
 use crate::service::compaction::facts;
@@ -40,14 +41,16 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             continue;
         };
         if upstream.config().kind == UpstreamKind::Builtin {
-            trail.unasked = request.wants_model.then(|| stands_in(None, FallbackReason::NoUpstream.into_str()));
+            // Who names the built-in summariser gets what was asked for.
+            let stands_in_for_model = request.wants_model && request.upstream.is_none_or(|asked| asked != name);
+            trail.unasked = stands_in_for_model.then(|| stands_in(None, FallbackReason::NoUpstream.into_str()));
             return trail.by_builtin(upstreams, request).await;
         }
         if !pays {
             trail.unasked = Some(stands_in(Some(name), FallbackReason::TooSmall.into_str()));
             return trail.by_builtin(upstreams, request).await;
         }
-        let caller = Caller::new(&upstream, request);
+        let caller = Caller::new(&upstream, request, upstreams.account().clone());
         let result = caller.all(request.tasks).await;
         trail.spent(&upstream, caller.spent());
         match result {
@@ -85,6 +88,7 @@ fn chain(upstreams: &Upstreams, request: &Request<'_>) -> Vec<(String, Option<Ar
 #[derive(Default)]
 struct Trail {
     report: UpstreamReport,
+    cost: NanoUsd,
     unpriced: bool,
     failures: Vec<(String, Failure)>,
     /// Why no model was asked, where one was wanted.
@@ -98,7 +102,9 @@ impl Trail {
         report.input_tokens = report.input_tokens.saturating_add(spent.usage.input);
         report.output_tokens = report.output_tokens.saturating_add(spent.usage.output);
         report.cached_tokens = report.cached_tokens.saturating_add(spent.usage.cached);
-        report.cost_usd += upstream.config().cost_usd(&spent.usage);
+        report.cache_write_tokens = report.cache_write_tokens.saturating_add(spent.usage.cache_write);
+        self.cost = self.cost.plus(spent.cost);
+        report.cost_usd = self.cost.usd();
         report.latency_ms = report.latency_ms.saturating_add(spent.latency.as_millis() as u64);
         let used = spent.usage.input > 0 || spent.usage.output > 0;
         self.unpriced |= used && !upstream.config().is_priced;

@@ -228,6 +228,18 @@ impl App {
         self.send(Method::GET, path, &[], "").await
     }
 
+    /// Any request, whatever comes of it.
+    pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> u16 {
+        let mut request = self.client.request(method, self.url(path)).body(body);
+        if !headers.iter().any(|(name, _)| *name == "content-type") {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.map_or(0, |answer| answer.status().as_u16())
+    }
+
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, &[], body.to_string()).await
     }

@@ -14,6 +14,22 @@ const HALF_A_STREAM: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"## Go
 
 /// An instance with one upstream for each of the played ones, and these lines in each of their tables.
 pub fn instance(upstreams: &[(&str, &PlayedUpstream, &str)]) -> (App, tempfile::NamedTempFile) {
+    let file = configured(upstreams);
+    (App::fresh(&[("CONTEXTD_CONFIG", file.path().to_str().unwrap())]), file)
+}
+
+/// As [`instance`], with its log in a file.
+pub fn instance_logging(
+    upstreams: &[(&str, &PlayedUpstream, &str)],
+    envs: &[(&str, &str)],
+    log: std::fs::File,
+) -> (App, tempfile::NamedTempFile) {
+    let file = configured(upstreams);
+    let path = file.path().to_str().unwrap().to_owned();
+    (App::logging(&[envs, &[("CONTEXTD_CONFIG", path.as_str())]].concat(), log), file)
+}
+
+fn configured(upstreams: &[(&str, &PlayedUpstream, &str)]) -> tempfile::NamedTempFile {
     let mut config = String::new();
     for (name, upstream, lines) in upstreams {
         write!(
@@ -25,7 +41,7 @@ pub fn instance(upstreams: &[(&str, &PlayedUpstream, &str)]) -> (App, tempfile::
     }
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), config).unwrap();
-    (App::fresh(&[("CONTEXTD_CONFIG", file.path().to_str().unwrap())]), file)
+    file
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,6 +19,17 @@ use crate::queue_support::tenant;
 use crate::service_support::Stage;
 
 const SUMMARY: &str = "## Goal\n- Told by a hook: rename every module and keep the tests green.";
+/// What no model's summary may be, and a hook's or a caller's may.
+const AS_GIVEN: [&str; 8] = [
+    "## Goal\n- Bake a cake of flour, butter and eggs",
+    "I'm sorry, but I can't help with that.",
+    "目標は変わらない",
+    "{\"error\": {\"message\": \"overloaded\"}}",
+    "<html><body>502 Bad Gateway</body></html>",
+    "- once more\n- once more\n- once more\n- once more",
+    "## Next Steps",
+    "Everything was done in 99 hours, not 12, and the tests fail.",
+];
 
 /// An instance that may call this machine, with short pauses.
 fn instance(more: &str) -> (App, NamedTempFile) {
@@ -215,8 +226,7 @@ async fn a_bad_answer_follows_on_error() {
         (Reply::Text(500, ""), "status 500", 3),
         (replaced(String::new()), "summary is empty", 1),
         (replaced("word ".repeat(50_000)), "the summary has", 1),
-        (replaced("## Goal\n- Bake a cake of flour, butter and eggs".to_owned()), "the summary does not tell of", 1),
-        (replaced("I'm sorry, but I can't help with that.".to_owned()), "refused", 1),
+        (replaced("<tool_call>{\"name\": \"read\"}</tool_call>".to_owned()), "tool", 1),
     ];
     for (reply, fault, calls) in faults {
         for (on_error, status) in [("continue", "succeeded"), ("cancel", "skipped")] {
@@ -233,13 +243,22 @@ async fn a_bad_answer_follows_on_error() {
             assert_eq!(receiver.messages().len(), calls, "{fault}");
             // The log tells of the call; what the answer is worth, the compaction tells.
             let log = deliveries(&app, &hook).await.remove(0);
-            let status = if fault.contains("summary") || fault == "refused" { "delivered" } else { "failed" };
+            let status = if fault.contains("summary") || fault == "tool" { "delivered" } else { "failed" };
             let delivery_id = &done["result"]["hooks"][0]["delivery_id"];
             assert_eq!((&log["id"], &log["status"]), (delivery_id, &json!(status)), "{log}");
             assert_eq!(log["attempts"], calls, "{log}");
         }
     }
     assert!(inside.messages().is_empty(), "redirects are not followed");
+
+    // Whatever else it tells, it is the hook's to decide.
+    for text in AS_GIVEN {
+        receiver.play(move |_, _| replaced(text.to_owned()));
+        let (_, done) = compacted(&app, json!({})).await;
+        assert_eq!((&done["status"], report(&done).0), (&json!("succeeded"), &json!("replaced")), "{text}: {done}");
+        assert!(done["result"]["summary"].as_str().unwrap().contains(text), "{text}: {done}");
+        assert_eq!(done["result"]["upstream"]["name"], Value::Null, "{done}");
+    }
 
     // What passes is waited for, under one id.
     receiver.play(|number, _| match number {
@@ -256,6 +275,25 @@ async fn a_bad_answer_follows_on_error() {
     receiver.play(|_, _| Reply::Json(json!({"cancel": true})));
     let (_, done) = compacted(&app, json!({})).await;
     assert_eq!((&done["status"], &done["result"]["hooks"]), (&json!("succeeded"), &json!([])), "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callers_summary_is_used_as_given() {
+    let app = App::shared();
+    for text in AS_GIVEN {
+        let session = filled(app, by_hand(), 20).await;
+        let done = compact(app, &session, json!({"summary": text})).await;
+        assert_eq!(done["status"], "succeeded", "{text}: {done}");
+        assert!(done["result"]["summary"].as_str().unwrap().contains(text), "{text}: {done}");
+    }
+    let session = filled(app, by_hand(), 20).await;
+    for none in ["", " \n- ", "<tool_call>{\"name\": \"read\"}</tool_call>"] {
+        let refused = app.post(&format!("{session}/compact"), json!({"summary": none, "wait": 60})).await;
+        refused.assert_problem(422, "validation_failed");
+        assert_eq!(refused.body["errors"][0]["pointer"], "/summary", "{}", refused.text);
+    }
+    let larger = compact(app, &session, json!({"summary": "word ".repeat(50_000)})).await;
+    assert_eq!(larger["result"]["skip_reason"], "would_grow", "{larger}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,8 @@ mod limits;
 mod scopes;
 mod unknown;
 
+use std::process::Command;
+
 use contextd::service::Services;
 use contextd::service::core::access::{Scope, Scopes};
 use contextd::service::core::state::Options;
@@ -191,4 +193,28 @@ async fn what_cannot_be_a_key_is_refused_with_a_pointer() {
     for odd in ["/v1/keys?after=5", "/v1/keys?limit=0", "/v1/keys?name=x"] {
         place.get(&master, odd).await.refused(422, "validation_failed");
     }
+}
+
+/// A name is shown, not obeyed: on one line, without what moves a cursor.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_escapes_does_nothing_to_the_terminal() {
+    let place = Place::new().await;
+    let master = place.master().await;
+    let name = "a\u{1b}[2J\u{1b}]0;owned\u{7}\nb\tc\r\u{202e}d\u{9b}31m";
+    place.post(&master, "/v1/keys", json!({"name": name})).await.expect(201);
+    let keys = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+        command.arg("keys").args(args).env("DATABASE_URL", &place.database).output().unwrap()
+    };
+    keys(&["create", "--tenant", "two\nlines\u{1b}[0m", "--name", name]);
+    let listed = keys(&["list"]);
+    let text = String::from_utf8(listed.stdout).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text:?}");
+    for line in text.lines() {
+        assert_eq!(line.split('\t').count(), 8, "{line:?}");
+        assert!(!line.chars().any(|char| char != '\t' && (char.is_control() || char == '\u{202e}')), "{line:?}");
+    }
+    assert!(text.contains("a␛[2J"), "{text:?}");
+    let refused = keys(&["create", "--name", &"n".repeat(513)]);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("512"), "{refused:?}");
 }

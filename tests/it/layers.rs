@@ -222,3 +222,30 @@ fn the_check_can_see() {
     assert!(uses_crate("use sqlx::PgPool;", "sqlx"));
     assert!(!uses_crate("use our_sqlx::X; // sqlx::Y", "sqlx"));
 }
+
+/// Who else writes to a terminal might show what somebody else has written raw.
+#[test]
+fn one_place_writes_to_the_terminal() {
+    // The bridge speaks a protocol on it, `top` draws on it through `crossterm`, and logs are lines of their own.
+    const OTHERS: [&str; 3] = ["cli/mcp.rs", "cli/people/top/screen.rs", "telemetry.rs"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let writes = |line: &str| {
+        ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!(", "stdout()", "stderr()", "io::stdout", "io::stderr"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let mut wrong = Vec::new();
+    for file in files {
+        let relative = file.strip_prefix(&root).unwrap().display().to_string();
+        let is_test = relative.contains("tests") || relative.ends_with("measured.rs") || relative.contains("corpus");
+        if relative == "cli/output.rs" || OTHERS.contains(&relative.as_str()) || is_test {
+            continue;
+        }
+        let source = std::fs::read_to_string(&file).unwrap();
+        let own = source.split("#[cfg(test)]").next().unwrap();
+        wrong.extend(own.lines().filter(|line| writes(line)).map(|line| format!("{relative}: {}", line.trim())));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -25,7 +25,7 @@ use crate::pg;
 use crate::service_support::Stage;
 
 /// From the root of the foreign keys on.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 23] = [
     "tenants",
     "api_keys",
     "sessions",
@@ -45,6 +45,10 @@ const TABLES: [&str; 19] = [
     "recalls",
     "censuses",
     "ended_logins",
+    "upstream_calls",
+    "upstream_days",
+    "upstream_breakers",
+    "refused_texts",
 ];
 
 /// A word that the column knows, where any other would be refused.

@@ -100,6 +100,128 @@ async fn every_answer_is_described_and_every_operation_is_filed() {
     println!("{} operations, {answers} answers", ids.len());
 }
 
+/// The types that stand for a component, by the component's name. The document's library takes the last one of a name
+/// and says nothing.
+#[test]
+fn no_component_name_stands_for_two_types() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    crate::layers::sources(&root, &mut files);
+    let mut places: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    for file in files {
+        for name in components(&std::fs::read_to_string(&file).unwrap()) {
+            places.entry(name).or_default().push(file.strip_prefix(&root).unwrap().display().to_string());
+        }
+    }
+    assert!(places.len() > 150, "{} components were found", places.len());
+    let twice: Vec<_> = places.iter().filter(|(_, files)| files.len() > 1).collect();
+    assert!(twice.is_empty(), "{twice:#?}");
+    // Found by reading what others found by running.
+    let kept = KEPT["components"]["schemas"].as_object().unwrap().keys();
+    let made = |name: &&String| !name.contains('_') && places.contains_key(*name);
+    assert!(kept.filter(made).count() > 100);
+}
+
+/// The names under which a source file's types are described.
+fn components(source: &str) -> Vec<String> {
+    let (mut names, mut renamed, mut derives) = (Vec::new(), None, false);
+    let mut attribute = String::new();
+    for line in source.lines().map(str::trim) {
+        if line.starts_with("#[") || !attribute.is_empty() {
+            attribute.push_str(line);
+            if !attribute.ends_with(']') {
+                continue;
+            }
+            derives |= attribute.starts_with("#[derive(") && attribute.contains("ToSchema");
+            let named = attribute.split_once("schema(as = ").map(|(_, rest)| rest);
+            let end = named.and_then(|rest| rest.split([',', ')']).next());
+            renamed = end.map(|name| name.trim().to_owned()).or(renamed);
+            attribute.clear();
+            continue;
+        }
+        if line.starts_with("//") || line.is_empty() {
+            continue;
+        }
+        let words =
+            line.trim_start_matches("pub").trim_start_matches("(crate)").trim_start_matches("(super)").trim_start();
+        let name = words.strip_prefix("struct ").or(words.strip_prefix("enum ")).filter(|_| derives);
+        if let Some(name) = name {
+            let end = name.find(|char: char| !char.is_alphanumeric()).unwrap_or(name.len());
+            names.push(renamed.take().unwrap_or_else(|| name[..end].to_owned()));
+        }
+        (renamed, derives) = (None, false);
+    }
+    names
+}
+
+#[test]
+fn two_types_of_one_name_are_seen() {
+    let found = components(
+        "#[derive(Debug, ToSchema)]\npub struct Change {\n    op: Op,\n}\n/// Doc.\n#[derive(\n    Clone,\n    ToSchema,\n)]\n\
+         #[serde(x)]\n#[schema(as = Problem)]\npub(crate) enum Other<'a> {\n}\n#[derive(Debug)]\nstruct Not;",
+    );
+    assert_eq!(found, ["Change", "Problem"]);
+}
+
+/// Whatever the answer: no guessing of types, and no frame around the API's page.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_say_how_they_are_to_be_taken() {
+    let app = App::shared();
+    let session = app.session(json!({})).await;
+    for path in [
+        "/healthz",
+        "/openapi.json",
+        "/docs/",
+        "/docs/swagger-ui.css",
+        "/metrics",
+        "/nowhere",
+        "/v1/sessions",
+        "/ui",
+        &session,
+        "/v1/sessions/none",
+    ] {
+        let answer = app.get(path).await;
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+    }
+    let refused = app.send(Method::DELETE, "/v1/sessions", &[], "").await;
+    assert_eq!((refused.status, refused.header("x-content-type-options")), (405, Some("nosniff")));
+    for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js"] {
+        let page = app.get(path).await;
+        assert_eq!(page.status, 200, "{path}");
+        let policy = page.header("content-security-policy").unwrap_or_default();
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
+        assert!(!policy.contains("script-src 'self' 'unsafe-inline'"), "{policy}");
+        assert_eq!(page.header("x-frame-options"), Some("DENY"), "{path}");
+    }
+    // Scripts that stand in the page itself would not run.
+    let page = app.get("/docs/index.html").await.text;
+    for script in page.split("<script").skip(1) {
+        assert!(script.split('>').next().unwrap().contains("src="), "{script:.200}");
+    }
+}
+
+/// What the MCP library refuses is told as all else that is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn mcp_refuses_with_problem_documents() {
+    let app = App::shared();
+    let both = ("accept", "application/json, text/event-stream");
+    let json = ("content-type", "application/json");
+    for (headers, body, status, code) in [
+        (vec![("accept", "application/json"), json], "{}", 406, "not_acceptable"),
+        (vec![("accept", "text/html"), json], "{}", 406, "not_acceptable"),
+        (vec![both, ("content-type", "text/plain")], "{}", 415, "unsupported_media_type"),
+        (vec![both, json], "no JSON", 415, "unsupported_media_type"),
+        (vec![both, json], "{\"a\": 1}", 415, "unsupported_media_type"),
+    ] {
+        let answer = app.send(Method::POST, "/mcp", &headers, body).await;
+        answer.assert_problem(status, code);
+        assert!(answer.body["request_id"].is_string(), "{}", answer.text);
+    }
+    let get = app.send(Method::GET, "/mcp", &[both], "").await;
+    get.assert_problem(405, "method_not_allowed");
+    assert_eq!(get.header("allow"), Some("POST"));
+}
+
 fn references(value: &Value, found: &mut HashSet<String>) {
     match value {
         Value::Object(fields) => {

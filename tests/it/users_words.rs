@@ -125,9 +125,9 @@ async fn what_is_no_summary_is_not_taken_from_a_caller_either() {
     let app = App::shared();
     let session = app.session(json!({"settings": by_hand()})).await;
     app.append(&session, "openai_chat", json!(round(0))).await;
-    let page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>".to_owned();
-    let empty = "## Goal\n(none)\n\n## Next Steps\n(none)".to_owned();
-    for summary in [page, r#"{"error": {"message": "overloaded"}}"#.to_owned(), empty] {
+    // What else a text may be is the caller's to decide (`hooks::a_callers_summary_is_used_as_given`).
+    let call = r#"<tool_call>{"name": "read", "arguments": {}}</tool_call>"#;
+    for summary in ["", "- \n\n- ", call] {
         let answer = app.post(&format!("{session}/compact"), json!({"force": true, "summary": summary})).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!("/summary")), "{}", answer.text);
     }

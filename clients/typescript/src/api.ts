@@ -87,11 +87,11 @@ export interface Breakdown {
 }
 
 /**
- * Whether an upstream is called or left alone after many failures, as the process sees it that is asked; with `--role api`
- * that is not the one which calls it.
+ * Whether an upstream is called or left alone after many failures: `open` where any process of the service leaves it
+ * alone.
  */
 export interface Breaker {
-  /** Until it is tried again; null where it is not left alone. */
+  /** Until all of them try it again; null where none leaves it alone. */
   retry_after_ms?: number | null;
   state: BreakerState;
 }
@@ -264,8 +264,8 @@ export interface CompactSession {
   settings?: SettingsPatch | null;
   strategy?: Strategy | null;
   /**
-   * The caller's own summary: no model is asked. 422 for a text that is none: an error page, a refusal, a tool call,
-   * headings with nothing under them.
+   * The caller's own summary, used as given: no model is asked. 422 where it is empty or a tool call; what would be larger
+   * than what it replaces is skipped (`would_grow`).
    */
   summary?: string | null;
   /** Seconds to wait for the end. */
@@ -314,13 +314,18 @@ export interface Compaction {
   session_id: string;
   snapshot_after?: Snapshot | null;
   snapshot_before?: Snapshot | null;
+  /** What its calls of models came to, whatever became of it. */
+  spent: CompactionSpending;
   started_at?: string | null;
   status: Status;
   strategy: Strategy;
   trigger: Trigger;
 }
 
-/** Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`. */
+/**
+ * Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`. `prepared` are none of them: written
+ * by now, they wait for their context to turn red.
+ */
 export interface CompactionCounts {
   by_reason: {
     [key: string]: number;
@@ -331,6 +336,7 @@ export interface CompactionCounts {
   by_strategy: {
     [key: string]: number;
   };
+  prepared: number;
 }
 
 /**
@@ -402,6 +408,21 @@ export interface CompactionResult {
   tool_results_pruned: number;
   upstream: UpstreamReport;
   was_skipped_due_to_low_savings: boolean;
+}
+
+/**
+ * What all calls of models for a compaction came to, whatever became of it: those of attempts that failed, were refused or
+ * were overtaken too. `errors`: calls that gave no answer.
+ */
+export interface CompactionSpending {
+  cache_write_tokens: number;
+  /** Parts of `input_tokens`: read from the provider's prompt cache, and written to it. */
+  cached_tokens: number;
+  calls: number;
+  cost_usd: number;
+  errors: number;
+  input_tokens: number;
+  output_tokens: number;
 }
 
 /**
@@ -840,7 +861,7 @@ export interface LintItems {
 /** What the provider of the format would refuse, and a copy that it takes. */
 export interface Linted {
   /** A patch from `items` to `repaired`, to be applied in order. */
-  diff: Change[];
+  diff: PatchStep[];
   /** A valid transcript in the same format. */
   repaired: Item[];
   /** Nothing is wrong, and `repaired` is equal to `items`. */
@@ -976,6 +997,18 @@ export interface Overflow {
 /** Why to try again, or not. */
 export type OverflowReason = "not_overflow" | "compacted" | "compacting" | "already_tried" | "fixed_overhead" | "queue_full";
 
+/** One step of a patch. Applied in order to the list of items, the steps give the repaired copy. */
+export interface PatchStep {
+  /** The item as it was given, counted from 0; for `add`, the given item that it is put before. */
+  index: number;
+  op: Op;
+  /** JSON pointer into the list of items, as it is when this step's turn has come. */
+  path: string;
+  value?: {
+    [key: string]: unknown;
+  } | null;
+}
+
 /** An entry id, or with `include_messages` the message too. */
 export type PlannedMessage = string | PlannedEntry;
 
@@ -1048,6 +1081,7 @@ export interface Problem {
  * - `origin_not_allowed`: 403. With `--dev`: another site's page asks.
  * - `not_found`: 404. There is no such thing, or it belongs to somebody else.
  * - `method_not_allowed`: 405. The path does not take this method; `Allow` lists those that it takes.
+ * - `not_acceptable`: 406. `Accept` lacks a type that the answer may have.
  * - `body_timeout`: 408. The body did not come in time.
  * - `leaf_moved`: 409. The leaf is another one; `leaf_id` names it.
  * - `idempotency_in_progress`: 409. An equal request is at work right now; `Retry-After` says when to ask again.
@@ -1086,7 +1120,7 @@ export interface Problem {
  * - `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
  * - `shutting_down`: 503. The process is shutting down.
  */
-export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "insufficient_scope" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "too_many_keys" | "key_not_active" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "rate_limited" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
+export type ProblemCode = "malformed_json" | "invalid_utf8" | "body_unreadable" | "handle_refused" | "unauthorized" | "insufficient_scope" | "host_not_allowed" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "not_acceptable" | "body_timeout" | "leaf_moved" | "idempotency_in_progress" | "in_progress" | "not_revertible" | "already_reverted" | "not_newest" | "summary_failed" | "cancelled_by_hook" | "navigation_superseded" | "too_many_hooks" | "not_redeliverable" | "nothing_changed" | "not_retryable" | "too_many_keys" | "key_not_active" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "too_deep" | "too_many_items" | "context_does_not_fit" | "idempotency_key_reused" | "queue_full" | "rate_limited" | "too_many_streams" | "internal_error" | "outcome_unknown" | "unavailable" | "starting_or_draining" | "schema_outdated" | "read_only" | "storage_full" | "timeout" | "too_many_bytes" | "too_many_connections" | "shutting_down";
 
 export interface PurgeCompactions {
   /** Those that failed before this time. */
@@ -1122,7 +1156,10 @@ export type PutAnswer = Put & {
   context?: Context | null;
 };
 
-/** The tenant's jobs; `oldest_age_seconds`: how long the oldest due one has waited. */
+/**
+ * The tenant's jobs. `dead`: those out of attempts, whose compactions failed; `oldest_age_seconds`: how long the oldest due
+ * one has waited.
+ */
 export interface QueueStats {
   dead: number;
   oldest_age_seconds: number;
@@ -1144,6 +1181,23 @@ export interface RebuildContext {
 /** Why a chapter is not written. */
 export type Refusal = "out_of_range" | "in_progress" | "open_call" | "parted_call" | "nothing_to_close" | "would_grow";
 
+/** The newest text of a model that was refused as a compaction's summary. */
+export interface RefusedText {
+  compaction_id: string;
+  /** From then on it can't be read any more. */
+  expires_at: string;
+  model: string;
+  /** Why: a word of `docs/CODES.md`, under "Refused summaries". */
+  reason: string;
+  refused_at: string;
+  session_id: string;
+  /** As the model wrote it, 64 KiB at most. */
+  text: string;
+  /** There was more of it. */
+  truncated: boolean;
+  upstream: string;
+}
+
 /** Tokens of the calls to a model; where none was asked, those of input and summary. */
 export interface ResponseUsage {
   input_tokens: number;
@@ -1159,11 +1213,12 @@ export interface RotateKey {
 }
 
 /**
- * What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
- * what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
- * included; null where no price of a session's model is known.
+ * What compactions brought. `net_tokens` is without the tokens that models took and wrote. `cost_usd` is what calls of models
+ * cost, `cache_cost_usd` what the sessions' prompt caches lost. `net_usd` is what was saved by calls between two compactions
+ * of a session less both; null where no price of a session's model is known.
  */
 export interface Savings {
+  cache_cost_usd: number;
   cost_usd: number;
   gross_tokens: number;
   net_tokens: number;
@@ -1384,7 +1439,9 @@ export type Source = "estimate" | "usage" | "usage_rejected";
 
 /**
  * A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
- * to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures.
+ * to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). `upstreams` and costs are of
+ * all calls of models that ended since, whatever became of their compactions; those of erased sessions are known by the day
+ * (UTC) alone, and count from that day's begin.
  */
 export interface Stats {
   bucket_seconds: number;
@@ -1407,9 +1464,10 @@ export interface Stats {
   upstreams: UpstreamStats[];
 }
 
-/** Compactions that ended within `bucket_seconds` from `at` on. */
+/** Compactions that ended within `bucket_seconds` from `at` on, and what the calls of models that ended then cost. */
 export interface StatsBucket {
   at: string;
+  cache_cost_usd: number;
   cancelled: number;
   cost_usd: number;
   failed: number;
@@ -1638,6 +1696,7 @@ export interface UpstreamPrices {
  * summary, or a caller or a hook gave it.
  */
 export interface UpstreamReport {
+  cache_write_tokens?: number;
   cached_tokens: number;
   calls: number;
   cost_usd: number;
@@ -1651,10 +1710,11 @@ export interface UpstreamReport {
 }
 
 /**
- * A model that was asked for summaries. `errors`: compactions for which another had to stand in. `cost_usd` includes
- * what the summaries made the sessions' prompt caches lose; the times are those of all calls of a compaction together.
+ * A model that was called. `calls`: requests that were sent, `errors` those of them that gave no answer. The times are those
+ * of one call.
  */
 export interface UpstreamStats {
+  cache_write_tokens: number;
   cached_tokens: number;
   calls: number;
   cost_usd: number;
@@ -2183,7 +2243,7 @@ export interface BeforeCompactAnswer {
   /** Why; shown to whoever asked. */
   reason?: string;
   compaction?: {
-    /** Passes the same checks as a model's. */
+    /** Used as given; refused where it is empty, a tool call, or larger than what it replaces. */
     summary: string;
     /** The cut, in place of the planned one. */
     first_kept_entry_id?: string;
@@ -2315,7 +2375,7 @@ export interface BeforeNavigateAnswer {
   reason?: string;
   /** The summary of the branch that is left, where the caller asked for one. */
   compaction?: {
-    /** Passes the same checks as a model's. */
+    /** Used as given; refused where it is empty, a tool call, or larger than what it replaces. */
     summary: string;
     details?: {
       [key: string]: unknown;
@@ -2324,7 +2384,7 @@ export interface BeforeNavigateAnswer {
   };
   /** The same under its older name. */
   summary?: {
-    /** Passes the same checks as a model's. */
+    /** Used as given; refused where it is empty, a tool call, or larger than what it replaces. */
     summary: string;
     details?: {
       [key: string]: unknown;

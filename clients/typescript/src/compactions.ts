@@ -1,4 +1,14 @@
-import type { Compaction, CompactionDiff, PurgeCompactions, Purged, Reason, Status, Strategy, Trigger } from "./api.js";
+import type {
+  Compaction,
+  CompactionDiff,
+  PurgeCompactions,
+  Purged,
+  Reason,
+  RefusedText,
+  Status,
+  Strategy,
+  Trigger,
+} from "./api.js";
 import type { Calls } from "./calls.js";
 import { APITimeoutError } from "./errors.js";
 import type { List, PageParams } from "./pages.js";
@@ -23,6 +33,8 @@ export interface ListCompactions extends PageParams {
   upstream?: string | undefined;
   /** Asked for at this time or later. */
   since?: Date | string | undefined;
+  /** `true`: those that are written and wait for their context to turn red; `false`: all others. */
+  prepared?: boolean | undefined;
 }
 
 export interface ListAllCompactions extends ListCompactions {
@@ -72,6 +84,11 @@ export class Compactions {
         throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
       await sleep(pause, signal);
     }
+  }
+
+  /** The newest text of a model that was refused as its summary; kept for seven days. */
+  refused(compactionId: string, options?: RequestOptions): Promise<RefusedText> {
+    return this.#calls.get(path`/v1/compactions/${compactionId}/refused`, {}, options);
   }
 
   /** The context before a compaction and after it, `limit` messages at a time. */

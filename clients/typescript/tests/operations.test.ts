@@ -79,13 +79,14 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   get_entry: (client) => client.entries.get("sid", "eid"),
   set_label: (client) => client.entries.setLabel("sid", "eid", "x"),
   list_compactions: (client) =>
-    client.compactions.list("sid", { status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, limit: 2, after: "c" }),
+    client.compactions.list("sid", { status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, prepared: true, limit: 2, after: "c" }),
   list_all_compactions: (client) =>
-    client.compactions.listAll({ sessionId: "sid", status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, limit: 2, after: "c" }),
+    client.compactions.listAll({ sessionId: "sid", status: "failed", trigger: "auto", strategy: "mask", skipReason: "low_savings", upstream: "u", since, prepared: true, limit: 2, after: "c" }),
   get_compaction: (client) => client.compactions.get("cid"),
   cancel_compaction: (client) => client.compactions.cancel("cid"),
   revert_compaction: (client) => client.compactions.revert("cid"),
   diff_compaction: (client) => client.compactions.diff("cid", { limit: 2, after: "c" }),
+  get_refused_text: (client) => client.compactions.refused("cid"),
   retry_compaction: (client) => client.compactions.retry("cid"),
   purge_compactions: (client) => client.compactions.purge({ sessionId: "sid", before: since }),
   search_all: (client) => client.search({ q: "x", limit: 2, after: "c" }),

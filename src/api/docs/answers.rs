@@ -26,7 +26,8 @@ const BODY: [ProblemCode; 8] = [
 const KEYED: [ProblemCode; 6] =
     [IdempotencyInProgress, IdempotencyKeyReused, ValidationFailed, PayloadTooLarge, BodyUnreadable, BodyTimeout];
 const STORED: [ProblemCode; 4] = [InternalError, Unavailable, ReadOnly, StorageFull];
-const MCP_BODY: [ProblemCode; 4] = [UnsupportedMediaType, PayloadTooLarge, BodyUnreadable, BodyTimeout];
+const MCP_BODY: [ProblemCode; 6] =
+    [NotAcceptable, UnsupportedMediaType, PayloadTooLarge, BodyUnreadable, BodyTimeout, MalformedJson];
 /// A form that a page could send is refused where no key is needed.
 const CHANGES: [ProblemCode; 2] = [UnsupportedMediaType, OutcomeUnknown];
 const BOUNDED: [ProblemCode; 6] =

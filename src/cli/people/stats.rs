@@ -43,6 +43,10 @@ pub fn glance(stats: &Value) -> Vec<String> {
         format!("{sign}{}", count(figure.abs() as u64))
     };
     let capped = if stats.is("/capped") { " (at least: there are more than are looked at)" } else { "" };
+    let prepared = match stats.number("/compactions/prepared") {
+        0 => String::new(),
+        waiting => format!("; {} prepared, waiting for red", count(waiting)),
+    };
     let money = stats.figure("/savings/net_usd").map_or_else(|| "not known".to_owned(), usd);
     vec![
         format!("since {}{capped}", time(stats.word("/since"))),
@@ -54,13 +58,14 @@ pub fn glance(stats: &Value) -> Vec<String> {
             of("/sessions/guard_tripped"),
             of("/tokens_held")
         ),
-        format!("compactions  {}", counts(stats, "/compactions/by_status")),
+        format!("compactions  {}{prepared}", counts(stats, "/compactions/by_status")),
         format!("  by strategy {}", counts(stats, "/compactions/by_strategy")),
         format!(
-            "savings      {} tokens gross, {} net; cost {}, saved net {money}",
+            "savings      {} tokens gross, {} net; cost {}, prompt caches lost {}, saved net {money}",
             of("/savings/gross_tokens"),
             signed("/savings/net_tokens"),
             usd(stats.figure("/savings/cost_usd").unwrap_or_default()),
+            usd(stats.figure("/savings/cache_cost_usd").unwrap_or_default()),
         ),
         format!(
             "queue        {} pending, {} running, {} dead; the oldest waits {:.1} s",

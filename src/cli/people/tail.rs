@@ -14,7 +14,7 @@ use super::compaction;
 use crate::cli::client::{Service, ServiceArgs};
 use crate::cli::fields::Fields;
 use crate::cli::figures::{count, percent};
-use crate::cli::output::print;
+use crate::cli::output::{complain, print};
 use crate::cli::text::visible;
 
 /// The service says something every 15 s: a stream that is silent for longer is dead.
@@ -57,7 +57,7 @@ pub async fn run(args: TailArgs) -> anyhow::Result<()> {
             Err(fault) if fault.is_passing() && !is_first => fault.to_string(),
             Err(fault) => return Err(fault.into()),
         };
-        eprintln!("contextd: {broken}; trying again");
+        complain(&format!("{broken}; trying again"));
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

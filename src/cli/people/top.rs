@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::cli::client::{Fault, Service, ServiceArgs};
 use crate::cli::fields::Fields;
-use crate::cli::output::{columns, print};
+use crate::cli::output::{self, columns, print};
 use crate::service::core::clock;
 use frame::{Frame, Order, Shown};
 use screen::{Pressed, Screen};
@@ -52,7 +52,7 @@ pub async fn run(args: TopArgs) -> anyhow::Result<()> {
         let lines = frame.lines(&shown, columns, rows).into_iter().map(|line| line.text + "\n");
         return print(&lines.collect::<String>());
     }
-    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+    if !output::is_terminal() || !std::io::stdin().is_terminal() {
         bail!("`top` needs a terminal; `contextd top --once` prints one frame");
     }
     // What is wrong from the beginning is told before the screen changes.

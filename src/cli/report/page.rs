@@ -105,7 +105,7 @@ fn figures(gathered: &Gathered) -> Markup {
     let twin = timeline.list("/points").last().map_or(0, |point| point.number("/without_contextd"));
     let succeeded: Vec<&Value> = compactions.iter().filter(|one| one.word("/status") == "succeeded").collect();
     let shed: u64 = succeeded.iter().map(|one| one.number("/result/tokens_saved")).sum();
-    let cost: f64 = compactions.iter().filter_map(|one| one.figure("/result/upstream/cost_usd")).sum();
+    let cost: f64 = compactions.iter().filter_map(|one| one.figure("/spent/cost_usd")).sum();
     let of_all = if compactions.len() >= COMPACTIONS { "of the newest 100" } else { "in all" };
     let figure = |name: &str, value: Markup, note: String| html! { div { dt { (name) } dd { (value) } dd class="note" { (note) } } };
     html! {

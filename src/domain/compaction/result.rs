@@ -99,6 +99,20 @@ pub struct Fallback {
     pub reason: Option<String>,
 }
 
+/// What all calls of models for a compaction came to, whatever became of it: those of attempts that failed, were refused or
+/// were overtaken too. `errors`: calls that gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default, ToSchema)]
+pub struct CompactionSpending {
+    pub calls: u32,
+    pub errors: u32,
+    pub input_tokens: u64,
+    /// Parts of `input_tokens`: read from the provider's prompt cache, and written to it.
+    pub cached_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub output_tokens: u64,
+    pub cost_usd: f64,
+}
+
 /// The name of the built-in summariser.
 pub const BUILTIN: &str = "builtin";
 
@@ -113,6 +127,8 @@ pub struct UpstreamReport {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cached_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
     pub cost_usd: f64,
     pub latency_ms: u64,
     /// The session's own context was sent, for the provider's prompt cache.
@@ -121,6 +137,29 @@ pub struct UpstreamReport {
 }
 
 impl UpstreamReport {
+    /// Takes what all calls of the compaction came to: those of attempts and plans before this one too.
+    pub fn charge(&mut self, spent: &CompactionSpending) {
+        self.calls = spent.calls;
+        self.input_tokens = spent.input_tokens;
+        self.output_tokens = spent.output_tokens;
+        self.cached_tokens = spent.cached_tokens;
+        self.cache_write_tokens = spent.cache_write_tokens;
+        self.cost_usd = spent.cost_usd;
+    }
+
+    /// The same figures of a compaction of before there was an account of calls.
+    pub fn spending(&self) -> CompactionSpending {
+        CompactionSpending {
+            calls: self.calls,
+            errors: 0,
+            input_tokens: self.input_tokens,
+            cached_tokens: self.cached_tokens,
+            cache_write_tokens: self.cache_write_tokens,
+            output_tokens: self.output_tokens,
+            cost_usd: self.cost_usd,
+        }
+    }
+
     /// The built-in summariser wrote it.
     pub fn builtin() -> UpstreamReport {
         UpstreamReport { name: Some(BUILTIN.to_owned()), ..UpstreamReport::default() }

@@ -19,7 +19,7 @@ pub enum Op {
 
 /// One step of a patch. Applied in order to the list of items, the steps give the repaired copy.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Change {
+pub struct PatchStep {
     pub op: Op,
     /// The item as it was given, counted from 0; for `add`, the given item that it is put before.
     pub index: usize,
@@ -31,14 +31,14 @@ pub struct Change {
 }
 
 /// A patch from `old` to `new`. Linear; not always the shortest.
-pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<Change> {
+pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<PatchStep> {
     let mut left = counts(old);
     let mut right = counts(new);
     let (mut i, mut j) = (0, 0);
     let mut changes = Vec::new();
     let mut add = |op: Op, index: usize, at: usize, value: Option<&Doc>| {
         let value = value.map(|doc| (*doc.value).clone());
-        changes.push(Change { op, index, path: format!("/{at}"), value });
+        changes.push(PatchStep { op, index, path: format!("/{at}"), value });
     };
     loop {
         match (old.get(i), new.get(j)) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Change, Lint, Op, ViolationCode, lint};
+use super::{Lint, Op, PatchStep, ViolationCode, lint};
 use crate::data::Source;
 use crate::domain::format::corpus;
 use crate::domain::format::note_code::NoteCode;
@@ -25,7 +25,7 @@ fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
 }
 
 /// A patch applied as RFC 6902 says.
-fn patched(items: &[Value], diff: &[Change]) -> Vec<Value> {
+fn patched(items: &[Value], diff: &[PatchStep]) -> Vec<Value> {
     let mut list = items.to_vec();
     for change in diff {
         let at: usize = change.path[1..].parse().unwrap();

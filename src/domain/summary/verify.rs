@@ -52,12 +52,19 @@ pub fn check_summary(
     check_against(text, span)
 }
 
-/// Checks a summary that its caller wrote: whether it is one at all. What it tells is the caller's to decide.
+/// Checks a summary that a caller or a hook wrote: whether it is one at all. What it tells, and how, is theirs to decide.
 pub fn check_given(text: &str) -> Result<(), RejectReason> {
-    match check_form(text) {
-        Err(RejectReason::Incomplete) | Ok(()) => headings::check(text, false),
-        refused => refused,
+    if is_blank(text) {
+        return Err(RejectReason::Empty);
     }
+    if form::reads_as_tool_call(text) { Err(RejectReason::ToolCall) } else { Ok(()) }
+}
+
+/// As [`check_given`], of one that stands for so many tokens.
+pub fn check_given_for(text: &str, replaced_tokens: u64, estimator: Estimator) -> Result<(), RejectReason> {
+    check_given(text)?;
+    let tokens = u64::from(count_text(estimator, text));
+    if tokens > replaced_tokens { Err(RejectReason::TooLarge { tokens, replaced: replaced_tokens }) } else { Ok(()) }
 }
 
 /// Refuses a compaction after which the context would be larger.

@@ -71,6 +71,8 @@ pub struct SessionPrices {
     pub sent: InputPrice,
     /// Of its summaries; `None`: not known.
     pub summary: Option<Price>,
+    /// Its summaries are asked of a model, not of the built-in summariser.
+    pub asks_model: bool,
 }
 
 /// Cost of an answer's token in tokens of input, where nobody has said.
@@ -94,6 +96,12 @@ impl Prices {
         }
     }
 
+    /// Returns true if an upstream, the default one where none is named, asks a model.
+    fn is_model(&self, name: Option<&str>) -> bool {
+        let priced = name.or(self.default.as_deref()).and_then(|name| self.upstreams.get(name));
+        priced.is_some_and(|priced| priced.model.is_some())
+    }
+
     /// Of a session's model: those of an upstream which asks the same model, else the rates of its family.
     pub fn of_model(&self, model: Option<&str>) -> InputPrice {
         let model = model.unwrap_or_default();
@@ -110,7 +118,8 @@ impl Prices {
     pub fn of_session(&self, model: Option<&str>, strategy: Strategy, upstream: Option<&str>) -> SessionPrices {
         let asks = matches!(strategy, Strategy::Auto | Strategy::LlmSummarize);
         let summary = if asks { self.of_upstream(upstream) } else { Some(Price::default()) };
-        SessionPrices { sent: self.of_model(model), summary }
+        let asks_model = asks && self.is_model(upstream);
+        SessionPrices { sent: self.of_model(model), summary, asks_model }
     }
 }
 

@@ -111,15 +111,20 @@ fn the_answers_room_is_never_eaten_by_reasoning() {
 #[test]
 fn usage_that_is_missing_or_cannot_be_is_estimated() {
     let usage = |input, output, cached| {
-        tally::plausible(TokenUsage { input, output, cached }, 1_000, &["eight characters", "x"], "four")
+        tally::plausible(
+            TokenUsage { input, output, cached, cache_write: 0 },
+            1_000,
+            &["eight characters", "x"],
+            "four",
+        )
     };
-    assert_eq!(usage(100, 20, 40), TokenUsage { input: 100, output: 20, cached: 40 });
-    assert_eq!(usage(0, 0, 0), TokenUsage { input: 5, output: 1, cached: 0 });
-    assert_eq!(usage(u64::MAX, 17_000, 3), TokenUsage { input: 5, output: 1, cached: 3 });
-    assert_eq!(usage(100, 20, 101), TokenUsage { input: 100, output: 20, cached: 0 });
+    assert_eq!(usage(100, 20, 40), TokenUsage { input: 100, output: 20, cached: 40, cache_write: 0 });
+    assert_eq!(usage(0, 0, 0), TokenUsage { input: 5, output: 1, cached: 0, cache_write: 0 });
+    assert_eq!(usage(u64::MAX, 17_000, 3), TokenUsage { input: 5, output: 1, cached: 3, cache_write: 0 });
+    assert_eq!(usage(100, 20, 101), TokenUsage { input: 100, output: 20, cached: 0, cache_write: 0 });
     let body = json!({"choices": [{"message": {"content": "a"}}],
         "usage": {"prompt_tokens": 12.0, "completion_tokens": -3, "prompt_tokens_details": "none"}});
-    assert_eq!(openai::parse(&body).unwrap().usage, TokenUsage { input: 12, output: 0, cached: 0 });
+    assert_eq!(openai::parse(&body).unwrap().usage, TokenUsage { input: 12, output: 0, cached: 0, cache_write: 0 });
 }
 
 #[test]
@@ -175,7 +180,10 @@ fn anthropic_counts_cached_input_in_and_tells_a_full_window() {
     let mut body = json!({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}], "stop_reason": "end_turn",
         "usage": {"input_tokens": 5, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 7, "output_tokens": 2}});
     let answer = anthropic::parse(&body).unwrap();
-    assert_eq!((answer.text.as_str(), answer.usage), ("a", TokenUsage { input: 42, output: 2, cached: 30 }));
+    assert_eq!(
+        (answer.text.as_str(), answer.usage),
+        ("a", TokenUsage { input: 42, output: 2, cached: 30, cache_write: 0 })
+    );
     body["stop_reason"] = json!("model_context_window_exceeded");
     assert_eq!(anthropic::parse(&body).unwrap_err().code(), "context_overflow");
 }
@@ -262,7 +270,7 @@ fn a_configuration_shows_no_secret_and_knows_its_price() {
     let shown = format!("{config:?}");
     assert!(!shown.contains(KEY) && !shown.contains("hunter2"), "{shown}");
     (config.price_input_per_mtok, config.price_output_per_mtok) = (2.0, 10.0);
-    let usage = TokenUsage { input: 1_000_000, output: 100_000, cached: 500_000 };
+    let usage = TokenUsage { input: 1_000_000, output: 100_000, cached: 500_000, cache_write: 0 };
     assert_eq!(config.cost_usd(&usage), 3.0);
     config.price_cached_per_mtok = Some(0.2);
     assert!((config.cost_usd(&usage) - 2.1).abs() < 1e-9);

@@ -122,6 +122,7 @@ impl Service {
         worth: CommitThreshold,
     ) -> Result<CommitOutcome> {
         let ReadyCompaction { work, outcome, draft } = ready;
+        let outcome = &outcome.charged(compaction);
         let before = head.snapshot();
         let calls_before = head.state.account.growth().calls;
         // It was let through because the guard re-armed itself, so the guard is to count from there.
@@ -353,6 +354,10 @@ pub(crate) async fn finish_skipped(
     let mut result = blank(requested, measured);
     if let Some(outcome) = tried {
         report::tried(&mut result, outcome);
+    }
+    if let Some(spent) = compaction.spent.spending() {
+        result.upstream.charge(&spent);
+        result.net.summary_cost_usd = spent.cost_usd;
     }
     let text = json_text(&result)?;
     let status = Status::Skipped.into_str();

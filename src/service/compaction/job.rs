@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::compaction::result::CompactionResult;
+use crate::domain::compaction::result::{CompactionResult, CompactionSpending};
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 
@@ -77,6 +77,8 @@ pub struct Compaction {
     /// What went wrong last, for people; null otherwise.
     pub error: Option<String>,
     pub result: Option<CompactionResult>,
+    /// What its calls of models came to, whatever became of it.
+    pub spent: CompactionSpending,
     pub created_at: DateTime<Utc>,
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,

@@ -72,26 +72,6 @@ pub struct Preparation {
     pub settings: Settings,
 }
 
-impl Preparation {
-    /// The texts of what is to be summarised, and the summary before it.
-    pub(super) fn text(&self) -> String {
-        let mut texts: Vec<&str> = self.previous_summary.as_deref().into_iter().collect();
-        let mut open: Vec<&Value> = Vec::new();
-        for planned in self.messages_to_summarize.iter().chain(&self.turn_prefix_messages) {
-            open.extend(planned.message());
-            while let Some(value) = open.pop() {
-                match value {
-                    Value::Object(fields) => open.extend(fields.values().rev()),
-                    Value::Array(items) => open.extend(items.iter().rev()),
-                    Value::String(text) => texts.push(text),
-                    Value::Number(_) | Value::Bool(_) | Value::Null => {}
-                }
-            }
-        }
-        texts.join("\n")
-    }
-}
-
 /// An entry id, or with `include_messages` the message too.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
@@ -102,15 +82,6 @@ pub enum PlannedMessage {
         #[schema(value_type = Object)]
         message: Value,
     },
-}
-
-impl PlannedMessage {
-    fn message(&self) -> Option<&Value> {
-        match self {
-            PlannedMessage::Id(_) => None,
-            PlannedMessage::Message { message, .. } => Some(message),
-        }
-    }
 }
 
 /// Sorted paths by what was done to them.

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::domain::compaction::result::Reason;
+use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::model::strategy::Strategy;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::commit::entry::hold_off;
@@ -41,6 +41,8 @@ pub struct CompactionFilter {
     pub upstream: Option<String>,
     /// Asked for at this time or later.
     pub since: Option<DateTime<Utc>>,
+    /// Whether it is written and waits for the context to turn red.
+    pub prepared: Option<bool>,
 }
 
 impl CompactionFilter {
@@ -53,6 +55,7 @@ impl CompactionFilter {
             skip_reason: self.skip_reason.map(Into::into),
             upstream: self.upstream,
             since: self.since,
+            prepared: self.prepared,
         }
     }
 }
@@ -161,6 +164,9 @@ fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
     let snapshot = |text: Option<String>| -> anyhow::Result<Option<Snapshot>> {
         text.map(|text| serde_json::from_str(&text)).transpose().context("`snapshot_before` or `snapshot_after`")
     };
+    let result: Option<CompactionResult> =
+        row.result.map(|text| serde_json::from_str(&text)).transpose().context("`result`")?;
+    let spent = row.spent.spending().or_else(|| result.as_ref().map(|result| result.upstream.spending()));
     Ok(Compaction {
         id: row.id,
         session_id: row.session_id,
@@ -169,7 +175,8 @@ fn read(row: CompactionRow) -> anyhow::Result<Compaction> {
         strategy: row.strategy.parse().map_err(|_| unknown("strategy"))?,
         attempts: row.attempts,
         error: row.error,
-        result: row.result.map(|text| serde_json::from_str(&text)).transpose().context("`result`")?,
+        result,
+        spent: spent.unwrap_or_default(),
         created_at: row.created_at,
         started_at: row.started_at,
         finished_at: row.finished_at,

@@ -10,6 +10,7 @@ use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
 use crate::domain::summary::{SummaryPart, builtin};
 use crate::service::compaction::work::CompactionWork;
+use crate::store::compactions::CompactionRow;
 
 /// Summary by a summariser, per part, and what it took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -28,6 +29,15 @@ pub struct SummaryOutcome {
 }
 
 impl SummaryOutcome {
+    /// The same with what all calls of the compaction came to, where an account was kept of them.
+    pub(crate) fn charged(&self, compaction: &CompactionRow) -> SummaryOutcome {
+        let mut outcome = self.clone();
+        if let Some(spent) = compaction.spent.spending() {
+            outcome.upstream.charge(&spent);
+        }
+        outcome
+    }
+
     /// Returns the cost of the summary in US dollars, where it is known.
     pub fn cost_usd(&self) -> Option<f64> {
         (!self.unpriced).then_some(self.upstream.cost_usd)

@@ -57,7 +57,7 @@ impl Service {
         Ok(Left { leaf_id, drafted: Some((id, draft)) })
     }
 
-    /// A hook's summary, where it stands up to what a model's has to.
+    /// A hook's summary, unless it is none or larger than what it replaces.
     async fn take_given(
         &self,
         tenant: Tenant,
@@ -69,11 +69,8 @@ impl Service {
             return Ok(None);
         };
         let given = &offered.given;
-        let (text, tasks, replaced) = (given.summary.clone(), work.tasks.clone(), work.replaced_tokens);
-        let estimator = work.settings.estimator;
-        let checked = tokio::task::spawn_blocking(move || {
-            verify::check_summary(&text, None, replaced, estimator, &verify::SpanEvidence::of(&tasks))
-        });
+        let (text, replaced, estimator) = (given.summary.clone(), work.replaced_tokens, work.settings.estimator);
+        let checked = tokio::task::spawn_blocking(move || verify::check_given_for(&text, replaced, estimator));
         if let Err(fault) = checked.await.context("judging a summary")? {
             offered.refuse(self.hooks(), tenant, &fault.to_string()).await?;
             return Ok(None);

@@ -23,7 +23,8 @@ use rate::RateLimits;
 use text::digest;
 
 pub use manage::{
-    Key, KeyLimits, KeyRow, KeyStatus, LATEST_END, LONGEST_GRACE, MOST_DAYS, MOST_PER_MINUTE, NewKey, USUAL_GRACE,
+    Key, KeyLimits, KeyRow, KeyStatus, LATEST_END, LONGEST_GRACE, MOST_DAYS, MOST_NAME_CHARS, MOST_PER_MINUTE, NewKey,
+    USUAL_GRACE,
 };
 pub use rate::RateLimited;
 pub use text::tenant_in;

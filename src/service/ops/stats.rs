@@ -7,22 +7,30 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
+use crate::domain::tokens::nano_usd::NanoUsd;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::queries::Queries;
 use crate::service::core::tenant::Tenant;
 use crate::service::ops::figures::stored;
 use crate::store::censuses::{self, SessionFigures};
-use crate::store::stats::{self, BucketRow, MOST_COMPACTIONS, MOST_SESSIONS, QueueRow, UpstreamRow, WorthRow};
+use crate::store::stats::{self, BucketRow, MOST_COMPACTIONS, MOST_SESSIONS, QueueRow};
+use crate::store::upstream_calls::{self, CallSums, CallTimes};
 
 const DEFAULT_HOURS: i64 = 24;
 /// Buckets where none are asked for.
 const DEFAULT_BUCKETS: i64 = 24;
 const MOST_BUCKETS: i64 = 500;
 const LEAST_BUCKET_SECONDS: i64 = 60;
+/// Calls that are looked at one by one, the newest; older ones are known by their days.
+const MOST_CALLS: i64 = 100_000;
+/// Upstreams and their models that are told, those with the most calls.
+const MOST_UPSTREAMS: usize = 100;
 
 /// A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
-/// to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures.
+/// to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). `upstreams` and costs are of
+/// all calls of models that ended since, whatever became of their compactions; those of erased sessions are known by the day
+/// (UTC) alone, and count from that day's begin.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Stats {
     pub since: DateTime<Utc>,
@@ -55,27 +63,30 @@ pub struct SessionCounts {
     pub guard_tripped: i64,
 }
 
-/// Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`.
+/// Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`. `prepared` are none of them: written
+/// by now, they wait for their context to turn red.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CompactionCounts {
     pub by_status: BTreeMap<String, i64>,
     pub by_strategy: BTreeMap<String, i64>,
     pub by_reason: BTreeMap<String, i64>,
+    pub prepared: i64,
 }
 
-/// What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
-/// what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
-/// included; null where no price of a session's model is known.
+/// What compactions brought. `net_tokens` is without the tokens that models took and wrote. `cost_usd` is what calls of models
+/// cost, `cache_cost_usd` what the sessions' prompt caches lost. `net_usd` is what was saved by calls between two compactions
+/// of a session less both; null where no price of a session's model is known.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Savings {
     pub gross_tokens: i64,
     pub net_tokens: i64,
     pub cost_usd: f64,
+    pub cache_cost_usd: f64,
     pub net_usd: Option<f64>,
 }
 
-/// A model that was asked for summaries. `errors`: compactions for which another had to stand in. `cost_usd` includes
-/// what the summaries made the sessions' prompt caches lose; the times are those of all calls of a compaction together.
+/// A model that was called. `calls`: requests that were sent, `errors` those of them that gave no answer. The times are those
+/// of one call.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct UpstreamStats {
     pub name: String,
@@ -85,12 +96,14 @@ pub struct UpstreamStats {
     pub input_tokens: i64,
     pub output_tokens: i64,
     pub cached_tokens: i64,
+    pub cache_write_tokens: i64,
     pub cost_usd: f64,
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
 }
 
-/// The tenant's jobs; `oldest_age_seconds`: how long the oldest due one has waited.
+/// The tenant's jobs. `dead`: those out of attempts, whose compactions failed; `oldest_age_seconds`: how long the oldest due
+/// one has waited.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct QueueStats {
     pub pending: i64,
@@ -99,7 +112,7 @@ pub struct QueueStats {
     pub oldest_age_seconds: f64,
 }
 
-/// Compactions that ended within `bucket_seconds` from `at` on.
+/// Compactions that ended within `bucket_seconds` from `at` on, and what the calls of models that ended then cost.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct StatsBucket {
     pub at: DateTime<Utc>,
@@ -109,6 +122,7 @@ pub struct StatsBucket {
     pub cancelled: i64,
     pub tokens_shed: i64,
     pub cost_usd: f64,
+    pub cache_cost_usd: f64,
 }
 
 /// What is asked for: since when (a day ago), and how many seconds a bucket has (a 24th of that).
@@ -140,8 +154,10 @@ impl Queries {
         let counted = counted(&mut connection, tenant, until).await?;
         let rows = stats::buckets(&mut *connection, tenant.0, since, bucket_seconds).await?;
         let words = stats::words(&mut *connection, tenant.0, since).await?;
-        let worth = stats::worth(&mut *connection, tenant.0, since).await?;
-        let upstreams = stats::upstreams(&mut *connection, tenant.0, since).await?;
+        let saved = stats::saved(&mut *connection, tenant.0, since).await?;
+        let calls = upstream_calls::sums(&mut *connection, tenant.0, since, bucket_seconds, MOST_CALLS).await?;
+        let times = upstream_calls::times(&mut *connection, tenant.0, since, MOST_CALLS).await?;
+        let prepared = stats::prepared(&mut *connection, tenant.0).await?;
         let queue = stats::queue(&mut *connection, tenant.0).await?;
         drop(connection);
         let tokens_shed = rows.iter().map(|row| row.tokens_shed).sum();
@@ -150,7 +166,7 @@ impl Queries {
             rows.map(|row| (row.word.clone(), row.compactions)).collect()
         };
         let mut compactions =
-            CompactionCounts { by_strategy: count(true), by_reason: count(false), ..Default::default() };
+            CompactionCounts { by_strategy: count(true), by_reason: count(false), prepared, ..Default::default() };
         for row in &rows {
             *compactions.by_status.entry(row.status.clone()).or_default() += row.compactions;
         }
@@ -164,10 +180,10 @@ impl Queries {
             tokens_held: counted.figures.tokens(),
             tokens_shed,
             compactions,
-            savings: savings(tokens_shed, &worth),
-            upstreams: upstreams.into_iter().map(Into::into).collect(),
+            savings: savings(tokens_shed, &calls, &rows, saved),
+            upstreams: upstreams(&calls, times),
             queue: queue.into(),
-            series: series(&rows, since, bucket_seconds, buckets),
+            series: series(&rows, &calls, since, bucket_seconds, buckets),
         })
     }
 }
@@ -200,19 +216,61 @@ fn sessions(figures: &SessionFigures) -> SessionCounts {
     SessionCounts { green: green.sessions, yellow: yellow.sessions, red: red.sessions, guard_tripped }
 }
 
-fn savings(gross_tokens: i64, worth: &WorthRow) -> Savings {
-    Savings {
-        gross_tokens,
-        net_tokens: gross_tokens - worth.model_tokens,
-        cost_usd: worth.cost_usd,
-        net_usd: worth.saved_usd.map(|saved| saved - worth.cost_usd),
-    }
+fn savings(gross_tokens: i64, calls: &[CallSums], rows: &[BucketRow], saved: Option<f64>) -> Savings {
+    let model_tokens: i64 = calls.iter().map(|sums| sums.input_tokens + sums.output_tokens).sum();
+    let cost_usd = cost(calls.iter());
+    // A sum of no floats is a negative zero.
+    let cache_cost_usd = rows.iter().fold(0.0, |sum, row| sum + row.cache_usd);
+    let net_usd = saved.map(|saved| saved - cost_usd - cache_cost_usd);
+    Savings { gross_tokens, net_tokens: gross_tokens - model_tokens, cost_usd, cache_cost_usd, net_usd }
 }
 
-fn series(rows: &[BucketRow], since: DateTime<Utc>, bucket_seconds: i64, buckets: i64) -> Vec<StatsBucket> {
+fn cost<'a>(calls: impl Iterator<Item = &'a CallSums>) -> f64 {
+    calls.fold(NanoUsd::default(), |sum, one| sum.plus(NanoUsd::new(one.nano_usd))).usd()
+}
+
+/// The buckets of each upstream and model together.
+fn upstreams(calls: &[CallSums], times: Vec<CallTimes>) -> Vec<UpstreamStats> {
+    let mut by_name: BTreeMap<(&str, &str), Vec<&CallSums>> = BTreeMap::new();
+    for sums in calls {
+        by_name.entry((&sums.upstream, &sums.model)).or_default().push(sums);
+    }
+    let mut times: BTreeMap<(String, String), CallTimes> =
+        times.into_iter().map(|times| ((times.upstream.clone(), times.model.clone()), times)).collect();
+    let of = |((name, model), sums): ((&str, &str), Vec<&CallSums>)| {
+        let times = times.remove(&(name.to_owned(), model.to_owned()));
+        let sum = |figure: fn(&CallSums) -> i64| sums.iter().map(|one| figure(one)).sum();
+        UpstreamStats {
+            name: name.to_owned(),
+            model: (!model.is_empty()).then(|| model.to_owned()),
+            calls: sum(|one| one.calls),
+            errors: sum(|one| one.errors),
+            input_tokens: sum(|one| one.input_tokens),
+            output_tokens: sum(|one| one.output_tokens),
+            cached_tokens: sum(|one| one.cached_tokens),
+            cache_write_tokens: sum(|one| one.cache_write_tokens),
+            cost_usd: cost(sums.iter().copied()),
+            p50_ms: times.as_ref().and_then(|times| times.p50_ms),
+            p95_ms: times.as_ref().and_then(|times| times.p95_ms),
+        }
+    };
+    let mut upstreams: Vec<UpstreamStats> = by_name.into_iter().map(of).collect();
+    upstreams.sort_by_key(|one| std::cmp::Reverse(one.calls));
+    upstreams.truncate(MOST_UPSTREAMS);
+    upstreams
+}
+
+fn series(
+    rows: &[BucketRow],
+    calls: &[CallSums],
+    since: DateTime<Utc>,
+    bucket_seconds: i64,
+    buckets: i64,
+) -> Vec<StatsBucket> {
     let bucket = |place: i64| {
         // What ends while this is added up is in the last bucket.
         let own = || rows.iter().filter(move |row| row.bucket.min(buckets - 1) == place);
+        let made = calls.iter().filter(move |sums| sums.bucket.min(buckets - 1) == place);
         let of = |status: &str| own().filter(|row| row.status == status).map(|row| row.compactions).sum();
         StatsBucket {
             at: since + TimeDelta::seconds(place * bucket_seconds),
@@ -221,29 +279,11 @@ fn series(rows: &[BucketRow], since: DateTime<Utc>, bucket_seconds: i64, buckets
             failed: of("failed"),
             cancelled: of("cancelled"),
             tokens_shed: own().map(|row| row.tokens_shed).sum(),
-            cost_usd: own().fold(0.0, |sum, row| sum + row.cost_usd),
+            cost_usd: cost(made),
+            cache_cost_usd: own().fold(0.0, |sum, row| sum + row.cache_usd),
         }
     };
     (0..buckets).map(bucket).collect()
-}
-
-impl From<UpstreamRow> for UpstreamStats {
-    fn from(row: UpstreamRow) -> UpstreamStats {
-        let UpstreamRow { name, model, calls, errors, input_tokens, output_tokens, cached_tokens, cost_usd, .. } = row;
-        let (p50_ms, p95_ms) = (row.p50_ms, row.p95_ms);
-        UpstreamStats {
-            name,
-            model,
-            calls,
-            errors,
-            input_tokens,
-            output_tokens,
-            cached_tokens,
-            cost_usd,
-            p50_ms,
-            p95_ms,
-        }
-    }
 }
 
 impl From<QueueRow> for QueueStats {

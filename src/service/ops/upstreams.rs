@@ -1,8 +1,14 @@
 //! The upstreams that are configured, as far as a tenant may know of them. Who calls them hands this in: it is above the
 //! service.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::service::core::clock;
+use crate::service::core::error::Result;
+use crate::service::ops::calls::ModelCalls;
+use crate::store::breakers::{self, RestRow};
 
 /// Knows the configured upstreams.
 pub trait UpstreamCatalogue: Send + Sync {
@@ -67,13 +73,39 @@ pub struct UpstreamPrices {
     pub cache_write_per_mtok: Option<f64>,
 }
 
-/// Whether an upstream is called or left alone after many failures, as the process sees it that is asked; with `--role api`
-/// that is not the one which calls it.
+/// Whether an upstream is called or left alone after many failures: `open` where any process of the service leaves it
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Breaker {
     pub state: BreakerState,
-    /// Until it is tried again; null where it is not left alone.
+    /// Until all of them try it again; null where none leaves it alone.
     pub retry_after_ms: Option<u64>,
+}
+
+impl Breaker {
+    /// With what the processes have noted of themselves.
+    fn of_all(self, row: Option<&RestRow>, now: DateTime<Utc>) -> Breaker {
+        let Some(row) = row else { return self };
+        let rest = u64::try_from((row.rests_until - now).num_milliseconds()).unwrap_or(0);
+        let retry_after_ms = Some(self.retry_after_ms.unwrap_or(0).max(rest));
+        Breaker { state: BreakerState::Open, retry_after_ms }
+    }
+}
+
+impl ModelCalls {
+    /// The same upstreams, each with the breakers of all processes.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn with_breakers(&self, upstreams: Vec<UpstreamInfo>) -> Result<Vec<UpstreamInfo>> {
+        let now = clock::now();
+        let resting = breakers::resting(&self.pool, now).await?;
+        let of_all = |one: UpstreamInfo| {
+            let breaker = one.breaker.of_all(resting.iter().find(|row| row.upstream == one.name), now);
+            UpstreamInfo { breaker, ..one }
+        };
+        Ok(upstreams.into_iter().map(of_all).collect())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use chrono::{DateTime, Utc};
 use serde_json::Map;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{Stateless, StatelessRequest, Summariser, read_and_decide};
 use crate::domain::compaction::prepare::prepare_at;
+use crate::domain::compaction::result::CompactionResult;
 use crate::domain::context::view::ViewItem;
 use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
@@ -19,10 +21,14 @@ use crate::domain::model::framed::is_framed;
 use crate::domain::model::message::Role;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::service::compaction::commit::draft::draft;
+use crate::domain::tokens::accounting::Snapshot;
+use crate::domain::tokens::prices::NetReport;
+use crate::service::compaction::commit::draft::{SummaryDraft, draft};
+use crate::service::compaction::commit::report::{Measured, result};
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
+use crate::service::core::clock;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::offload::{load, offload};
@@ -57,6 +63,18 @@ pub struct Handover {
     /// Sealed: the summary of all else, and what the next compaction needs of it.
     pub handle: String,
     pub usage: HandoverUsage,
+    /// For the session that keeps it; `None`: nothing was summarised.
+    pub compaction: Option<HandedCompaction>,
+}
+
+/// A compaction that was handed over, as a session's list has it once its session is known.
+#[derive(Debug, Clone)]
+pub struct HandedCompaction {
+    /// Its calls are accounted under this id.
+    pub(crate) id: Uuid,
+    pub(crate) started: DateTime<Utc>,
+    pub(crate) before: Snapshot,
+    pub(crate) result: CompactionResult,
 }
 
 /// Tokens of the calls to a model; without a call those of transcript and summary.
@@ -75,8 +93,18 @@ enum Staying {
     Nothing,
 }
 
+/// What takes the place of a transcript, before it is sealed.
+struct Replaced {
+    record: CompactionRecord,
+    kept: Vec<Box<RawValue>>,
+    usage: HandoverUsage,
+    compaction: Option<HandedCompaction>,
+}
+
 /// A transcript of which a summary is to take the place of all but the anchors.
 struct WholePlan {
+    id: Uuid,
+    started: DateTime<Utc>,
     head: Head,
     planned: Arc<PlannedCompaction>,
     /// `None`: there is nothing to summarise.
@@ -91,9 +119,9 @@ impl Stateless {
     /// `Invalid` and `HandleRefused` with pointers `/items/{n}…`; `Conflict` `summary_failed` where the settings allow no
     /// stand-in for an upstream that failed.
     pub async fn hand_over(&self, tenant: Tenant, request: HandoverRequest, by: &dyn Summariser) -> Result<Handover> {
-        let (record, kept, usage) = self.replaced(tenant, request, Staying::OfUser, by).await?;
+        let Replaced { record, kept, usage, compaction } = self.replaced(tenant, request, Staying::OfUser, by).await?;
         let handle = self.handles.seal(tenant, record).await?;
-        Ok(Handover { kept, handle, usage })
+        Ok(Handover { kept, handle, usage, compaction })
     }
 
     /// Sums up all of a transcript. `None`: it is too little.
@@ -106,7 +134,7 @@ impl Stateless {
         request: HandoverRequest,
         by: &dyn Summariser,
     ) -> Result<(Option<String>, HandoverUsage)> {
-        let (record, _, usage) = self.replaced(tenant, request, Staying::Nothing, by).await?;
+        let Replaced { record, usage, .. } = self.replaced(tenant, request, Staying::Nothing, by).await?;
         Ok((record.summary, usage))
     }
 
@@ -117,7 +145,7 @@ impl Stateless {
         request: HandoverRequest,
         staying: Staying,
         by: &dyn Summariser,
-    ) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
+    ) -> Result<Replaced> {
         let mut asked = Map::new();
         asked.extend(request.prompt.map(|prompt| ("prompt".to_owned(), prompt.into())));
         if staying == Staying::Nothing {
@@ -135,7 +163,7 @@ impl Stateless {
         };
         let (head, loaded) = self.read(tenant, &transcript, settings).await?;
         let bytes = load(&transcript.items);
-        let plan = offload(bytes, move || WholePlan::of(head, loaded, staying)).await??;
+        let plan = offload(bytes, move || WholePlan::of(tenant, head, loaded, staying)).await??;
         let failed = |detail| ServiceError::Conflict { code: ConflictCode::SummaryFailed, detail };
         let outcome = match &plan.work {
             Some(work) => trace::stage("summarise", by.summarise(work)).await.map_err(failed)?,
@@ -146,7 +174,8 @@ impl Stateless {
 }
 
 impl WholePlan {
-    fn of(head: Head, loaded: PathSlice, staying: Staying) -> Result<WholePlan> {
+    fn of(tenant: Tenant, head: Head, loaded: PathSlice, staying: Staying) -> Result<WholePlan> {
+        let (id, started) = (clock::new_id(), clock::now());
         let pinned_entry_ids = match staying {
             Staying::OfUser => kept_messages(&loaded, &head.settings)?,
             Staying::Nothing => Vec::new(),
@@ -157,7 +186,7 @@ impl WholePlan {
             strategy @ (Strategy::Summarize | Strategy::LlmSummarize) => strategy,
             _ => Strategy::Auto,
         };
-        let about = About { tenant: Tenant(Uuid::nil()), session_id: Uuid::nil(), compaction_id: None };
+        let about = About { tenant, session_id: Uuid::nil(), compaction_id: Some(id) };
         let unplanned = PlannedCompaction::unplanned(&head, about, loaded, settings);
         let asked = PlannedCompaction { strategy, tells_anchors: true, ..unplanned };
         let heads = &asked.loaded.heads;
@@ -167,15 +196,19 @@ impl WholePlan {
             Ok(_) => Some(read_and_decide(&planned)?.map_err(|reason| anyhow::anyhow!("a plan in vain: {reason:?}"))?),
             Err(_) => None,
         };
-        Ok(WholePlan { head, planned, work })
+        Ok(WholePlan { id, started, head, planned, work })
     }
 
     /// The record to be sealed, the items that stay, and what it took.
-    fn carried_out(&self, outcome: &SummaryOutcome) -> Result<(CompactionRecord, Vec<Box<RawValue>>, HandoverUsage)> {
+    fn carried_out(&self, outcome: &SummaryOutcome) -> Result<Replaced> {
         let loaded = &self.planned.loaded;
-        let record = match &self.work {
-            Some(work) => draft(work, outcome).record,
-            None => loaded.record().cloned().unwrap_or_default(),
+        let (record, compaction) = match &self.work {
+            Some(work) => {
+                let draft = draft(work, outcome);
+                let compaction = self.compaction(work, outcome, &draft);
+                (draft.record, Some(compaction))
+            }
+            None => (loaded.record().cloned().unwrap_or_default(), None),
         };
         let kept = match &self.planned.plan {
             Ok(plan) => plan.anchors.clone(),
@@ -184,7 +217,25 @@ impl WholePlan {
         let item = |index: usize| RawValue::from_string(loaded.stored[index].entry.item.clone());
         let kept = kept.into_iter().map(item).collect::<std::result::Result<_, _>>().context("an item that came")?;
         let usage = self.usage(outcome, &record);
-        Ok((record, kept, usage))
+        Ok(Replaced { record, kept, usage, compaction })
+    }
+
+    /// What is only known once it is stored is left as it was before.
+    fn compaction(&self, work: &CompactionWork, outcome: &SummaryOutcome, draft: &SummaryDraft) -> HandedCompaction {
+        let before = self.head.snapshot();
+        let measured = Measured {
+            entry_id: None,
+            before: before.tokens,
+            snapshot: before.clone(),
+            kept: work.outline.kept,
+            reason: None,
+            duration_ms: u64::try_from((clock::now() - self.started).num_milliseconds()).unwrap_or(0),
+        };
+        let net = NetReport { summary_cost_usd: outcome.upstream.cost_usd, ..NetReport::default() };
+        let mut result = result(work, outcome, draft, measured, net);
+        // No entry of this id is anywhere.
+        result.first_kept_entry_id = None;
+        HandedCompaction { id: self.id, started: self.started, before, result }
     }
 
     fn usage(&self, outcome: &SummaryOutcome, record: &CompactionRecord) -> HandoverUsage {

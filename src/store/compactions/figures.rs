@@ -16,8 +16,8 @@ pub async fn note_figures(
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     sqlx::query(
         "UPDATE compactions SET skip_reason = $3, tokens_shed = $4, calls_before = $5, cost_usd = $6, saved_usd = $7,
-            upstream = $8, model = $9, calls = $10, failed = $11, input_tokens = $12, output_tokens = $13,
-            cached_tokens = $14, latency_ms = $15
+            upstream = coalesce($8, upstream), model = $9, calls = $10, failed = $11, input_tokens = $12, output_tokens = $13,
+            cached_tokens = $14, latency_ms = $15, cache_usd = $16
          WHERE tenant_id = $1 AND id = $2",
     )
     .bind(tenant)
@@ -35,6 +35,7 @@ pub async fn note_figures(
     .bind(whole(result.upstream.output_tokens))
     .bind(whole(result.upstream.cached_tokens))
     .bind(whole(result.upstream.latency_ms))
+    .bind(result.net.cache_cost_usd)
     .execute(executor)
     .await?;
     Ok(())

@@ -40,13 +40,15 @@ fn chart(title: &str, stats: &Stats, series: &Value) -> Markup {
 }
 
 fn table(stats: &Stats) -> Markup {
-    let happened = |bucket: &&StatsBucket| bucket.succeeded + bucket.skipped + bucket.failed + bucket.cancelled > 0;
+    let happened = |bucket: &&StatsBucket| {
+        bucket.succeeded + bucket.skipped + bucket.failed + bucket.cancelled > 0 || bucket.cost_usd > 0.0
+    };
     html! {
         div.scroll { table {
-            caption { "Times in which a compaction ended, newest first; each row is of " (stats.bucket_seconds / 60) " minutes from then on" }
+            caption { "Times in which a compaction ended or a model was called, newest first; each row is of " (stats.bucket_seconds / 60) " minutes from then on" }
             thead { tr {
                 th scope="col" { "From (UTC)" }
-                @for head in ["Succeeded", "Skipped", "Failed", "Cancelled", "Tokens shed", "Cost"] {
+                @for head in ["Succeeded", "Skipped", "Failed", "Cancelled", "Tokens shed", "Cost", "Caches lost"] {
                     th.num scope="col" { (head) }
                 }
             } }
@@ -58,6 +60,7 @@ fn table(stats: &Stats) -> Markup {
                     }
                     td.num { (short(bucket.tokens_shed)) }
                     td.num { (usd(bucket.cost_usd)) }
+                    td.num { (usd(bucket.cache_cost_usd)) }
                 }
             } }
         } }

@@ -67,7 +67,7 @@ fn savings(stats: &Stats, since: &str) -> Markup {
         (figure(html! { "Tokens shed, net" }, html! { a href=(succeeded) { (short(savings.net_tokens)) } },
             Some(html! { "less what summaries took and wrote" })))
         (figure(html! { "Cost" }, html! { a href=(compactions_of(since, &[])) { (cost(savings.cost_usd, asked, true)) } },
-            Some(html! { "summaries and lost prompt caches" })))
+            Some(html! { "all calls of models; prompt caches lost " (usd(savings.cache_cost_usd)) " besides" })))
         (figure(html! { "Saved, net of cost" }, net_usd, Some(html! { "by calls between two compactions" })))
     }
 }
@@ -78,6 +78,9 @@ fn compactions(stats: &Stats, since: &str) -> Markup {
     html! {
         section.card aria-labelledby="outcomes" {
             h2 id="outcomes" { "Compactions" }
+            @if counts.prepared > 0 {
+                p { a href="/ui/compactions?prepared=true" { (count(counts.prepared)) " prepared" } " wait for their context to turn red." }
+            }
             @if total == 0 {
                 p.empty { "None ended in this time." }
             } @else {
@@ -156,7 +159,7 @@ fn upstreams(upstreams: &[UpstreamStats], since: &str) -> Markup {
                     thead { tr {
                         th scope="col" { "Upstream" }
                         th scope="col" { "Model" }
-                        @for head in ["Calls", "Errors", "Tokens in", "of them cached", "Tokens out", "Cost", "p50", "p95"] {
+                        @for head in ["Calls", "Errors", "Tokens in", "of them cached", "written to cache", "Tokens out", "Cost", "p50", "p95"] {
                             th.num scope="col" { (head) }
                         }
                     } }
@@ -168,6 +171,7 @@ fn upstreams(upstreams: &[UpstreamStats], since: &str) -> Markup {
                             td.num { @if one.errors > 0 { span.bad { "▲ " (count(one.errors)) } } @else { "0" } }
                             td.num { (short(one.input_tokens)) }
                             td.num { (short(one.cached_tokens)) }
+                            td.num { (short(one.cache_write_tokens)) }
                             td.num { (short(one.output_tokens)) }
                             td.num { (cost(one.cost_usd, one.input_tokens, one.model.is_some())) }
                             td.num { (time(one.p50_ms)) }

@@ -11,7 +11,7 @@ use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::verify::{RejectReason, clean};
 use crate::domain::summary::{Correction, SummaryTask, chunk};
 use crate::domain::tokens::count_text;
-use crate::llm::{Spent, Tally, Upstream, UpstreamConfig};
+use crate::llm::{CallAccount, Spent, Tally, Upstream, UpstreamConfig};
 
 /// Room for thinking that a model turned out to need: its answer was cut off before the first word.
 const THINKING: u32 = 8_192;
@@ -31,8 +31,8 @@ struct Refused {
 }
 
 impl<'a> Answers<'a> {
-    pub(super) fn new(upstream: &'a Upstream, estimator: Estimator) -> Answers<'a> {
-        Answers { upstream, estimator, tally: Tally::default() }
+    pub(super) fn new(upstream: &'a Upstream, estimator: Estimator, account: CallAccount) -> Answers<'a> {
+        Answers { upstream, estimator, tally: Tally::on(account) }
     }
 
     pub(super) fn config(&self) -> &UpstreamConfig {
@@ -94,6 +94,10 @@ impl<'a> Answers<'a> {
         let completion = self.upstream.ask(task, prefix, &self.tally).await?;
         let text = clean(&completion.text);
         let checked = checked(task, text, completion.stop, judge).await?;
+        if let Err(reason) = &checked {
+            let UpstreamConfig { name, model, .. } = self.config();
+            self.tally.account().refused(name, model, reason.code(), &completion.text).await;
+        }
         Ok(checked.map_err(|reason| Refused { reason, is_silent: text.is_empty() }))
     }
 

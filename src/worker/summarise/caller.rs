@@ -14,7 +14,7 @@ use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::rounds::{self, NoRound, Round};
 use crate::domain::summary::{SummaryPart, SummaryTask, builtin, worth};
 use crate::domain::tokens::count_text;
-use crate::llm::{Spent, Upstream, UpstreamConfig, UpstreamError};
+use crate::llm::{CallAccount, Spent, Upstream, UpstreamConfig, UpstreamError};
 use crate::service::compaction::summarise::SummaryOutcome;
 
 /// The share of the window that a summary may take, and that the notes on a part may: six notes fold into one.
@@ -50,9 +50,9 @@ enum TaskStep {
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(upstream: &'a Upstream, request: &'a Request<'a>) -> Caller<'a> {
+    pub(super) fn new(upstream: &'a Upstream, request: &'a Request<'a>, account: CallAccount) -> Caller<'a> {
         let estimator = request.settings.estimator;
-        Caller { answers: Answers::new(upstream, estimator), request, estimator }
+        Caller { answers: Answers::new(upstream, estimator, account), request, estimator }
     }
 
     /// Returns what all calls took, failed ones included.

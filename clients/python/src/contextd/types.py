@@ -103,6 +103,7 @@ class UpstreamReport(TypedDict):
     """Who wrote the summary (`builtin`: the built-in summariser) and what it cost: the figures are of all calls, also of
     failed and refused ones and of upstreams that were asked in vain. `name` is null where nobody was asked: there is no
     summary, or a caller or a hook gave it."""
+    cache_write_tokens: NotRequired[int]
     cached_tokens: int
     calls: int
     cost_usd: float
@@ -932,8 +933,8 @@ class CompactSession(TypedDict):
     """Settings for this compaction only."""
     strategy: NotRequired[Strategy | None]
     summary: NotRequired[str | None]
-    """The caller's own summary: no model is asked. 422 for a text that is none: an error page, a refusal, a tool call,
-    headings with nothing under them."""
+    """The caller's own summary, used as given: no model is asked. 422 where it is empty or a tool call; what would be larger
+    than what it replaces is skipped (`would_grow`)."""
     wait: NotRequired[float | None]
     """Seconds to wait for the end."""
     when: NotRequired[When]
@@ -980,6 +981,19 @@ class CompactedResponse(TypedDict):
     usage: ResponseUsage
 
 
+class CompactionSpending(TypedDict):
+    """What all calls of models for a compaction came to, whatever became of it: those of attempts that failed, were refused or
+    were overtaken too. `errors`: calls that gave no answer."""
+    cache_write_tokens: int
+    cached_tokens: int
+    """Parts of `input_tokens`: read from the provider's prompt cache, and written to it."""
+    calls: int
+    cost_usd: float
+    errors: int
+    input_tokens: int
+    output_tokens: int
+
+
 class Compaction(TypedDict):
     """A compaction job."""
     attempts: int
@@ -995,6 +1009,8 @@ class Compaction(TypedDict):
     session_id: str
     snapshot_after: NotRequired[Snapshot | None]
     snapshot_before: NotRequired[Snapshot | None]
+    spent: CompactionSpending
+    """What its calls of models came to, whatever became of it."""
     started_at: NotRequired[str | None]
     status: Status
     strategy: Strategy
@@ -1374,6 +1390,20 @@ class LintItems(TypedDict):
     items: list[Item]
 
 
+Op: TypeAlias = Literal["add", "remove", "replace"]
+"""What a change does; the words are those of JSON Patch (RFC 6902)."""
+
+
+class PatchStep(TypedDict):
+    """One step of a patch. Applied in order to the list of items, the steps give the repaired copy."""
+    index: int
+    """The item as it was given, counted from 0; for `add`, the given item that it is put before."""
+    op: Op
+    path: str
+    """JSON pointer into the list of items, as it is when this step's turn has come."""
+    value: NotRequired[dict[str, Any] | None]
+
+
 ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "unsigned_call", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
 """Codes of `violations`: what is wrong with an item.
 Later versions may add some: `detail` says in words what an unknown one means.
@@ -1430,7 +1460,7 @@ class Violation(TypedDict):
 
 class Linted(TypedDict):
     """What the provider of the format would refuse, and a copy that it takes."""
-    diff: list[Change]
+    diff: list[PatchStep]
     """A patch from `items` to `repaired`, to be applied in order."""
     repaired: list[Item]
     """A valid transcript in the same format."""
@@ -1489,10 +1519,6 @@ class Navigated(TypedDict):
     summary: NotRequired[BranchSummary | None]
     summary_entry_id: NotRequired[str | None]
     """Null where no summary was asked for, or nothing was left that one could tell."""
-
-
-Op: TypeAlias = Literal["add", "remove", "replace"]
-"""What a change does; the words are those of JSON Patch (RFC 6902)."""
 
 
 class CompactionPage(TypedDict):
@@ -1580,10 +1606,10 @@ BreakerState: TypeAlias = Literal["closed", "open"]
 
 
 class Breaker(TypedDict):
-    """Whether an upstream is called or left alone after many failures, as the process sees it that is asked; with `--role api`
-    that is not the one which calls it."""
+    """Whether an upstream is called or left alone after many failures: `open` where any process of the service leaves it
+    alone."""
     retry_after_ms: NotRequired[int | None]
-    """Until it is tried again; null where it is not left alone."""
+    """Until all of them try it again; null where none leaves it alone."""
     state: BreakerState
 
 
@@ -1656,7 +1682,7 @@ class Prepared(TypedDict):
     reason: NotRequired[Reason | None]
 
 
-ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "insufficient_scope", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "too_many_keys", "key_not_active", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "rate_limited", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
+ProblemCode: TypeAlias = Literal["malformed_json", "invalid_utf8", "body_unreadable", "handle_refused", "unauthorized", "insufficient_scope", "host_not_allowed", "origin_not_allowed", "not_found", "method_not_allowed", "not_acceptable", "body_timeout", "leaf_moved", "idempotency_in_progress", "in_progress", "not_revertible", "already_reverted", "not_newest", "summary_failed", "cancelled_by_hook", "navigation_superseded", "too_many_hooks", "not_redeliverable", "nothing_changed", "not_retryable", "too_many_keys", "key_not_active", "payload_too_large", "unsupported_media_type", "validation_failed", "too_deep", "too_many_items", "context_does_not_fit", "idempotency_key_reused", "queue_full", "rate_limited", "too_many_streams", "internal_error", "outcome_unknown", "unavailable", "starting_or_draining", "schema_outdated", "read_only", "storage_full", "timeout", "too_many_bytes", "too_many_connections", "shutting_down"]
 """Codes of error answers: stable words to program against.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1670,6 +1696,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `origin_not_allowed`: 403. With `--dev`: another site's page asks.
 - `not_found`: 404. There is no such thing, or it belongs to somebody else.
 - `method_not_allowed`: 405. The path does not take this method; `Allow` lists those that it takes.
+- `not_acceptable`: 406. `Accept` lacks a type that the answer may have.
 - `body_timeout`: 408. The body did not come in time.
 - `leaf_moved`: 409. The leaf is another one; `leaf_id` names it.
 - `idempotency_in_progress`: 409. An equal request is at work right now; `Retry-After` says when to ask again.
@@ -1795,6 +1822,23 @@ class RebuildContext(TypedDict):
     """422 `context_does_not_fit` where what must be kept is larger."""
 
 
+class RefusedText(TypedDict):
+    """The newest text of a model that was refused as a compaction's summary."""
+    compaction_id: str
+    expires_at: str
+    """From then on it can't be read any more."""
+    model: str
+    reason: str
+    """Why: a word of `docs/CODES.md`, under "Refused summaries"."""
+    refused_at: str
+    session_id: str
+    text: str
+    """As the model wrote it, 64 KiB at most."""
+    truncated: bool
+    """There was more of it."""
+    upstream: str
+
+
 class ResetEvent(TypedDict):
     """`data` of `reset`: the stream goes on from now."""
     reason: Literal["expired", "unknown"]
@@ -1865,14 +1909,17 @@ class SnapshotEvent(Snapshot):
 
 
 class CompactionCounts(TypedDict):
-    """Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`."""
+    """Compactions that ended. `by_reason`: those that were skipped, by their `skip_reason`. `prepared` are none of them: written
+    by now, they wait for their context to turn red."""
     by_reason: dict[str, int]
     by_status: dict[str, int]
     by_strategy: dict[str, int]
+    prepared: int
 
 
 class QueueStats(TypedDict):
-    """The tenant's jobs; `oldest_age_seconds`: how long the oldest due one has waited."""
+    """The tenant's jobs. `dead`: those out of attempts, whose compactions failed; `oldest_age_seconds`: how long the oldest due
+    one has waited."""
     dead: int
     oldest_age_seconds: float
     pending: int
@@ -1880,9 +1927,10 @@ class QueueStats(TypedDict):
 
 
 class Savings(TypedDict):
-    """What compactions brought. `net_tokens` is without the tokens that models took and wrote for summaries. `net_usd` is
-    what was saved by calls between two compactions of a session less what all of them cost, lost prompt caches
-    included; null where no price of a session's model is known."""
+    """What compactions brought. `net_tokens` is without the tokens that models took and wrote. `cost_usd` is what calls of models
+    cost, `cache_cost_usd` what the sessions' prompt caches lost. `net_usd` is what was saved by calls between two compactions
+    of a session less both; null where no price of a session's model is known."""
+    cache_cost_usd: float
     cost_usd: float
     gross_tokens: int
     net_tokens: int
@@ -1890,8 +1938,9 @@ class Savings(TypedDict):
 
 
 class StatsBucket(TypedDict):
-    """Compactions that ended within `bucket_seconds` from `at` on."""
+    """Compactions that ended within `bucket_seconds` from `at` on, and what the calls of models that ended then cost."""
     at: str
+    cache_cost_usd: float
     cancelled: int
     cost_usd: float
     failed: int
@@ -1910,8 +1959,9 @@ class SessionCounts(TypedDict):
 
 
 class UpstreamStats(TypedDict):
-    """A model that was asked for summaries. `errors`: compactions for which another had to stand in. `cost_usd` includes
-    what the summaries made the sessions' prompt caches lose; the times are those of all calls of a compaction together."""
+    """A model that was called. `calls`: requests that were sent, `errors` those of them that gave no answer. The times are those
+    of one call."""
+    cache_write_tokens: int
     cached_tokens: int
     calls: int
     cost_usd: float
@@ -1926,7 +1976,9 @@ class UpstreamStats(TypedDict):
 
 class Stats(TypedDict):
     """A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
-    to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). Those that ended before this version was installed count, but have no figures."""
+    to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). `upstreams` and costs are of
+    all calls of models that ended since, whatever became of their compactions; those of erased sessions are known by the day
+    (UTC) alone, and count from that day's begin."""
     bucket_seconds: int
     capped: bool
     """There are more compactions than were looked at, or more sessions, which nobody has counted yet."""

@@ -4,7 +4,7 @@ use crate::domain::tokens::prices::{CacheRates, InputPrice, Price};
 
 fn prices(read: f64, write: f64) -> SessionPrices {
     let sent = InputPrice { input: None, cache: CacheRates { read, write }, is_known: true };
-    SessionPrices { sent, summary: Some(Price::default()) }
+    SessionPrices { sent, summary: Some(Price::default()), asks_model: true }
 }
 
 const FIVE_MINUTES: (f64, f64) = (0.1, 1.25);

@@ -51,15 +51,6 @@ impl SpanEvidence {
         evidence
     }
 
-    /// Looks at a span of which the text alone is known.
-    pub fn of_text(text: String) -> SpanEvidence {
-        let mut span = IdentifierSpan::default();
-        span.add(&Message::text(Role::Assistant, text.as_str()));
-        let mut evidence = SpanEvidence { weighty: weighty(span), ..SpanEvidence::default() }.with_context([text]);
-        evidence.listen();
-        evidence
-    }
-
     /// Adds what the writer was shown besides the span. How a call ended may stand there.
     pub fn with_context(mut self, texts: impl IntoIterator<Item = String>) -> SpanEvidence {
         self.context.extend(texts);

@@ -68,7 +68,7 @@ fn a_summary_costs_what_its_upstream_takes_or_as_much_as_the_session_pays() {
     let dear = Price { input: 2.0, output: 10.0, cached: None, cache_write: None };
     let of = |sent, summary| {
         let sent = InputPrice { input: sent, ..InputPrice::default() };
-        SessionPrices { sent, summary }.of_summary(10_000, 1_000)
+        SessionPrices { sent, summary, asks_model: true }.of_summary(10_000, 1_000)
     };
     assert_eq!(of(Some(1.0), Some(dear)), 30_000.0);
     assert_eq!(of(None, Some(Price::default())), 0.0, "the builtin");

@@ -216,7 +216,9 @@ impl Ground {
         work.summary_tasks = with_previous(work.summary_tasks, work.outline.previous.as_ref());
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
         let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));
-        let (outcome, work) = written.await.context("a summary")?;
+        let (mut outcome, work) = written.await.context("a summary")?;
+        // Where the built-in summariser would have written it in any case, it stands in for nobody.
+        outcome.fallback.used = self.head.prices.asks_model;
         let evaluated = evaluate(&self.head, &work, &draft(&work, &outcome), CommitThreshold::NoGrowth);
         Ok(match evaluated.refused {
             Some(reason) => Err(reason),

@@ -1,7 +1,6 @@
 //! The hooks that are asked before a compaction, one after the other in the order of their creation.
 
 use std::ops::ControlFlow::{self, Break, Continue};
-use std::sync::Arc;
 
 use serde_json::json;
 
@@ -10,11 +9,10 @@ use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::strategy::Strategy;
-use crate::domain::summary::verify::SpanEvidence;
 use crate::service::compaction::plan::standing::plan_on;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::request::cut_fault;
-use crate::service::compaction::summarise::hooks::{check, offload};
+use crate::service::compaction::summarise::hooks::check;
 use crate::service::core::error::Result;
 use crate::service::core::hooks::Hooks;
 use crate::service::core::state::Service;
@@ -34,8 +32,6 @@ impl Service {
             return Ok(Continue(()));
         }
         let preparation = self.preparation(planned).await?;
-        let text = preparation.as_ref().map(|preparation| preparation.text()).unwrap_or_default();
-        let span = offload(move || Arc::new(SpanEvidence::of_text(text))).await?;
         let data = json!({
             "trigger": planned.trigger,
             "strategy": planned.strategy,
@@ -55,7 +51,7 @@ impl Service {
                     reports.note(hook, asked.delivery_id, HookOutcome::Cancelled, reason);
                     return Ok(Break(()));
                 }
-                Ok(Verdict::Replace(given)) => take_summary(planned, given, &span).await?,
+                Ok(Verdict::Replace(given)) => take_summary(planned, given).await?,
                 Err(fault) => Err(fault),
             };
             let log = (asked.delivery_id, asked.unread);
@@ -87,7 +83,6 @@ impl Hooks {
 async fn take_summary(
     planned: &mut PlannedCompaction,
     given: Given,
-    span: &Arc<SpanEvidence>,
 ) -> Result<std::result::Result<HookOutcome, String>> {
     if counts(planned.strategy) || matches!(planned.strategy, Strategy::Mask | Strategy::Prune) {
         return Ok(Ok(HookOutcome::Unused));
@@ -97,9 +92,7 @@ async fn take_summary(
         Err(fault) => return Ok(Err(fault)),
     };
     let previous = planned.loaded.record().map_or(0, |record| u64::from(record.summary_tokens));
-    // What stands before another cut was not shown to the hook.
-    let span = if given.first_kept_entry_id.is_none() { span.clone() } else { Arc::default() };
-    if let Err(fault) = check(&given, plan.tokens_to_summarize + previous, &planned.settings, &span).await? {
+    if let Err(fault) = check(&given, plan.tokens_to_summarize + previous, &planned.settings).await? {
         return Ok(Err(fault));
     }
     planned.plan = Ok(plan);

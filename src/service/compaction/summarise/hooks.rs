@@ -1,7 +1,6 @@
-//! The hooks that write a summary, or what a model is shown. What they give passes the same checks as what a model gives.
+//! The hooks that write a summary, or what a model is shown. A summary of theirs is used as given.
 
 use std::ops::ControlFlow::{self, Break, Continue};
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
-use crate::domain::summary::verify::{SpanEvidence, check_summary};
+use crate::domain::summary::verify::check_given_for;
 use crate::domain::summary::{SummaryPart, SummaryTask, transcript};
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::work::CompactionWork;
@@ -51,16 +50,12 @@ impl Hooks {
             return Ok(Continue(()));
         }
         let data = span(work);
-        let tasks = work.summary_tasks.clone();
-        let evidence = offload(move || Arc::new(SpanEvidence::of(&tasks))).await?;
         let about = live.about();
         let mut reports = Reports { event, list: &mut live.reports };
         for hook in live.hooks.of(event) {
             let asked = self.ask(about, hook, event, &data, answer::build_summary).await?;
             let checked = match asked.answer {
-                Ok(Some(given)) => {
-                    check(&given, work.replaced_tokens, &work.settings, &evidence).await?.map(|()| Some(given))
-                }
+                Ok(Some(given)) => check(&given, work.replaced_tokens, &work.settings).await?.map(|()| Some(given)),
                 other => other,
             };
             let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
@@ -131,22 +126,19 @@ fn take_built(work: &mut CompactionWork, given: Given) {
     work.summary_tasks.clear();
 }
 
-/// Judges a hook's summary as a model's is judged. The outer error is ours.
+/// Refuses a hook's summary that is none, or that is larger than what it replaces. The outer error is ours.
 pub(in crate::service::compaction) async fn check(
     given: &Given,
     replaced_tokens: u64,
     settings: &Settings,
-    span: &Arc<SpanEvidence>,
 ) -> Result<std::result::Result<(), String>> {
-    let (text, span, estimator) = (given.summary.clone(), span.clone(), settings.estimator);
-    let checked = offload(move || check_summary(&text, None, replaced_tokens, estimator, &span)).await?;
+    let (text, estimator) = (given.summary.clone(), settings.estimator);
+    let checked = offload(move || check_given_for(&text, replaced_tokens, estimator)).await?;
     Ok(checked.map_err(|reason| reason.to_string()))
 }
 
-/// Reads a large span on a thread of its own.
-pub(in crate::service::compaction) async fn offload<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T> {
+/// Reads a large text on a thread of its own.
+async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     Ok(tokio::task::spawn_blocking(work).await.context("judging a summary")?)
 }
 

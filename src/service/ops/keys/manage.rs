@@ -32,6 +32,8 @@ pub const LATEST_END: DateTime<Utc> = match DateTime::from_timestamp(253_402_300
     None => DateTime::UNIX_EPOCH,
 };
 
+/// The longest name of a key, characters.
+pub const MOST_NAME_CHARS: usize = 512;
 /// Most requests a minute that a key's limit may allow.
 pub const MOST_PER_MINUTE: u32 = 1_000_000;
 /// The longest life that is given in days.

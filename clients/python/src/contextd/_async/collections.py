@@ -20,6 +20,7 @@ from ..types import (
     PurgeCompactions,
     Purged,
     Reason,
+    RefusedText,
     Status,
     Strategy,
     ToolCallDetail,
@@ -74,6 +75,7 @@ class AsyncCompactions(AsyncResource):
         skip_reason: Reason | None = None,
         upstream: str | None = None,
         since: str | datetime | None = None,
+        prepared: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> AsyncPager[Compaction, CompactionPage]:
@@ -85,6 +87,7 @@ class AsyncCompactions(AsyncResource):
             "skip_reason": skip_reason,
             "upstream": upstream,
             "since": since,
+            "prepared": prepared,
             "limit": limit,
             "after": after,
         }
@@ -100,6 +103,7 @@ class AsyncCompactions(AsyncResource):
         skip_reason: Reason | None = None,
         upstream: str | None = None,
         since: str | datetime | None = None,
+        prepared: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> AsyncPager[Compaction, CompactionPage]:
@@ -112,6 +116,7 @@ class AsyncCompactions(AsyncResource):
             "skip_reason": skip_reason,
             "upstream": upstream,
             "since": since,
+            "prepared": prepared,
             "limit": limit,
             "after": after,
         }
@@ -132,6 +137,10 @@ class AsyncCompactions(AsyncResource):
             await sleep(min(pause, left))
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
+
+    async def refused(self, compaction_id: str) -> RefusedText:
+        """Gives the newest text of a model that was refused as its summary; kept for seven days."""
+        return await self._send(Call("GET", path("/v1/compactions/{}/refused", compaction_id)))
 
     async def diff(self, compaction_id: str, *, limit: int | None = None, after: str | None = None) -> CompactionDiff:
         """Gives the context before a compaction and after it, `limit` messages at a time."""

@@ -21,6 +21,7 @@ from ..types import (
     PurgeCompactions,
     Purged,
     Reason,
+    RefusedText,
     Status,
     Strategy,
     ToolCallDetail,
@@ -75,6 +76,7 @@ class Compactions(Resource):
         skip_reason: Reason | None = None,
         upstream: str | None = None,
         since: str | datetime | None = None,
+        prepared: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> Pager[Compaction, CompactionPage]:
@@ -86,6 +88,7 @@ class Compactions(Resource):
             "skip_reason": skip_reason,
             "upstream": upstream,
             "since": since,
+            "prepared": prepared,
             "limit": limit,
             "after": after,
         }
@@ -101,6 +104,7 @@ class Compactions(Resource):
         skip_reason: Reason | None = None,
         upstream: str | None = None,
         since: str | datetime | None = None,
+        prepared: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> Pager[Compaction, CompactionPage]:
@@ -113,6 +117,7 @@ class Compactions(Resource):
             "skip_reason": skip_reason,
             "upstream": upstream,
             "since": since,
+            "prepared": prepared,
             "limit": limit,
             "after": after,
         }
@@ -133,6 +138,10 @@ class Compactions(Resource):
             sleep(min(pause, left))
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
+
+    def refused(self, compaction_id: str) -> RefusedText:
+        """Gives the newest text of a model that was refused as its summary; kept for seven days."""
+        return self._send(Call("GET", path("/v1/compactions/{}/refused", compaction_id)))
 
     def diff(self, compaction_id: str, *, limit: int | None = None, after: str | None = None) -> CompactionDiff:
         """Gives the context before a compaction and after it, `limit` messages at a time."""
