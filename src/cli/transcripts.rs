@@ -1,6 +1,6 @@
 //! Transcripts in and out of files.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -11,10 +11,11 @@ use uuid::Uuid;
 
 use super::output::{columns, print};
 use super::progress::Progress;
+use super::text::visible;
 use crate::domain::model::format::Format;
 use crate::service::Services;
 use crate::service::core::tenant::Tenant;
-use crate::service::ingest::append::Append;
+use crate::service::ingest::append::{Append, Warning};
 use crate::service::sessions::NewSession;
 
 #[derive(Debug, Args)]
@@ -53,6 +54,7 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
     let batch = if format.has_tree() { items.len().max(1) } else { services.sessions.options().max_items };
     let progress = Progress::of(items.len());
     progress.say("items imported");
+    let (mut warnings, mut taken) = (Warnings::default(), 0);
     for items in items.chunks(batch) {
         let append = Append {
             format,
@@ -62,14 +64,52 @@ pub async fn import(services: &Services, import: Import) -> anyhow::Result<()> {
             usage: None,
             provider_error: None,
         };
-        if let Err(error) = services.sessions.append(tenant, session.id, append).await {
-            services.erasure.erase(tenant, session.id).await?;
-            bail!("{error}: {error:?}");
+        match services.sessions.append(tenant, session.id, append).await {
+            Ok(appended) => warnings.take(&appended.warnings, taken),
+            Err(error) => {
+                services.erasure.erase(tenant, session.id).await?;
+                bail!("{error}: {error:?}");
+            }
         }
+        taken += items.len();
         progress.advance(items.len());
     }
     drop(progress);
+    warnings.tell()?;
     print(&format!("{}\n", session.id))
+}
+
+/// How many warnings of an import are told one by one.
+const MOST_WARNINGS: usize = 20;
+
+/// What of a file was taken otherwise than it looks, on its way to standard error.
+#[derive(Default)]
+struct Warnings {
+    lines: String,
+    count: usize,
+}
+
+impl Warnings {
+    /// Takes in those of the next items; so many came before them.
+    fn take(&mut self, warnings: &[Warning], before: usize) {
+        for warning in warnings {
+            self.count += 1;
+            if self.count > MOST_WARNINGS {
+                continue;
+            }
+            let place = warning.pointer.split('/').nth(2).and_then(|place| place.parse::<usize>().ok()).unwrap_or(0);
+            let code = warning.code.into_str();
+            self.lines += &visible(&format!("warning: item {}: {code}: {}", before + place + 1, warning.detail));
+            self.lines.push('\n');
+        }
+    }
+
+    fn tell(mut self) -> anyhow::Result<()> {
+        if self.count > MOST_WARNINGS {
+            self.lines += &format!("warning: and {} more\n", self.count - MOST_WARNINGS);
+        }
+        std::io::stderr().write_all(self.lines.as_bytes()).context("writing to standard error")
+    }
 }
 
 /// Writes a session to standard output, one item a line.

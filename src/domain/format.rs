@@ -17,6 +17,7 @@ pub mod native;
 pub mod note_code;
 pub mod openai_chat;
 pub mod openai_responses;
+mod order;
 pub(in crate::domain) mod outgoing;
 pub mod pi;
 mod tool_names;
@@ -34,6 +35,7 @@ use crate::domain::model::json;
 use crate::domain::model::message::Message;
 
 pub use foreign::{accept, is_foreign};
+pub use order::parents_first;
 
 /// Reads one raw item. Unknown keys and unknown blocks are kept, never refused.
 ///

@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod message;
 pub mod metadata;
 pub mod open_calls;
+pub mod running;
 pub mod shape;
 pub mod strategy;
 pub mod todo;

@@ -65,6 +65,8 @@ pub struct Settings {
     pub keep_recent_results: u32,
     /// Tools whose results and arguments are never masked or pruned.
     pub exclude_tools: Vec<String>,
+    /// Names of agents: a user's message with one of them is that agent's, not the user's.
+    pub agents: Vec<String>,
     /// Masking, and likewise pruning, that frees less than this in all is not done.
     pub min_gain_tokens: u32,
     pub tool_prune_before_summarise: bool,

@@ -16,7 +16,9 @@ mod media;
 mod own;
 pub mod pi_export;
 mod retold;
+mod running;
 mod trimmed;
+mod words;
 
 use std::collections::HashMap;
 
@@ -28,7 +30,9 @@ pub use chapters::{ShownBesides, Standing};
 pub use enclosed::{EnclosedSummary, element_key, enclosed_summaries};
 pub use lines::{TextKey, text_key};
 pub use own::{StoredCalls, StoredResult, attachments, is_opening, is_synthetic, whole_again};
+pub use running::without_running;
 pub use trimmed::starts;
+pub use words::{cut_entry, put_whole_words};
 
 /// One stored entry that the posted transcript is expected to say, in order.
 #[derive(Debug, Clone, PartialEq)]

@@ -355,6 +355,7 @@ fn write(
         record.and_then(|record| record.summary.clone()).unwrap_or_default()
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
+    put_running(&mut pieces, loaded, view);
     let system = match format {
         Format::Anthropic | Format::Gemini => lead_system(&mut pieces, &loaded.heads, system, format)?,
         _ => system,
@@ -392,6 +393,23 @@ fn write(
         }
     }
     Ok(written)
+}
+
+/// Puts the running request behind the summary, or in the place of one that there is not.
+fn put_running(pieces: &mut Vec<Piece<'_>>, loaded: &PathSlice, view: &[ViewItem]) {
+    let shown = view.iter().any(|item| matches!(item, ViewItem::Summary { .. }));
+    let record = loaded.record().filter(|_| shown);
+    let Some(running) = record.and_then(|record| record.running.as_ref()) else { return };
+    let is_summary = |piece: &Piece<'_>| match piece {
+        Piece::Message { entry: None, message } => message.role == Role::CompactionSummary,
+        _ => false,
+    };
+    let Some(place) = pieces.iter().position(is_summary) else { return };
+    let behind = match pieces.get(place) {
+        Some(Piece::Message { message, .. }) if message.plain_text().is_empty() => place..place + 1,
+        _ => place + 1..place + 1,
+    };
+    pieces.splice(behind, [Piece::Message { entry: None, message: running.message() }]).for_each(drop);
 }
 
 /// The entries that a view shows shorter than they are.

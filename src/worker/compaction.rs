@@ -48,6 +48,11 @@ async fn carry_out(jobs: &Jobs, job: &Job, compaction_id: Uuid) -> Result<Commit
         let Some(mut live) = service.live_compaction(tenant, compaction_id).await? else { return end(jobs, job).await };
         let planned = stage("plan", service.plan_compaction(&mut live)).await?;
         let Some(planned) = planned else { return end(jobs, job).await };
+        if planned.must_fit() {
+            let fitted = stage("plan", service.plan_to_fit(tenant, compaction_id)).await?;
+            let Some(fitted) = fitted else { return end(jobs, job).await };
+            return stage("commit", service.commit_compaction(&fitted.work, fitted.outcome, job.proof())).await;
+        }
         let read = stage("read", service.read_compaction(&mut live, planned)).await?;
         let Some(work) = read else { return end(jobs, job).await };
         let summarised = stage("summarise", summarised(jobs, &mut live, work)).await?;

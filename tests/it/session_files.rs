@@ -1,6 +1,7 @@
 //! Session files of Claude Code and rollout files of Codex: in, on with any provider, and out as they came.
 
-use std::io::Read;
+use std::collections::HashSet;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -217,6 +218,197 @@ async fn what_is_no_line_is_refused_and_leaves_nothing() {
     app.get(&format!("{session}/context?format=codex")).await.assert_problem(422, "validation_failed");
 }
 
+/// A linear history in lines of a format with parents, whose ids are letters: question, call, result, answer, and so on.
+fn linear(format: &str, ids: &str) -> Vec<Value> {
+    let mut parent = Value::Null;
+    let mut call = String::new();
+    let line = |(n, id): (usize, char)| {
+        let kind = if n % 2 == 0 { "user" } else { "assistant" };
+        let (id, before) = (id.to_string(), std::mem::replace(&mut parent, json!(id.to_string())));
+        let is_pi = format == "pi";
+        let (name, input) = if is_pi { ("toolCall", "arguments") } else { ("tool_use", "input") };
+        let message = match n % 4 {
+            0 => json!({"content": format!("request {id}")}),
+            1 => {
+                call = format!("call_{id}");
+                json!({"content": [{"type": name, "id": call, "name": "read", input: {"path": id}}]})
+            }
+            2 if is_pi => {
+                json!({"role": "toolResult", "toolCallId": call, "content": [{"type": "text", "text": format!("result {id}")}]})
+            }
+            2 => json!({"content": [{"type": "tool_result", "tool_use_id": call, "content": format!("result {id}")}]}),
+            _ => json!({"content": [{"type": "text", "text": format!("answer {id}")}]}),
+        };
+        match is_pi {
+            false => claude(&id, before, kind, message),
+            true => {
+                let mut message = message;
+                if message["role"].is_null() {
+                    message["role"] = json!(kind);
+                }
+                json!({"type": "message", "id": id, "parentId": before, "message": message})
+            }
+        }
+    };
+    ids.chars().enumerate().map(line).collect()
+}
+
+/// What was said in a context, word for word and in order.
+async fn said(app: &App, session: &str) -> Vec<String> {
+    let shown = context(app, session, "openai_chat").await;
+    let text = |message: &Value| match message["tool_calls"][0]["id"].as_str() {
+        Some(call) => call.to_owned(),
+        None => message["content"].as_str().map_or_else(|| message["content"][0]["text"].to_string(), str::to_owned),
+    };
+    messages(&shown).iter().map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parent_in_the_same_request_is_found_whatever_the_order() {
+    let app = App::shared();
+    for format in ["claude_code", "pi"] {
+        let history = linear(format, "abcdefgh");
+        let head = json!({"type": "session", "version": 3, "id": "head", "cwd": "/"});
+        let inside = |order: &str| -> Vec<Value> {
+            order.chars().map(|id| history["abcdefgh".find(id).unwrap()].clone()).collect()
+        };
+        let expected = {
+            let session = app.session(json!({"settings": {"enabled": false}})).await;
+            app.append(&session, format, json!(history)).await;
+            said(app, &session).await
+        };
+        assert_eq!(expected.len(), 8, "{expected:?}");
+        for order in ["abcedfgh", "hgfedcba", "badcfehg", "efghabcd", "acegbdfh"] {
+            for with_head in [false, true] {
+                let mut items = inside(order);
+                if with_head && format == "pi" {
+                    items.insert(0, head.clone());
+                }
+                for way in ["entries", "transcript"] {
+                    if way == "transcript" && format != "pi" {
+                        continue;
+                    }
+                    let session = app.session(json!({"settings": {"enabled": false}})).await;
+                    let told = format!("{format}, {order}, {way}, {with_head}");
+                    let body = json!({"format": format, "items": items});
+                    let answer = match way {
+                        "entries" => app.post(&format!("{session}/entries"), body).await.expect(201),
+                        _ => app.put(&format!("{session}/transcript"), body.clone()).await.expect(200),
+                    };
+                    assert_eq!(answer["warnings"], json!([]), "{told}");
+                    let posted: Vec<&Value> =
+                        answer["entries"].as_array().unwrap().iter().map(|one| &one["source_id"]).collect();
+                    let ids: Vec<&Value> = items.iter().map(|item| item.get("uuid").unwrap_or(&item["id"])).collect();
+                    assert_eq!(posted, ids, "{told}: entries are told in the order of the items");
+                    assert_eq!(said(app, &session).await, expected, "{told}");
+                    assert_eq!(all(app, &format!("{session}/tool-calls")).await.len(), 2, "{told}");
+                    if way == "transcript" {
+                        let body = json!({"format": format, "items": items});
+                        let again = app.put(&format!("{session}/transcript"), body).await.expect(200);
+                        assert_eq!((&again["appended"], &again["forked"]), (&json!(0), &json!(false)), "{told}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parent_that_is_not_there_is_the_line_before() {
+    let app = App::shared();
+    for format in ["claude_code", "pi"] {
+        let field = if format == "pi" { "parentId" } else { "parentUuid" };
+        let expected = linear(format, "abcdefgh").len();
+        // Nobody's id, its own, one that comes later and hangs under it.
+        for named in ["nowhere", "e", "g"] {
+            let mut items = linear(format, "abcdefgh");
+            items[4][field] = json!(named);
+            for parts in [vec![0..8], vec![0..4, 4..8]] {
+                let session = app.session(json!({"settings": {"enabled": false}})).await;
+                let mut warned = Vec::new();
+                for part in parts {
+                    let answer = app.append(&session, format, json!(items[part.clone()])).await;
+                    for warning in answer["warnings"].as_array().unwrap() {
+                        let pointer = warning["pointer"].as_str().unwrap();
+                        let place: usize = pointer.split('/').nth(2).unwrap().parse().unwrap();
+                        warned.push((warning["code"].clone(), place + part.start));
+                    }
+                }
+                assert_eq!(warned, [(json!("unknown_parent"), 4)], "{format}, {named}");
+                assert_eq!(said(app, &session).await.len(), expected, "{format}, {named}");
+                assert_eq!(all(app, &format!("{session}/tool-calls")).await.len(), 2, "{format}, {named}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_boundary_whose_parent_is_not_in_the_file_hangs_under_the_line_before() {
+    let app = App::shared();
+    let file = claude_file();
+    for parent in [json!("nowhere"), Value::Null, json!("x2")] {
+        let mut items = file.clone();
+        let boundary = items.iter_mut().find(|line| line["subtype"] == "compact_boundary").unwrap();
+        boundary["logicalParentUuid"] = parent.clone();
+        let session = app.session(json!({"settings": by_hand()})).await;
+        app.append(&session, "claude_code", json!(items)).await;
+        assert_eq!(all(app, &format!("{session}/tool-calls")).await.len(), 2, "{parent}");
+        let shown = context(app, &session, "openai_chat").await;
+        assert_eq!(messages(&shown).len(), 2, "{shown}");
+    }
+}
+
+/// The main line of a recorded Claude Code session, as its file has it.
+fn main_line(session: &Value) -> Vec<Value> {
+    let both = session["messages"].as_array().unwrap().iter().zip(session["meta"].as_array().unwrap());
+    let mut seen = HashSet::new();
+    let main = both.filter(|(_, meta)| {
+        let is_new = meta["uuid"].as_str().is_some_and(|id| seen.insert(id));
+        is_new && meta["isSidechain"] != true
+    });
+    // What was recorded without its content is no line.
+    let main = main.filter(|(item, _)| !item["content"].is_null());
+    let line = |(item, meta): (&Value, &Value)| {
+        let mut line = meta.clone();
+        (line["type"], line["message"]) = (item["role"].clone(), item.clone());
+        line
+    };
+    main.map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
+async fn every_call_of_a_recorded_conversation_is_in_the_ledger() {
+    let app = App::shared();
+    let sources = ["agentcmd", "claude-code-log", "claude-code-viewer", "entireio-cli", "claude-code-transcripts"];
+    let sessions = sources.iter().flat_map(|source| {
+        let lines = Source::Shared.reader(&format!("corpus/{source}.jsonl")).lines();
+        lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap())
+    });
+    let (mut whole, mut lost_calls, mut all_calls, mut lost_parents) = (0, 0, 0, 0);
+    for session in sessions.filter(|session| session["format"] == "anthropic-messages") {
+        let lines = main_line(&session);
+        let known: HashSet<&str> = lines.iter().filter_map(|line| line["uuid"].as_str()).collect();
+        let parents: Vec<&str> = lines.iter().filter_map(|line| line["parentUuid"].as_str()).collect();
+        let lost = parents.iter().filter(|parent| !known.contains(**parent)).count();
+        // Whoever asks anew in the middle has a tree; here only what was lost before counts.
+        let roots = lines.len() - parents.len();
+        let blocks = |line: &Value| line["message"]["content"].as_array().cloned().unwrap_or_default();
+        let is_call = |block: &Value| block["type"] == "tool_use";
+        let calls = lines.iter().flat_map(blocks).filter(is_call).count();
+        let stored = app.session(json!({"settings": {"enabled": false}})).await;
+        app.append(&stored, "claude_code", json!(lines)).await;
+        let ledger = all(app, &format!("{stored}/tool-calls")).await.len();
+        if ledger < calls {
+            println!("{}: {ledger} of {calls} calls, {lost} lost parents, {roots} roots", session["session_id"]);
+        }
+        whole += usize::from(ledger == calls);
+        (lost_calls, all_calls, lost_parents) = (lost_calls + calls - ledger, all_calls + calls, lost_parents + lost);
+    }
+    println!("{whole} sessions whole; {lost_calls} of {all_calls} calls off the path; {lost_parents} lost parents");
+    assert_eq!(lost_calls, 0);
+}
+
 /// Imports a file by the command line and exports it again.
 fn through_the_command_line(folder: &Path, format: &str, text: &[u8]) -> Result<String, String> {
     let run = |args: &[&str]| {
@@ -247,6 +439,23 @@ fn the_command_line_takes_files_as_editors_and_crashes_leave_them() {
     large["toolUseResult"] = json!({"x": 1});
     let text = format!("{large}\n");
     assert_eq!(through_the_command_line(folder.path(), "claude_code", text.as_bytes()).unwrap(), text);
+}
+
+#[test]
+fn the_command_line_says_what_was_taken_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let mut items = linear("claude_code", "abcd");
+    items[2]["parentUuid"] = json!("no\u{1b}[31mwhere");
+    std::fs::write(&path, items.iter().map(|item| format!("{item}\n")).collect::<String>()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
+    command.args(["import", path.to_str().unwrap(), "--format", "claude_code", "--data-dir"]).arg(folder.path());
+    let output = command.env_remove("DATABASE_URL").output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    let warning = told.lines().find(|line| line.starts_with("warning: ")).unwrap_or_else(|| panic!("{told}"));
+    assert!(warning.starts_with("warning: item 3: unknown_parent: ") && warning.contains("follow the line before"));
+    assert!(!told.contains('\u{1b}'), "{told:?}");
 }
 
 fn recorded(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -571,8 +571,8 @@ export interface Elided {
   tool_call_id: string;
 }
 
-/** The half of a call that an [`Elision`] is about. */
-export type ElidedPart = "result" | "arguments";
+/** The half of a call, or the words of an answer, that an [`Elision`] is about. */
+export type ElidedPart = "result" | "arguments" | "words";
 
 /** One entry, whole. */
 export interface EntryView {
@@ -1140,7 +1140,7 @@ export interface Put {
   /** Entries that were stored now. */
   appended: number;
   compaction?: CompactionRef | null;
-  /** The entries stored now. */
+  /** The entries stored now, in the order of the posted items. */
   entries: AppendedEntry[];
   /** The posted history departs from the stored one, or ends before it: the leaf went to another branch or back. */
   forked: boolean;
@@ -1317,6 +1317,8 @@ export interface SetLabel {
 
 /** A session's settings, every field resolved. Tokens unless a field says otherwise. */
 export interface Settings {
+  /** Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. */
+  agents: string[];
   /** Utilisation (0-1) from which a compaction is prepared ahead. Null: never. */
   ahead_at?: number | null;
   /** The first message that the user wrote stays verbatim. */
@@ -1803,7 +1805,7 @@ export interface Warning {
  * - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
  * - `usage_ignored`: `usage` came without an answer that it could belong to.
  * - `usage_not_believed`: `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in contradiction to the usage before it. Sizes rest on what is counted.
- * - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
+ * - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken to follow the line before it.
  * - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out.
  */
 export type WarningCode = "orphan_tool_result" | "usage_ignored" | "usage_not_believed" | "unknown_parent" | "not_shown";
@@ -2096,6 +2098,8 @@ export interface SettingsPatch {
   keep_recent_results?: number;
   /** Tools whose results and arguments are never masked or pruned. Default: `[]`. */
   exclude_tools?: string[];
+  /** Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. Default: `[]`. */
+  agents?: string[];
   /** Masking, and likewise pruning, that frees less than this in all is not done. Default: `0`. */
   min_gain_tokens?: number;
   /** Long and repeated tool results are shortened before anything else. Default: `true`. */

@@ -194,8 +194,11 @@ pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> B
     let visible = || before.iter().enumerate().filter(|(_, head)| head.is_visible());
     let mut anchors = anchor_indexes(path, &settings.pinned_entry_ids, end);
     if settings.anchor_first_user {
-        let by_user = |head: &EntryMeta| head.is_by_user() && starts_turn(head);
+        let by_user = |head: &EntryMeta| head.is_by_user(&settings.agents) && starts_turn(head);
         anchors.extend(visible().find(|(_, head)| by_user(head)).map(|(index, _)| index));
+        // Of an older entry it is not known whether the user speaks behind what a harness says first.
+        let surely = |head: &EntryMeta| by_user(head) && !head.shape.begins_by_harness;
+        anchors.extend(visible().find(|(_, head)| surely(head)).map(|(index, _)| index));
     }
     anchors.extend(standing(path, settings).filter(|index| *index < end));
     anchors.extend(newest_checkpoint(path).filter(|index| *index < end));

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::placeholder::{duplicate, marker, replaced, truncated};
+use super::placeholder::{duplicate, marker, replaced, truncated, truncated_words};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
+use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, Message, Role, ToolResult};
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_message;
@@ -43,7 +44,8 @@ pub fn merge(previous: &[Elision], new: &[Elision]) -> Vec<Elision> {
     merged
 }
 
-/// Shows the named results and arguments of a message as their elisions say. Call id, name and error flag stay.
+/// Shows the named results, arguments and words of a message as their elisions say. Call id, name and error flag stay, and
+/// so does thinking.
 pub fn apply(message: &mut Message, elisions: &[Elision]) {
     let by_call: HashMap<(&str, ElidedPart), &Elision> =
         elisions.iter().map(|one| ((one.tool_call_id.as_str(), one.part), one)).collect();
@@ -58,6 +60,18 @@ pub fn apply(message: &mut Message, elisions: &[Elision]) {
                 let elision = by_call.get(&(call.id.as_str(), ElidedPart::Arguments));
                 if let Some((head, tail)) = elision.and_then(|elision| elision.keep_chars) {
                     arguments::shorten(call, head as usize, tail as usize);
+                }
+            }
+            Block::Text { text, opaque } => {
+                let elision = by_call.get(&("", ElidedPart::Words));
+                let shown = elision.and_then(|elision| {
+                    let (head, tail) = elision.keep_chars?;
+                    truncated_words(elision.entry_id, text, head as usize, tail as usize)
+                });
+                if let Some(shown) = shown {
+                    *text = shown;
+                    // Its places were those of the whole text. A signature is of no text.
+                    opaque.take_if(|opaque| opaque.format != Format::Gemini);
                 }
             }
             _ => {}

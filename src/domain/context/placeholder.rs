@@ -1,10 +1,13 @@
 //! Placeholders: the texts that stand in a context for a tool result or a string of a call's arguments, and how they
 //! are told from all others. Each names its call, so that the agent can read the original.
 
+use uuid::Uuid;
+
 const MASKED: &str = "[tool_result elided; call_id=";
 const DUPLICATE: &str = "[tool_result duplicate; call_id=";
 const TRUNCATED: &str = "[tool_result truncated; call_id=";
 const REPLACED: &str = "[tool_result shortened; call_id=";
+const WORDS: &str = "[message truncated; entry_id=";
 /// Between the call of a duplicate and the call that its result is the same as.
 const SAME_AS: &str = "; same_as=";
 pub(in crate::domain) const SHORTENED: &str = "[argument truncated; call_id=";
@@ -27,6 +30,33 @@ pub fn duplicate(call_id: &str, same_as: &str, original_tokens: u32) -> String {
 /// Head and tail of a long result, in characters, around a line that states its length. `None`: it is not longer.
 pub fn truncated(call_id: &str, original: &str, head: usize, tail: usize) -> Option<String> {
     head_and_tail(original, TRUNCATED, call_id, head, tail)
+}
+
+/// As [`truncated`], of a text of an answer.
+pub fn truncated_words(entry_id: Uuid, original: &str, head: usize, tail: usize) -> Option<String> {
+    head_and_tail(original, WORDS, &entry_id.to_string(), head, tail)
+}
+
+/// The entry whose words a text says that it shows by head and tail.
+pub fn named_entry(text: &str) -> Option<Uuid> {
+    text.lines().find_map(|line| parts(line.trim_end(), WORDS, "; original_characters=")?.0.parse().ok())
+}
+
+/// Returns true if a text is what [`truncated_words`] shows of `whole`, white space at the ends of lines aside.
+pub fn shows_words_of(text: &str, entry_id: Uuid, whole: &str) -> bool {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        if let Some((id, length)) = parts(line.trim_end(), WORDS, "; original_characters=")
+            && id.parse() == Ok(entry_id)
+            && length.parse() == Ok(whole.chars().count())
+        {
+            let whole = said(whole);
+            return whole.starts_with(&said(&text[..at])) && whole.ends_with(&said(&text[end..]));
+        }
+        at = end;
+    }
+    false
 }
 
 pub(in crate::domain) fn head_and_tail(

@@ -11,7 +11,7 @@ use crate::domain::model::entry::EntryMeta;
 /// One step of a view, in the order in which the model sees it. Indexes point into the path given to the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ViewItem {
-    /// The summary message of the compaction at this index of the path.
+    /// The summary message of the compaction at this index of the path, and the running request behind it.
     Summary { compaction: usize },
     /// A message entry, with the tool results in it that are shown shorter.
     Entry { index: usize, elisions: Vec<Elision> },
@@ -37,7 +37,7 @@ pub fn plan_view(path: &[EntryMeta], newest: Option<NewestCompaction<'_>>) -> Ve
     for index in anchor_indexes(path, &newest.record.anchors, kept_from) {
         items.extend(visible(path, index..index + 1, &elisions));
     }
-    if newest.record.summary.as_deref().is_some_and(|summary| !summary.is_empty()) {
+    if newest.record.shows_something() {
         items.push(ViewItem::Summary { compaction: newest.index });
     }
     items.extend(visible(path, kept_from..newest.index, &elisions));

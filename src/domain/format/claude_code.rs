@@ -20,7 +20,7 @@ use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::item::{Item, ItemError};
 
-pub use link::link;
+pub use link::{link, names};
 pub use write::write;
 
 /// Reads one line. A type that is not known says nothing to the model.

@@ -11,9 +11,6 @@ pub struct Link {
     pub parent: Option<Option<String>>,
     /// The first line that a compaction keeps, where the file gives it outside of the compaction.
     pub first_kept: Option<String>,
-    /// The parent that it came with, where that names no line that it can hang under: itself, or one that the file does
-    /// not hold. It is taken for a root.
-    pub lost_parent: Option<String>,
     /// It stands beside the conversation: the leaf stays where it was.
     pub is_aside: bool,
 }

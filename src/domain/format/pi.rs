@@ -12,7 +12,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::message::{Message, Role};
 
-pub use link::link;
+pub use link::{link, names};
 pub use message::for_provider;
 pub use run::{is_excluded_run, run_units};
 pub use write::write;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::fold::Fold;
 use super::identifier::TrackedIdentifier;
 use super::ledger::Ledger;
+use super::running::RunningRequest;
 use super::strategy::Strategy;
 use super::todo::Todo;
 
@@ -28,7 +29,10 @@ pub struct CompactionRecord {
     pub tokens_before: u64,
     #[serde(default)]
     pub tokens_after: u64,
-    /// Tokens of the summary message alone.
+    /// The request that the agent is working on, where its entry is not shown behind the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<RunningRequest>,
+    /// Tokens of the summary message, with those of the running request behind it.
     #[serde(default)]
     pub summary_tokens: u32,
     /// Set on an entry that takes a compaction back: the view is again what it was before that one.
@@ -64,10 +68,12 @@ pub struct CompactionRecord {
     pub ledger: Ledger,
 }
 
-/// One tool result, or the arguments of one call, shown shorter than they are. The original stays in its entry.
+/// One tool result, the arguments of one call, or the words of an answer, shown shorter than they are. The original
+/// stays in its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Elision {
     pub entry_id: Uuid,
+    /// Empty for the words of an answer.
     pub tool_call_id: String,
     pub kind: ElisionKind,
     /// Part of the call that is shown shorter. The entry is the one that holds this part.
@@ -95,18 +101,33 @@ pub enum ElisionKind {
     Replace,
 }
 
-/// The half of a call that an [`Elision`] is about.
+/// The half of a call, or the words of an answer, that an [`Elision`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ElidedPart {
     #[default]
     Result,
     Arguments,
+    Words,
 }
 
 impl ElidedPart {
     fn is_result(&self) -> bool {
         *self == ElidedPart::Result
+    }
+}
+
+impl CompactionRecord {
+    /// Says that a context shows something in the place of what it replaces.
+    pub fn shows_something(&self) -> bool {
+        self.running.is_some() || self.summary.as_deref().is_some_and(|summary| !summary.is_empty())
+    }
+
+    /// The same without the running request.
+    pub fn forget_running(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.summary_tokens = self.summary_tokens.saturating_sub(running.tokens);
+        }
     }
 }
 

@@ -39,9 +39,15 @@ impl EntryMeta {
         self.role == Some(Role::Assistant)
     }
 
-    /// Says that the user wrote it, as far as that was told when it arrived.
-    pub fn is_by_user(&self) -> bool {
-        self.role == Some(Role::User) && !self.shape.by_harness
+    /// Says that the user wrote it, as far as that was told when it arrived: no harness, and none of these agents.
+    pub fn is_by_user(&self, agents: &[String]) -> bool {
+        let is_agents = self.shape.speaker.as_ref().is_some_and(|speaker| agents.contains(speaker));
+        self.role == Some(Role::User) && !self.shape.by_harness && !is_agents
+    }
+
+    /// Says that it holds words of the user's, be it beside results.
+    pub fn has_users_words(&self, agents: &[String]) -> bool {
+        self.is_by_user(agents) && (self.shape.results.is_empty() || self.shape.mixed) && !self.shape.chapter_task
     }
 
     /// Says that it is an instruction rather than history: not counted among the newest messages.

@@ -214,6 +214,12 @@ impl Message {
         Message::new(role, vec![Block::text(text)])
     }
 
+    /// The name that it came with, of whoever speaks.
+    pub fn name(&self) -> Option<&str> {
+        let name = self.opaque.as_ref()?.value.get("name")?.as_str()?;
+        Some(name.trim()).filter(|name| !name.is_empty())
+    }
+
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),

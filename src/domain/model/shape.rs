@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::message::{Block, CallKind, Message, Role, ToolResult};
-use super::user_text::is_by_harness;
+use super::user_text::{is_by_harness, name_of};
 use crate::domain::model::chapter_task::asks_for_chapters;
 use crate::domain::model::item::Item;
 use crate::domain::model::open_calls::{OpenCall, OpenCalls, UnclaimedCalls};
@@ -34,10 +34,16 @@ pub struct Shape {
     /// A user's message that hands the agent the chapter task: part of the task at hand, not one of its own.
     #[serde(default, skip_serializing_if = "is_false")]
     pub chapter_task: bool,
-    /// A user's message without a word of the user's: a harness's preamble, an echo of a command, a tool's output. Not
-    /// set on entries that were stored before this was told: they count as the user's.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// A user's message without a word of the user's: a harness's preamble, an echo of a command, a tool's output,
+    /// another agent's words. Not set on entries that were stored before it was told by block: they count as the user's.
+    #[serde(default, rename = "by_harness_alone", skip_serializing_if = "is_false")]
     pub by_harness: bool,
+    /// What was told of an entry stored before: the first of its blocks is a harness's.
+    #[serde(default, rename = "by_harness", skip_serializing)]
+    pub begins_by_harness: bool,
+    /// The name that a user's message came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
     /// Of a system message: what kind it is, told by how it begins. The newest of a kind takes the place of the others.
     #[serde(default, skip_serializing_if = "super::json::is_default")]
     pub opening: u32,
@@ -166,6 +172,7 @@ impl Shape {
         shape.chapter_task = message.role == Role::User
             && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
         shape.by_harness = is_by_harness(message);
+        shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
         if matches!(message.role, Role::System | Role::Developer) {
             shape.opening = opening(&message.plain_text());
         }

@@ -1,11 +1,17 @@
-//! Words of the user, told apart from what a harness or a tool put under the user's name.
+//! Words of the user, told apart from what a harness, a tool or another agent put under the user's name.
+//!
+//! Each block of a message is judged by itself: what stands beside the user's words takes none of them away.
 
+mod agents;
 mod harness;
 pub mod replies;
 
 use super::chapter_task::asks_for_chapters;
 use super::framed::is_framed;
 use super::message::{Block, Message, Role};
+use super::running;
+
+pub use agents::{attributed, name_of};
 
 /// Kind of a message, for a reader who looks for the user's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +22,8 @@ pub enum UserText {
     Output(String),
     /// A harness's own summary of what came before.
     Continued(String),
+    /// Another agent's words in the user's role, behind its name.
+    Agent(String),
     /// The model's, a tool's, or nobody's.
     Other,
 }
@@ -35,31 +43,95 @@ pub struct UserTextClassifier {
 impl UserTextClassifier {
     pub fn classify(&mut self, message: &Message) -> UserText {
         self.answered |= message.role == Role::Assistant;
-        if message.role == Role::User { tell(&message.plain_text(), self.answered) } else { UserText::Other }
+        if message.role == Role::User { judge(message, self.answered) } else { UserText::Other }
     }
 }
 
 /// Returns true if a message in a user's role holds no word of a user: a harness's preamble, an echo, a tool's output, a
-/// summary. Told from the message alone, so that it can be recorded when the message arrives.
+/// summary, another agent's words. Told from the message alone, so that it can be recorded when the message arrives.
 pub fn is_by_harness(message: &Message) -> bool {
     // Who shows an image, asks about it.
     if message.role != Role::User || message.content.iter().any(Block::is_media) {
         return false;
     }
-    let text = message.plain_text();
-    !text.trim().is_empty() && !matches!(tell(&text, false), UserText::Said(_))
+    let says = texts(message).any(|text| !text.trim().is_empty());
+    says && !matches!(judge(message, false), UserText::Said(_))
+}
+
+/// The message in parts, each of one kind of words: what a harness says and what the user says beside it are told
+/// apart. One where there is nothing to part.
+pub fn parts(message: Message) -> Vec<Message> {
+    if message.role != Role::User || texts(&message).nth(1).is_none() {
+        return vec![message];
+    }
+    let Message { role, content, stop, opaque } = message;
+    let mut parts: Vec<(Option<std::mem::Discriminant<UserText>>, Vec<Block>)> = vec![(None, Vec::new())];
+    for block in content {
+        let kind = match &block {
+            Block::Text { text, .. } => Some(std::mem::discriminant(&tell(text, false))),
+            _ => None,
+        };
+        match parts.last_mut() {
+            Some((of, blocks)) if kind.is_none() || of.is_none() || *of == kind => {
+                *of = of.or(kind);
+                blocks.push(block);
+            }
+            _ => parts.push((kind, vec![block])),
+        }
+    }
+    let part = |(_, content): (_, Vec<Block>)| Message { role, content, stop, opaque: opaque.clone() };
+    parts.into_iter().map(part).collect()
+}
+
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(|block| match block {
+        Block::Text { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// What the blocks of a message say together: the user's words where there are any, else what stands there.
+fn judge(message: &Message, answered: bool) -> UserText {
+    texts(message).map(|text| tell(text, answered)).fold(UserText::Other, UserText::with)
+}
+
+impl UserText {
+    fn with(self, next: UserText) -> UserText {
+        use UserText::{Agent, Continued, Other, Output, Said};
+        let joined = |mut first: String, second: &str| {
+            first.push('\n');
+            first.push_str(second);
+            first
+        };
+        match (self, next) {
+            (Said(first), Said(second)) => Said(joined(first, &second)),
+            (Said(text), _) | (_, Said(text)) => Said(text),
+            (Continued(first), Continued(second)) => Continued(joined(first, &second)),
+            (Continued(text), _) | (_, Continued(text)) => Continued(text),
+            (Agent(first), Agent(second)) => Agent(joined(first, &second)),
+            (Agent(text), _) | (_, Agent(text)) => Agent(text),
+            (Output(first), Output(second)) => Output(joined(first, &second)),
+            (Output(text), _) | (_, Output(text)) => Output(text),
+            (Other, Other) => Other,
+        }
+    }
 }
 
 fn tell(text: &str, answered: bool) -> UserText {
     if is_framed(text) || asks_for_chapters(text) {
         return UserText::Other;
     }
-    let said = harness::own_part(text);
-    let said = said.trim();
+    let Some(whole) = running::asked(text) else { return UserText::Other };
+    let own = harness::own_part(whole);
+    let said = own.trim();
     if harness::continues(said) {
         return UserText::Continued(said.to_owned());
     }
-    if harness::is_nobodys(said) {
+    if let Some(words) = agents::words(said) {
+        return UserText::Agent(words);
+    }
+    let is_whole = said.len() == whole.trim().len();
+    if said.is_empty() || !is_whole && !said.chars().any(char::is_alphanumeric) {
         return UserText::Other;
     }
     // The task itself may end with a prompt too.

@@ -68,6 +68,7 @@ fn auto(model_window: u32) -> Settings {
         anchor_first_user: true,
         keep_recent_results: 3,
         exclude_tools: Vec::new(),
+        agents: Vec::new(),
         min_gain_tokens: 0,
         tool_prune_before_summarise: true,
         max_tool_result_size: 500,

@@ -10,9 +10,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{FileKind, FileTool};
+use crate::domain::model::user_text;
 
 const TEXT_MAX_CHARS: usize = 100_000;
 const LIST_MAX: usize = 1000;
+const AGENTS_MAX: usize = 100;
+const AGENT_MAX_CHARS: usize = 64;
 
 /// Why a value is refused; `below` is the JSON pointer inside the value.
 #[derive(Debug)]
@@ -86,6 +89,19 @@ pub(super) fn list<T>(value: &Value, read: impl Fn(&Value) -> ReadValue<T>) -> R
     }
     let indexed = items.iter().enumerate();
     indexed.map(|(index, item)| read(item).map_err(|refusal| refusal.below(&index.to_string()))).collect()
+}
+
+/// Names of agents, as they are compared with the names of messages.
+pub(super) fn agents(value: &Value) -> ReadValue<Vec<String>> {
+    if value.as_array().is_some_and(|names| names.len() > AGENTS_MAX) {
+        return Err(format!("must have at most {AGENTS_MAX} items").into());
+    }
+    list(value, |value| match name(value)? {
+        name if name.chars().count() > AGENT_MAX_CHARS => {
+            Err(format!("must have at most {AGENT_MAX_CHARS} characters").into())
+        }
+        name => Ok(user_text::name_of(&name)),
+    })
 }
 
 pub(super) fn uuid(value: &Value) -> ReadValue<Uuid> {

@@ -260,7 +260,7 @@ fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
         Block::Text { text, .. } => match kind {
             UserText::Said(_) => (text.into(), BY_USER),
             UserText::Output(_) => (text.into(), PRINTED),
-            UserText::Other | UserText::Continued(_) => (text.into(), BY_MODEL),
+            UserText::Other | UserText::Continued(_) | UserText::Agent(_) => (text.into(), BY_MODEL),
         },
         Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
         Block::ToolResult(result) => (result.plain_text().into(), PRINTED),

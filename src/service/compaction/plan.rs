@@ -15,8 +15,9 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::HookReport;
 use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{OnUpstreamFailure, Settings};
 use crate::domain::tokens::accounting::{FillState, fill_state, is_ahead_due};
 use crate::domain::tokens::prices::SessionPrices;
 use crate::service::compaction::job::{CompactRequest, Status, Trigger};
@@ -65,6 +66,17 @@ pub struct PlannedCompaction {
     pub(crate) prices: SessionPrices,
     /// A summariser reads the new anchors too, which are nearly all that the user said.
     pub(crate) tells_anchors: bool,
+}
+
+/// Where the running request is that a new view is to show behind its summary.
+#[derive(Debug, Clone)]
+pub(super) enum RunningPlace {
+    /// At this place.
+    At(usize),
+    /// It is the first message and stands.
+    Stands(Uuid),
+    /// The last compaction showed it.
+    Carried(RunningRequest),
 }
 
 /// Basis of a plan, its leaf and newest compaction; a commit checks that it still holds.
@@ -223,17 +235,49 @@ impl PlannedCompaction {
         (!self.about.session_id.is_nil()).then_some(id)
     }
 
+    /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way.
+    pub(crate) fn must_fit(&self) -> bool {
+        let nothing = matches!(self.plan, Err(Reason::NothingToCompact | Reason::NoValidCutPoint));
+        nothing
+            && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
+            && self.state.account.exceeds_window(&self.settings)
+    }
+
     /// The newest messages of the user's that stay as they are, at most [`MOST_HEARD`]: what is said in them counts,
     /// though it needs no carrying.
     pub(super) fn standing_words(&self) -> HashSet<usize> {
         let said = |index: &usize| {
             let head = self.loaded.heads.get(*index);
-            head.is_some_and(|head| head.is_by_user() && (head.shape.results.is_empty() || head.shape.mixed))
+            head.is_some_and(|head| head.has_users_words(&self.settings.agents))
         };
         let stay = self.replaces().into_iter().flat_map(|plan| plan.anchors.iter().chain(&plan.kept)).copied();
         let mut said: Vec<usize> = stay.filter(said).collect();
         said.sort_unstable();
         said.into_iter().rev().take(MOST_HEARD).collect()
+    }
+
+    /// The request that the agent is working on, where the new view would not show its message behind the summary.
+    pub(super) fn running(&self) -> Option<RunningPlace> {
+        let plan = self.replaces()?;
+        let heads = &self.loaded.heads;
+        let by_user = |index: &usize| {
+            let head = heads.get(*index).filter(|head| !head.shape.begins_by_harness);
+            head.is_some_and(|head| head.has_users_words(&self.settings.agents))
+        };
+        if plan.kept.iter().any(by_user) {
+            return None;
+        }
+        let left: Vec<usize> =
+            plan.history.iter().chain(&plan.turn_prefix).chain(&plan.anchors).copied().filter(by_user).collect();
+        let newest = left.iter().copied().max().filter(|newest| *newest >= plan.boundary_start);
+        match newest {
+            // What came before the last view is not here: the record tells of it.
+            None => self.loaded.record()?.running.clone().map(RunningPlace::Carried),
+            Some(first) if plan.anchors.contains(&first) && left.iter().all(|index| *index == first) => {
+                heads.get(first).map(|head| RunningPlace::Stands(head.id))
+            }
+            Some(newest) => Some(RunningPlace::At(newest)),
+        }
     }
 
     /// The places of the anchors that a summariser reads, though they stay.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use crate::domain::model::message::Message;
+use crate::domain::model::user_text::attributed;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers::IdentifierSpan;
@@ -50,6 +51,8 @@ impl Records {
 
 /// Records of a span for its summary message, gathered as the messages pass.
 pub(crate) struct SpanRecords {
+    /// Names of agents in the user's role.
+    pub agents: Vec<String>,
     pub file_tools: BTreeMap<String, FileTool>,
     pub records: Records,
 }
@@ -57,6 +60,7 @@ pub(crate) struct SpanRecords {
 impl SpanRecords {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
+        let message = attributed(message, &self.agents);
         self.records.add(stored, Some(stored.entry.head.id), &message, FileTable::new(&self.file_tools));
         Ok(())
     }

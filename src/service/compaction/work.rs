@@ -8,6 +8,7 @@ use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
+use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
 use crate::domain::settings::Settings;
@@ -69,6 +70,12 @@ pub(crate) struct Outline {
     pub previous: Option<CompactionRecord>,
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
+    /// The request to show behind the summary.
+    #[serde(default)]
+    pub running: Option<RunningRequest>,
+    /// Turns on the path when this was planned: with the next one it runs no more.
+    #[serde(default)]
+    pub turns: u64,
     pub is_split_turn: bool,
     /// Notice in the summary of messages that were left out without being summarised. Without it, such a compaction
     /// leaves no summary.

@@ -47,6 +47,7 @@ use crate::store::transaction;
 use items::ReadItem;
 use rows::{PlannedRows, Planner};
 
+pub(super) use items::in_order;
 pub use overflow::OverflowReason;
 pub(super) use request::bytes;
 pub use request::{Append, Appended, AppendedEntry, Warning, WarningCode};
@@ -289,7 +290,7 @@ impl Service {
         if turned {
             events::record_snapshot(connection, tenant, session_id, &snapshot).await?;
         }
-        let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+        let appended = answer((&planned.entries, &planned.places), head, snapshot, planned.warnings);
         let appended = self.follow_up(connection, tenant, head, append, trigger, appended).await?;
         if is_requested(&snapshot_before, &appended.snapshot) {
             chapters::request(connection, tenant, head).await?;
@@ -342,7 +343,7 @@ fn put_behind(tenant: Tenant, head: &mut Head, append: &Append, planned: Planned
     head.state = planned.state;
     let turn_ends = head.state.end_wait();
     let AppendEffect { snapshot, trigger, turned } = settle_head(head, append, planned.now)?;
-    let appended = answer(&planned.entries, head, snapshot, planned.warnings);
+    let appended = answer((&planned.entries, &planned.places), head, snapshot, planned.warnings);
     let write = OneWrite {
         tenant,
         session_id: head.session_id,
@@ -500,7 +501,13 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
     (admitted && state.ahead.is_none() && is_ahead_due(snapshot.tokens, settings)).then_some(Trigger::Ahead)
 }
 
-fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnings: Vec<Warning>) -> Appended {
+/// The entries are told in the order of the posted items.
+fn answer(
+    (entries, places): (&[entries::NewEntry], &[usize]),
+    head: &Head,
+    snapshot: Snapshot,
+    warnings: Vec<Warning>,
+) -> Appended {
     let shown = |entry: &entries::NewEntry| AppendedEntry {
         id: entry.head.id,
         source_id: entry.source_id.clone(),
@@ -508,6 +515,8 @@ fn answer(entries: &[entries::NewEntry], head: &Head, snapshot: Snapshot, warnin
         role: entry.head.role.map(|role| role.into_str()),
         tokens: entry.head.tokens,
     };
-    let entries = entries.iter().map(shown).collect();
+    let mut shown: Vec<_> = places.iter().zip(entries.iter().map(shown)).collect();
+    shown.sort_by_key(|(place, _)| **place);
+    let entries = shown.into_iter().map(|(_, entry)| entry).collect();
     Appended { entries, leaf_id: head.row.leaf_id, snapshot, compaction: None, warnings, overflow: None }
 }

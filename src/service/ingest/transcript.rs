@@ -79,6 +79,17 @@ impl Service {
     /// `NotFound`; `Invalid` and `HandleRefused` with pointers into the body, the former also where the transcript departs
     /// before a summary of ours: what that stands for could not be told from what was changed.
     pub async fn put_transcript(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
+        let (put, order) = put.parents_first().await?;
+        let answer = self.put_in_order(tenant, session_id, put).await;
+        match order {
+            None => answer,
+            Some(order) => answer
+                .map(|put| put.at_posted_places(&order))
+                .map_err(|error| error.with_pointers(|pointer| request::at_posted_place(pointer, &order))),
+        }
+    }
+
+    async fn put_in_order(&self, tenant: Tenant, session_id: Uuid, put: PutTranscript) -> Result<Put> {
         let put = Arc::new(put);
         let opened = self.inner.handles.open(tenant, put.format, &put, |put| &put.items).await?;
         let posted = Posted::read(&put, opened.clone()).await?;
@@ -148,6 +159,7 @@ impl Service {
                 snapshot,
                 compaction: None,
                 entries,
+                places: Vec::new(),
                 warnings,
                 newest,
                 falls: head.is_to_retell(),
@@ -164,8 +176,8 @@ impl Service {
         let done = self
             .append_to(connection, tenant, &mut head, append, opened, news.chained)
             .await
-            .map_err(|error| news::at_posted_places(error, &news.places))?;
-        Ok(Put {
+            .map_err(|error| error.with_pointers(|pointer| request::at_posted_place(pointer, &news.places)))?;
+        let put = Put {
             appended: done.entries.len(),
             matched,
             forked,
@@ -173,10 +185,12 @@ impl Service {
             snapshot: done.snapshot,
             compaction: done.compaction,
             entries: done.entries,
+            places: (0..news.places.len()).collect(),
             warnings: done.warnings,
             newest: newest_of(&head),
             falls: head.is_to_retell(),
-        })
+        };
+        Ok(put.at_posted_places(&news.places))
     }
 
     async fn news(

@@ -15,6 +15,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::user_text::{self, attributed};
 use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
@@ -243,7 +244,8 @@ impl BranchReading {
         if self.passed_on.contains(&index) {
             passed_on(stored).iter().for_each(|lists| self.files.seed(lists));
         }
-        let Some(mut message) = told_by(stored)? else { return Ok(()) };
+        let Some(message) = told_by(stored)? else { return Ok(()) };
+        let mut message = attributed(message, &self.settings.agents);
         // Whatever is told in words, the ledger names every call: going back in a conversation undoes none.
         self.calls.add(&message);
         if self.visited.contains(&index) {
@@ -255,7 +257,7 @@ impl BranchReading {
         if !message.content.is_empty() {
             self.identifiers.add(&message);
             strip(&mut message);
-            self.messages.push(message);
+            self.messages.extend(user_text::parts(message));
         }
         Ok(())
     }

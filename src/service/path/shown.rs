@@ -10,7 +10,7 @@ use crate::domain::context::composition::{Scale, Whole};
 use crate::domain::context::elision;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::compaction::Elision;
-use crate::domain::model::message::{Message, Role};
+use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::tokens::accounting::Source;
 use crate::service::core::error::Result;
 use crate::service::core::offload::offload;
@@ -109,8 +109,12 @@ fn show(
     let Some(entry) = stored.get(&head.id) else { return Ok(None) };
     let (elisions, message) = match item {
         ViewItem::Summary { .. } => {
-            let summary = entry.record.as_deref().and_then(|record| record.summary.clone());
-            (Vec::new(), summary.map(|text| Message::text(Role::CompactionSummary, text)))
+            let texts =
+                entry.record.as_deref().into_iter().flat_map(|record| {
+                    record.summary.iter().chain(record.running.as_ref().map(|running| &running.text))
+                });
+            let blocks: Vec<Block> = texts.map(|text| Block::text(text.as_str())).collect();
+            (Vec::new(), (!blocks.is_empty()).then(|| Message::new(Role::CompactionSummary, blocks)))
         }
         ViewItem::Entry { elisions, .. } => {
             let mut message = message_of(entry)?;

@@ -466,7 +466,8 @@ pub fn size_of<'a>(shown: impl Iterator<Item = &'a EntryMeta>, elisions: &[Elisi
     let mut size = ViewSize::default();
     for head in shown {
         let results: i64 = head.shape.results.iter().map(|result| i64::from(result.tokens)).sum();
-        size.messages += i64::from(head.tokens) - results - freed(head, ElidedPart::Arguments);
+        let spoken = freed(head, ElidedPart::Arguments) + freed(head, ElidedPart::Words);
+        size.messages += i64::from(head.tokens) - results - spoken;
         size.tool_results += results - freed(head, ElidedPart::Result);
     }
     size

@@ -223,6 +223,10 @@ fn count_one(stored: &mut StoredEntry, estimator: Estimator) {
     if let Some(record) = &mut stored.record {
         let size = |text: &String| tokens::count_message(estimator, &Message::text(Role::User, text.as_str())).total;
         record.summary_tokens = record.summary.as_ref().map_or(0, size);
+        if let Some(running) = &mut record.running {
+            running.tokens = size(&running.text);
+            record.summary_tokens += running.tokens;
+        }
         stored.entry.head.tokens = record.summary_tokens;
     }
 }

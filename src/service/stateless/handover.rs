@@ -202,7 +202,7 @@ impl WholePlan {
     /// The record to be sealed, the items that stay, and what it took.
     fn carried_out(&self, outcome: &SummaryOutcome) -> Result<Replaced> {
         let loaded = &self.planned.loaded;
-        let (record, compaction) = match &self.work {
+        let (mut record, compaction) = match &self.work {
             Some(work) => {
                 let draft = draft(work, outcome);
                 let compaction = self.compaction(work, outcome, &draft);
@@ -210,6 +210,8 @@ impl WholePlan {
             }
             None => (loaded.record().cloned().unwrap_or_default(), None),
         };
+        // The user's newest messages stay by themselves.
+        record.forget_running();
         let kept = match &self.planned.plan {
             Ok(plan) => plan.anchors.clone(),
             Err(_) => shown(loaded).filter(|index| handle::stays(&loaded.heads[*index])).collect(),
@@ -259,7 +261,7 @@ fn kept_messages(loaded: &PathSlice, settings: &Settings) -> Result<Vec<Uuid>> {
         if head.role != Some(Role::User) || !head.shape.results.is_empty() {
             continue;
         }
-        if head.is_by_user() {
+        if head.is_by_user(&settings.agents) {
             said.push(head);
         } else if index < first_answer && !is_summary(loaded, index)? {
             preamble.push(head);

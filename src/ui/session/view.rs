@@ -99,12 +99,13 @@ fn row(session: Uuid, one: &ShownMessage) -> Markup {
 
 fn elided(elision: &Elision) -> Markup {
     let what = match elision.part {
-        ElidedPart::Result => "The result",
-        ElidedPart::Arguments => "The arguments",
+        ElidedPart::Result => "The result of ",
+        ElidedPart::Arguments => "The arguments of ",
+        ElidedPart::Words => "What the agent says",
     };
     html! {
         span.dim {
-            (what) " of " code { bdi { (crate::ui::visible::line(&elision.tool_call_id, 60)) } } " is shown shorter: "
+            (what) code { bdi { (crate::ui::visible::line(&elision.tool_call_id, 60)) } } " is shown shorter: "
             (count(i64::from(elision.tokens_before))) " → " (count(i64::from(elision.tokens_after))) " tokens"
         }
     }

@@ -100,7 +100,7 @@ async fn a_context_that_ends_in_an_answer_ends_in_no_white_space() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pi_entry_without_its_parent_is_a_root_alone_and_in_a_file() {
+async fn a_pi_entry_without_its_parent_follows_the_line_before_it_alone_and_in_a_file() {
     let app = App::shared();
     let entry = |id: &str, parent: Value| json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "user", "content": id}});
     let header = json!({"type": "session", "version": 3, "id": "head", "cwd": "/"});
@@ -118,7 +118,7 @@ async fn a_pi_entry_without_its_parent_is_a_root_alone_and_in_a_file() {
         }
         for session in [&alone, &file] {
             let context = context(app, session, "openai_chat").await;
-            assert_eq!(messages(&context), &[user("a2")], "the path begins with it");
+            assert_eq!(messages(&context), &[user("a1"), user("a2")], "the conversation before it stays");
             assert_eq!(all(app, &format!("{session}/entries?all=true")).await.len(), 3, "nothing is lost");
         }
     }

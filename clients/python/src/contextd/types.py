@@ -269,7 +269,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
 - `usage_ignored`: `usage` came without an answer that it could belong to.
 - `usage_not_believed`: `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in contradiction to the usage before it. Sizes rest on what is counted.
-- `unknown_parent`: A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
+- `unknown_parent`: A file's entry whose parent is not there, or itself, is taken to follow the line before it.
 - `not_shown`: A pi message of an extension's role, which no model is shown, is stored and never sent out."""
 
 
@@ -346,8 +346,8 @@ class ConversionNote(TypedDict):
     entry_id: NotRequired[str | None]
 
 
-ElidedPart: TypeAlias = Literal["result", "arguments"]
-"""The half of a call that an [`Elision`] is about."""
+ElidedPart: TypeAlias = Literal["result", "arguments", "words"]
+"""The half of a call, or the words of an answer, that an [`Elision`] is about."""
 
 
 class Elided(TypedDict):
@@ -545,6 +545,8 @@ Thinking: TypeAlias = Literal["keep", "strip", "auto"]
 
 class Settings(TypedDict):
     """A session's settings, every field resolved. Tokens unless a field says otherwise."""
+    agents: list[str]
+    """Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's."""
     ahead_at: NotRequired[float | None]
     """Utilisation (0-1) from which a compaction is prepared ahead. Null: never."""
     anchor_first_user: bool
@@ -840,6 +842,8 @@ class SettingsPatch(TypedDict):
     """Tool results, the newest, that masking leaves alone; 0 masks all. Default: `3`."""
     exclude_tools: NotRequired[list[str]]
     """Tools whose results and arguments are never masked or pruned. Default: `[]`."""
+    agents: NotRequired[list[str]]
+    """Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. Default: `[]`."""
     min_gain_tokens: NotRequired[int]
     """Masking, and likewise pruning, that frees less than this in all is not done. Default: `0`."""
     tool_prune_before_summarise: NotRequired[bool]
@@ -1795,7 +1799,7 @@ class Put(TypedDict):
     """Entries that were stored now."""
     compaction: NotRequired[CompactionRef | None]
     entries: list[AppendedEntry]
-    """The entries stored now."""
+    """The entries stored now, in the order of the posted items."""
     forked: bool
     """The posted history departs from the stored one, or ends before it: the leaf went to another branch or back."""
     leaf_id: NotRequired[str | None]

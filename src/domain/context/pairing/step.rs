@@ -28,6 +28,8 @@ static NO_SHAPE: Shape = Shape {
     checkpoint: false,
     chapter_task: false,
     by_harness: false,
+    begins_by_harness: false,
+    speaker: None,
     opening: 0,
     in_chapter: false,
 };

@@ -42,6 +42,8 @@ struct Linker {
     ends: Vec<String>,
     /// The last line with an id that was not aside.
     last: Option<String>,
+    /// Lines of subagents.
+    asides: HashSet<String>,
     /// What the boundary that just passed keeps.
     kept: Option<String>,
 }
@@ -49,22 +51,23 @@ struct Linker {
 impl Linker {
     fn place(&mut self, line: &Value) -> Link {
         let Some(id) = id(line).map(str::to_owned) else { return Link::default() };
-        let named = text(line, "parentUuid").or_else(|| text(line, "logicalParentUuid")).map(str::to_owned);
+        let named = names(line).1.map(str::to_owned);
         let mut link = Link { source_id: Some(id.clone()), ..Link::default() };
-        if named.as_ref() == Some(&id) {
-            (link.lost_parent, link.parent) = (named, Some(None));
-        } else if !self.is_subagents && is_sidechain(line) {
+        if !self.is_subagents && is_sidechain(line) {
             (link.is_aside, link.parent) = (true, Some(named));
+            self.asides.insert(id);
             return link;
-        } else {
-            let run = named.as_ref().and_then(|parent| self.runs.get(parent)).copied();
-            let target = run.and_then(|run| self.ends.get(run).cloned()).or(named);
-            // Behind the last line there may be some without ids.
-            let follows = target.is_some() && target == self.last;
-            let says = target.is_some() || line.get("parentUuid").is_some();
-            link.parent = (says && !follows).then_some(target);
-            self.join(line, &id, run);
         }
+        // A compaction goes on with the conversation before it, whatever it names.
+        let continues = is_boundary(line) && named.as_ref().is_none_or(|named| self.asides.contains(named));
+        let named = named.filter(|_| !continues);
+        let run = named.as_ref().and_then(|parent| self.runs.get(parent)).copied();
+        let target = run.and_then(|run| self.ends.get(run).cloned()).or(named);
+        // Behind the last line there may be some without ids.
+        let follows = target.is_some() && target == self.last;
+        let says = target.is_some() || line.get("parentUuid").is_some();
+        link.parent = (says && !follows && !continues).then_some(target);
+        self.join(line, &id, run);
         self.compaction(line, &mut link);
         self.last = Some(id);
         link
@@ -96,7 +99,7 @@ impl Linker {
     }
 
     fn compaction(&mut self, line: &Value, link: &mut Link) {
-        if text(line, "subtype") == Some("compact_boundary") {
+        if is_boundary(line) {
             let kept = line.pointer("/compactMetadata/preservedSegment/headUuid").and_then(Value::as_str);
             self.kept = kept.filter(|kept| self.seen.contains(*kept)).map(str::to_owned);
         } else if line.get("isCompactSummary") == Some(&Value::Bool(true)) {
@@ -107,6 +110,15 @@ impl Linker {
 
 fn text<'v>(line: &'v Value, name: &str) -> Option<&'v str> {
     line.get(name).and_then(Value::as_str)
+}
+
+/// The id of a line, and the parent that it names.
+pub fn names(line: &Value) -> (Option<&str>, Option<&str>) {
+    (id(line), text(line, "parentUuid").or_else(|| text(line, "logicalParentUuid")))
+}
+
+fn is_boundary(line: &Value) -> bool {
+    text(line, "subtype") == Some("compact_boundary")
 }
 
 fn id(line: &Value) -> Option<&str> {

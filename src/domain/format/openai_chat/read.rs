@@ -36,7 +36,9 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     reader.needs_repair |= role != Role::Assistant && fields.get("tool_calls").is_some_and(|calls| !calls.is_null());
     let says_something = content.iter().any(|block| !matches!(block, Block::Thinking { .. }));
     reader.needs_repair |= !says_something && (content.is_empty() || !has_text_field(fields));
-    let message = Message { role, content, stop: reader.stop, opaque: None };
+    let name = fields.get("name").filter(|_| role != Role::Tool && fields.get("name").is_some_and(Value::is_string));
+    let opaque = name.map(|name| Opaque { format: Format::OpenaiChat, value: json!({ "name": name }) });
+    let message = Message { role, content, stop: reader.stop, opaque };
     let source_id = fields.get("id").and_then(Value::as_str).map(str::to_owned);
     Ok(Item { source_id, ..Item::of_message(message, reader.needs_repair) })
 }

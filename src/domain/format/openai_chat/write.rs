@@ -26,6 +26,14 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     writer.written
 }
 
+/// With the name that the message came with.
+fn named(message: &Message, mut written: Value) -> Value {
+    if let (Some(name), Some(fields)) = (message.name(), written.as_object_mut()) {
+        fields.insert("name".to_owned(), name.into());
+    }
+    written
+}
+
 struct ChatWriter<'n> {
     written: Vec<String>,
     /// Content parts that wait for the end of a batch of results.
@@ -61,7 +69,7 @@ impl ChatWriter<'_> {
         if said.parts.is_empty() {
             self.drop_empty(entry);
         } else {
-            self.push(&json!({ "role": role, "content": content(said.parts) }));
+            self.push(&named(message, json!({ "role": role, "content": content(said.parts) })));
         }
     }
 
@@ -85,7 +93,7 @@ impl ChatWriter<'_> {
         if !calls.is_empty() {
             written.insert("tool_calls".to_owned(), calls.into());
         }
-        self.push(&Value::Object(written));
+        self.push(&named(message, Value::Object(written)));
     }
 
     fn result(&mut self, entry: Option<usize>, result: &ToolResult) {

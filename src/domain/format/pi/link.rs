@@ -7,28 +7,17 @@ use serde_json::Value;
 use crate::domain::format::link::{Link, LinkError, twice};
 
 /// Links a batch. With a header that names no version (or 1) the entries are one chain; else they say their
-/// places themselves. A batch without a header continues a file of the newest version; with one it is a whole file,
-/// and an entry under a parent that the file does not hold is a root, as pi reads it.
+/// places themselves.
 ///
 /// # Errors
 /// Two items of one id.
 pub fn link(items: &[Value]) -> Result<Vec<Link>, LinkError> {
     let header = items.iter().find(|item| is_header(item));
     let mut seen = HashSet::new();
-    let links = match header {
+    let links: Vec<Link> = match header {
         Some(header) if version(header) < 2 => chain(items, header),
         _ => items.iter().map(own_place).collect(),
     };
-    let mut links = links;
-    if header.is_some() {
-        let ids: HashSet<String> = links.iter().filter_map(|place| place.source_id.clone()).collect();
-        for place in &mut links {
-            if let Some(lost) = place.parent.iter().flatten().find(|parent| !ids.contains(*parent)) {
-                place.lost_parent = Some(lost.clone());
-                place.parent = Some(None);
-            }
-        }
-    }
     for (index, place) in links.iter().enumerate() {
         if let Some(id) = place.source_id.as_deref().filter(|id| !seen.insert(*id)) {
             return Err(twice(index, "id", id));
@@ -49,16 +38,16 @@ fn own_id(item: &Value) -> Option<String> {
     item.get("id").and_then(Value::as_str).map(str::to_owned)
 }
 
+/// The id of an entry, and the parent that it names.
+pub fn names(item: &Value) -> (Option<&str>, Option<&str>) {
+    let text = |key: &str| item.get(key).and_then(Value::as_str).filter(|_| !is_header(item));
+    (text("id"), text("parentId"))
+}
+
 fn own_place(item: &Value) -> Link {
-    let source_id = own_id(item);
     let named = item.get("parentId").filter(|_| !is_header(item));
-    let mut place = Link { parent: named.map(|parent| parent.as_str().map(str::to_owned)), ..Link::default() };
-    // An entry that names itself as parent is a root, as pi reads it.
-    if source_id.is_some() && place.parent.as_ref() == Some(&source_id) {
-        place.lost_parent.clone_from(&source_id);
-        place.parent = Some(None);
-    }
-    Link { source_id, ..place }
+    let parent = named.map(|parent| parent.as_str().map(str::to_owned));
+    Link { source_id: own_id(item), parent, ..Link::default() }
 }
 
 fn chain(items: &[Value], header: &Value) -> Vec<Link> {

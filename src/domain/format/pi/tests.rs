@@ -146,7 +146,7 @@ fn later_versions_say_their_places() {
     let header = json!({"type": "session", "version": 3, "id": "s"});
     let links = link(&[header, entry("a", json!(null)), entry("b", json!("a")), entry("c", json!("c"))]).unwrap();
     let parents: Vec<_> = links.into_iter().map(|link| link.parent).collect();
-    assert_eq!(parents, [None, Some(None), Some(Some("a".to_owned())), Some(None)]);
+    assert_eq!(parents, [None, Some(None), Some(Some("a".to_owned())), Some(Some("c".to_owned()))]);
     let more = link(&[entry("d", json!("b")), json!({"type": "label"})]).unwrap();
     assert_eq!(more[0].parent, Some(Some("b".to_owned())));
     assert_eq!(more[1], crate::domain::format::link::Link::default());

@@ -37,17 +37,21 @@ const ADDED: [&str; 28] = [
 /// Elements around the user's own words.
 const WRAPS: [&str; 5] = ["command-args", "user_query", "user-request", "userRequest", "user_message"];
 
-/// Openings of messages that nobody wrote.
-const NOBODY: [&str; 8] = [
-    "[Request interrupted",
-    "Caveat: The messages below were generated",
-    "# AGENTS.md instructions",
-    "[trimmed",
-    "Base directory for this skill:",
-    "This is the Gemini CLI.",
-    "This is the Qwen Code.",
-    "<INSTRUCTIONS>",
-];
+/// Lines of a harness's own before what else a text says: how each begins and ends.
+const LINES: [(&str, &str); 3] =
+    [("[Request interrupted", "]"), ("Caveat: The messages below were generated", ""), ("[trimmed", "]")];
+
+/// Heads instructions that a harness hands over, and the element that they stand in.
+const HANDED: &str = "# AGENTS.md instructions";
+const HANDED_OPEN: &str = "<INSTRUCTIONS>";
+const HANDED_CLOSE: &str = "</INSTRUCTIONS>";
+
+/// Opens a skill's text, which ends with what the user gave it.
+const SKILL: &str = "Base directory for this skill:";
+const GIVEN: &str = "\nARGUMENTS:";
+
+/// Openings of texts that are a harness's to their end.
+const NOBODY: [&str; 2] = ["This is the Gemini CLI.", "This is the Qwen Code."];
 
 /// Heads the request in a message that an editor's extension fills with its context.
 const MY_REQUEST: [&str; 2] = ["\n## My request for Codex:", "\n## My request:"];
@@ -79,19 +83,39 @@ pub fn continues(text: &str) -> bool {
     CONTINUED.iter().any(|opening| text.starts_with(opening))
 }
 
-/// Returns true if nobody said this text, or nothing is said in it.
-pub fn is_nobodys(text: &str) -> bool {
-    !text.chars().any(char::is_alphanumeric) || NOBODY.iter().any(|opening| text.starts_with(opening))
-}
-
 /// Returns true if a tool's output opens like this.
 pub fn is_output(text: &str) -> bool {
     OUTPUT.iter().any(|opening| text.starts_with(opening))
 }
 
-/// The user's own part of a message: without the elements that harnesses add, out of those that they wrap around it.
-/// What is opened and never closed stays.
+/// The user's own part of a text: without the elements and lines that harnesses add, out of the elements that they wrap
+/// around it. What is opened and never closed stays.
 pub fn own_part(text: &str) -> String {
+    behind_lines(&without_elements(text)).to_owned()
+}
+
+/// What stands behind the harness's own lines and instructions that a text begins with.
+fn behind_lines(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let begun = rest.trim_start();
+        let line = begun.lines().next().unwrap_or_default();
+        let is_own = |(opening, end): &(&str, &str)| line.starts_with(opening) && line.trim_end().ends_with(end);
+        if LINES.iter().any(is_own) {
+            rest = begun.get(line.len()..).unwrap_or_default();
+        } else if line.starts_with(HANDED) || line.starts_with(HANDED_OPEN) {
+            rest = begun.split_once(HANDED_CLOSE).map_or("", |(_, behind)| behind);
+        } else if line.starts_with(SKILL) {
+            rest = begun.rsplit_once(GIVEN).map_or("", |(_, given)| given);
+        } else if NOBODY.iter().any(|opening| line.starts_with(opening)) {
+            rest = "";
+        } else {
+            return rest;
+        }
+    }
+}
+
+fn without_elements(text: &str) -> String {
     let text = if text.trim_start().starts_with(EDITOR) { asked(text) } else { text };
     let mut kept = String::with_capacity(text.len());
     let mut unclosed: HashSet<&'static str> = HashSet::new();

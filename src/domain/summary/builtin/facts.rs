@@ -84,6 +84,7 @@ impl Facts {
                     answers = false;
                 }
                 UserText::Continued(text) => continued::take(self, text),
+                UserText::Agent(text) => self.context.push(brief(text, INSTRUCTION_CHARS)),
                 UserText::Other if message.role == Role::Assistant => {
                     // The task may stand elsewhere, word for word: what comes after an answer is not it.
                     silent = false;

@@ -23,7 +23,9 @@ pub(super) fn each_text(message: &Message, classifier: &mut UserTextClassifier, 
             hear(Voice::User, text);
             Voice::Tool
         }
-        (UserText::Output(_), _) | (_, Role::Tool | Role::BashExecution | Role::Custom) => Voice::Tool,
+        (UserText::Output(_) | UserText::Agent(_), _) | (_, Role::Tool | Role::BashExecution | Role::Custom) => {
+            Voice::Tool
+        }
         (_, Role::Assistant) => Voice::Model,
         _ => Voice::Note,
     };

@@ -90,7 +90,7 @@ impl PiFile {
     /// A compaction of the service's own.
     pub(super) fn compaction(&mut self, entry: &Entry, record: &CompactionRecord) -> Vec<String> {
         let summary = match (&record.summary, record.reverts) {
-            (Some(summary), _) => self.with_anchors(record, summary),
+            (Some(summary), _) => self.with_anchors(record, summary) + &running_behind(record),
             (None, None) => return self.custom(entry, json!(record)),
             // Taken back at once: what follows hangs where the compaction hung.
             (None, Some(reverted)) if entry.parent_id == Some(reverted) => {
@@ -251,6 +251,11 @@ impl PiFile {
         }
         format!("{VERBATIM}\n\n{}\n\n{summary}", texts.join("\n\n"))
     }
+}
+
+/// pi has no place for a message behind a summary.
+fn running_behind(record: &CompactionRecord) -> String {
+    record.running.as_ref().map(|running| format!("\n\n{}", running.text)).unwrap_or_default()
 }
 
 fn details(lists: &FileLists) -> Value {

@@ -21,6 +21,15 @@ pub(crate) struct SummaryDraft {
 
 /// Puts the summary message together: body, open tasks, the user's words, restored identifiers, file lists, tool ledger, framing.
 pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
+    let mut draft = written(work, outcome);
+    if let Some(running) = &work.outline.running {
+        draft.record.summary_tokens += running.tokens;
+        draft.record.running = Some(running.clone());
+    }
+    draft
+}
+
+fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let outline = &work.outline;
     let previous = outline.previous.as_ref();
     if outline.elides_only {

@@ -29,6 +29,10 @@ pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut S
     record.tokens_before = before;
     (record.reverts, record.carries) = (None, None);
     record.closes = false;
+    // Somebody has asked for something else since.
+    if head.state.turns != work.outline.turns {
+        record.forget_running();
+    }
     let mut state = head.state.clone();
     rebase(&mut state, &work.outline, record);
     record.tokens_after = state.snapshot(&head.settings).tokens;
@@ -104,11 +108,11 @@ pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
     let kept = outline.first_kept;
     let anchors: std::collections::HashSet<Uuid> = outline.anchors.iter().map(|anchor| anchor.id).collect();
     let anchored = view::size_of(outline.anchors.iter(), &record.elisions);
-    let freed = |part: ElidedPart| -> i64 {
-        let kept = record.elisions.iter().filter(|one| one.part == part && !anchors.contains(&one.entry_id));
-        kept.map(Elision::freed).sum()
+    let freed = |of_result: bool| -> i64 {
+        let is_it = |one: &&Elision| (one.part == ElidedPart::Result) == of_result && !anchors.contains(&one.entry_id);
+        record.elisions.iter().filter(is_it).map(Elision::freed).sum()
     };
-    let (arguments, elided) = (freed(ElidedPart::Arguments), freed(ElidedPart::Result));
+    let (spoken, elided) = (freed(false), freed(true));
     let folds = state.newest.iter().flat_map(|newest| &newest.folds).filter(|shown| shown.fold.place >= kept.depth);
     let (mut all, mut results) = (
         state.account.path_tokens - kept.path_tokens_before,
@@ -118,8 +122,8 @@ pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
         all += i64::from(shown.tokens) - shown.hidden_tokens;
         results -= shown.hidden_result_tokens;
     }
-    let summary = if record.summary.is_some() { i64::from(record.summary_tokens) } else { 0 };
-    let messages = anchored.messages + all - results - arguments;
+    let summary = if record.shows_something() { i64::from(record.summary_tokens) } else { 0 };
+    let messages = anchored.messages + all - results - spoken;
     state.account.rebase(summary, messages, anchored.tool_results + results - elided);
 }
 

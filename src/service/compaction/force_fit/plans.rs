@@ -157,8 +157,9 @@ impl Service {
         drop(connection);
         let pinned = &head.settings.pinned_entry_ids;
         for head in loaded.heads.iter_mut().filter(|head| !pinned.contains(&head.id)) {
-            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() {
-                let parts = (head.shape.calls.len() + head.shape.results.len()) as u64;
+            if !head.shape.calls.is_empty() || !head.shape.results.is_empty() || head.is_answer() {
+                let words = usize::from(head.is_answer());
+                let parts = (head.shape.calls.len() + head.shape.results.len() + words) as u64;
                 let least = u32::try_from(parts * LEAST_TRAFFIC).unwrap_or(u32::MAX).min(head.tokens);
                 head.tokens = least;
             }
@@ -232,7 +233,10 @@ impl Ground {
     /// The span that the summary is measured by: it takes what the rest of the new context leaves.
     fn most_replaced(&self, outline: &Outline, tightness: Tightness) -> u64 {
         let mut state = self.head.state.clone();
-        let bare = CompactionRecord { elisions: outline.elisions.clone(), ..CompactionRecord::default() };
+        let running = outline.running.clone();
+        let summary_tokens = running.as_ref().map_or(0, |running| running.tokens);
+        let elisions = outline.elisions.clone();
+        let bare = CompactionRecord { elisions, running, summary_tokens, ..CompactionRecord::default() };
         rebase(&mut state, outline, &bare);
         let (rest, _) = state.account.tokens(self.settings.estimator);
         let most = match tightness {

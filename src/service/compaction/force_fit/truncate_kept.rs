@@ -12,10 +12,12 @@ use crate::domain::context::view::ViewItem;
 use crate::domain::context::{elision, placeholder};
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::entry::EntryMeta;
+use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Block, Message, ToolCall, ToolResult};
 use crate::domain::model::shape::ShapeKind;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Estimator;
+use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::read::{ProposedElisions, elision_outline};
 use crate::service::compaction::work::CompactionWork;
@@ -34,10 +36,10 @@ const FRAME_TOKENS: u64 = 200;
 /// How many characters of a long string in arguments stay, the most first.
 const ARGUMENT_CHARS: [usize; 6] = [16_000, 8_000, 4_000, 2_000, 800, ALWAYS_WHOLE];
 
-/// A tool result that is shown, or the calls of an answer, and to how many tokens it is cut.
+/// A tool result that is shown, or the calls or words of an answer, and to how many tokens it is cut.
 struct KeptResult {
     part: ElidedPart,
-    /// Empty for calls: all of the answer.
+    /// Empty for calls and words: all of the answer.
     call_id: String,
     original: u32,
     tokens: u32,
@@ -111,9 +113,16 @@ impl KeptTruncation {
         let Some(wanted) = place.and_then(|index| self.wanted.get(&index)) else { return Ok(()) };
         let Some(message) = message_of(stored)? else { return Ok(()) };
         for shown in wanted {
-            if shown.part == ElidedPart::Arguments {
-                self.cut.extend(cut_arguments(&self.planned, stored.entry.head.id, &message, shown));
-                continue;
+            match shown.part {
+                ElidedPart::Arguments => {
+                    self.cut.extend(cut_answer(&self.planned, stored.entry.head.id, &message, shown));
+                    continue;
+                }
+                ElidedPart::Words => {
+                    self.cut.extend(cut_words(&self.planned, stored.entry.head.id, &message, shown));
+                    continue;
+                }
+                ElidedPart::Result => {}
             }
             let is_it = |result: &&ToolResult| result.tool_call_id == shown.call_id;
             if let Some(result) = message.tool_results().find(is_it) {
@@ -161,7 +170,8 @@ fn freed(elisions: &[Elision]) -> u64 {
 }
 
 /// Chooses what to cut so that what is present comes down to the target: the largest results first, then the arguments
-/// of calls, each only as far as needed.
+/// of calls, then the words of answers, each only as far as needed. Where those words alone are too many, they give way
+/// first: no result need go for them. What the user says stays.
 fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> HashMap<usize, Vec<KeptResult>> {
     let heads = &planned.loaded.heads;
     let Present { kept, elisions, summary } = present;
@@ -173,8 +183,15 @@ fn to_cut(planned: &PlannedCompaction, present: &Present<'_>, force: Force) -> H
     let mut over = (fixed + summary + whole.saturating_sub(freed(&elided))).saturating_sub(target(planned));
     let smallest = SMALLEST[force as usize];
     let mut wanted: HashMap<usize, Vec<KeptResult>> = HashMap::new();
-    let results = shown_results(planned, kept, elisions);
-    for (index, mut shown) in results.into_iter().chain(shown_calls(planned, kept, elisions)) {
+    let mut traffic = shown_results(planned, kept, elisions);
+    let calls = shown_calls(planned, kept, elisions);
+    let words = shown_words(planned, kept, elisions, &calls);
+    traffic.extend(calls);
+    let least = |shown: &[(usize, KeptResult)]| -> u64 {
+        shown.iter().map(|(_, one)| u64::from(one.tokens.saturating_sub(smallest))).sum()
+    };
+    let ordered = if least(&traffic) < over { [words, traffic] } else { [traffic, words] };
+    for (index, mut shown) in ordered.into_iter().flatten() {
         if over == 0 || shown.tokens <= 2 * smallest {
             continue;
         }
@@ -242,7 +259,7 @@ fn shown_results(planned: &PlannedCompaction, kept: &[usize], present: &[Elision
     results
 }
 
-/// Answers with calls whose arguments may be shortened, largest first. Their size is known with the words beside them.
+/// Answers with calls whose arguments and words may be shortened, largest first. Their size is known together.
 fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision]) -> Vec<(usize, KeptResult)> {
     let heads = &planned.loaded.heads;
     let spared = Spared::of(planned);
@@ -262,6 +279,72 @@ fn shown_calls(planned: &PlannedCompaction, kept: &[usize], present: &[Elision])
     }
     answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
     answers
+}
+
+/// Answers without such calls whose words may be shortened, largest first.
+fn shown_words(
+    planned: &PlannedCompaction,
+    kept: &[usize],
+    present: &[Elision],
+    calls: &[(usize, KeptResult)],
+) -> Vec<(usize, KeptResult)> {
+    let pinned: HashSet<Uuid> = planned.settings.pinned_entry_ids.iter().copied().collect();
+    let calls: HashSet<usize> = calls.iter().map(|(index, _)| *index).collect();
+    let mut freed: HashMap<Uuid, i64> = HashMap::new();
+    for elision in present {
+        *freed.entry(elision.entry_id).or_default() += elision.freed();
+    }
+    let mut answers = Vec::new();
+    for index in kept {
+        let Some(head) = planned.loaded.heads.get(*index).filter(|head| head.is_answer()) else { continue };
+        if head.kind == EntryType::Message && !pinned.contains(&head.id) && !calls.contains(index) {
+            let tokens = i64::from(head.tokens) - freed.get(&head.id).copied().unwrap_or(0);
+            let tokens = u32::try_from(tokens).unwrap_or(0);
+            let (part, call_id) = (ElidedPart::Words, String::new());
+            answers.push((*index, KeptResult { part, call_id, original: head.tokens, tokens, goal: 0 }));
+        }
+    }
+    answers.sort_by_key(|(_, shown)| std::cmp::Reverse(shown.tokens));
+    answers
+}
+
+/// The calls of an answer with less of their long strings, and its words by head and tail where that is not enough.
+fn cut_answer(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Vec<Elision> {
+    let mut cut = cut_arguments(planned, entry_id, message, shown);
+    let freed = freed(&cut);
+    if u64::from(shown.original).saturating_sub(freed) > shown.goal {
+        let (part, call_id) = (ElidedPart::Words, String::new());
+        let words = KeptResult { part, call_id, goal: shown.goal + freed, ..*shown };
+        cut.extend(cut_words(planned, entry_id, message, &words));
+    }
+    cut
+}
+
+/// The texts of an answer by head and tail, of about as many tokens as wanted together with what else it holds.
+fn cut_words(planned: &PlannedCompaction, entry_id: Uuid, message: &Message, shown: &KeptResult) -> Option<Elision> {
+    let count = |message: &Message| u64::from(count_message(planned.settings.estimator, message).total);
+    let is_text = |block: &&Block| matches!(block, Block::Text { .. });
+    let texts = Message { content: message.content.iter().filter(is_text).cloned().collect(), ..message.clone() };
+    let (spoken, whole) = (count(&texts), count(message));
+    let goal = shown.goal.saturating_sub(whole.saturating_sub(spoken)).max(u64::from(SMALLEST[0]));
+    let chars = texts.plain_text().chars().count() as u64;
+    let keep = chars * goal * 9 / 10 / spoken.max(1) / (texts.content.len().max(1) as u64);
+    let keep = u32::try_from(keep).unwrap_or(u32::MAX);
+    let elision = Elision {
+        entry_id,
+        tool_call_id: String::new(),
+        kind: ElisionKind::Truncate,
+        part: ElidedPart::Words,
+        tokens_before: shown.original,
+        tokens_after: 0,
+        same_as: None,
+        keep_chars: Some((keep - keep / 3, keep / 3)),
+        text: None,
+    };
+    let mut cut = message.clone();
+    elision::apply(&mut cut, std::slice::from_ref(&elision));
+    let freed = u32::try_from(whole.saturating_sub(count(&cut))).unwrap_or(u32::MAX);
+    (freed > 0).then(|| Elision { tokens_after: shown.original.saturating_sub(freed), ..elision })
 }
 
 /// The calls of an answer with less and less of their long strings, until they are small enough together.

@@ -18,6 +18,7 @@ use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::model::user_text::attributed;
 use crate::domain::settings::Settings;
 use crate::domain::summary::{Allowance, SummaryMessage, identifiers};
 use crate::domain::tokens::count_message;
@@ -74,7 +75,14 @@ impl Planning<'_> {
             let items = shown_items(self.loaded);
             let segments = join(items.iter().map(|item| self.loaded.segment(item.index)));
             let found = Vec::with_capacity(items.len());
-            (segments, SelectionSearch { focus_topic: self.settings.focus_topic.clone(), found })
+            (
+                segments,
+                SelectionSearch {
+                    focus_topic: self.settings.focus_topic.clone(),
+                    agents: self.settings.agents.clone(),
+                    found,
+                },
+            )
         })
     }
 
@@ -129,13 +137,14 @@ impl Planning<'_> {
 /// Clues found in messages, gathered as they pass.
 pub(crate) struct SelectionSearch {
     focus_topic: Option<String>,
+    agents: Vec<String>,
     /// By depth.
     found: Vec<(i64, Clues)>,
 }
 
 impl SelectionSearch {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let message = message_of(stored)?;
+        let message = message_of(stored)?.map(|message| attributed(message, &self.agents));
         let clues = message.map(|message| Clues::of(&message, self.focus_topic.as_deref()));
         self.found.extend(clues.map(|clues| (stored.entry.head.depth, clues)));
         Ok(())
@@ -181,7 +190,8 @@ impl<'p> PlanFitting<'p> {
         let loaded = self.planning.loaded;
         let segments = join(plan.history.iter().map(|index| loaded.segment(*index)));
         let file_tools = self.planning.settings.file_tools.clone();
-        Some((segments, SpanRecords { file_tools, records: Records::on(loaded) }))
+        let agents = self.planning.settings.agents.clone();
+        Some((segments, SpanRecords { file_tools, agents, records: Records::on(loaded) }))
     }
 
     /// Takes in what the next message has to tell.

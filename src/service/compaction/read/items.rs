@@ -13,9 +13,10 @@ use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::user_text::{self, UserText, UserTextClassifier, attributed};
 use crate::domain::summary::files::FileTable;
 use crate::domain::summary::transcript::strip;
-use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
 use crate::service::compaction::records::Records;
 use crate::service::core::error::Result;
@@ -35,6 +36,9 @@ pub(crate) struct ViewReading {
     heard: HashSet<usize>,
     /// Places of anchors that a summariser reads.
     told: HashSet<usize>,
+    /// Place of the running request, and what was asked in it.
+    running_at: Option<usize>,
+    pub(super) running: Option<(Uuid, String)>,
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
@@ -51,6 +55,13 @@ pub(crate) struct ViewReading {
 pub(super) struct Kept {
     entry_id: Uuid,
     pub message: Message,
+}
+
+impl Kept {
+    /// What a harness says in a message and what the user says beside it, each by itself.
+    fn parts(entry_id: Uuid, message: Message) -> impl Iterator<Item = Kept> {
+        user_text::parts(message).into_iter().map(move |message| Kept { entry_id, message })
+    }
 }
 
 impl ViewReading {
@@ -77,6 +88,11 @@ impl ViewReading {
             unanswered,
             heard: planned.standing_words(),
             told: planned.told_anchors(),
+            running_at: match planned.running() {
+                Some(RunningPlace::At(index)) => Some(index),
+                _ => None,
+            },
+            running: None,
             names,
             pruner: Pruner::new(&planned.settings),
             path: Vec::new(),
@@ -130,6 +146,7 @@ impl ViewReading {
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
+        wanted.extend(self.running_at);
         wanted.sort_unstable();
         wanted.dedup();
         let hidden = |index: usize| path::clip(&self.path, &self.hidden(index).unwrap_or_default());
@@ -147,7 +164,8 @@ impl ViewReading {
         if index.is_none() && !stored.entry.head.is_visible() {
             return Ok(());
         }
-        let Some(mut message) = message_of(stored)? else { return Ok(()) };
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        let mut message = attributed(message, &planned.settings.agents);
         let id = planned.readable(stored.entry.head.id);
         let Some(index) = index else {
             // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten, nor what
@@ -156,6 +174,9 @@ impl ViewReading {
             self.records.identifiers.hear(&message, id, false);
             return Ok(());
         };
+        if self.running_at == Some(index) {
+            self.running = asked(&message).map(|said| (stored.entry.head.id, said));
+        }
         if self.heard.contains(&index) {
             self.records.identifiers.hear(&message, id, true);
         }
@@ -163,7 +184,7 @@ impl ViewReading {
         let Some(plan) = planned.replaces() else { return Ok(()) };
         if self.told.contains(&index) {
             strip(&mut message);
-            self.history.push(Kept { entry_id: stored.entry.head.id, message });
+            self.history.extend(Kept::parts(stored.entry.head.id, message));
             return Ok(());
         }
         let in_history = plan.history.binary_search(&index).is_ok();
@@ -174,8 +195,8 @@ impl ViewReading {
         if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
             strip(&mut message);
-            let kept = Kept { entry_id: stored.entry.head.id, message };
-            if in_history { self.history.push(kept) } else { self.turn_prefix.push(kept) }
+            let kept = Kept::parts(stored.entry.head.id, message);
+            if in_history { self.history.extend(kept) } else { self.turn_prefix.extend(kept) }
         }
         Ok(())
     }
@@ -241,6 +262,20 @@ impl ViewReading {
     }
 }
 
+/// What a user asks in a message, with a word for what is no text.
+fn asked(message: &Message) -> Option<String> {
+    let mut said = match UserTextClassifier::default().classify(message) {
+        UserText::Said(text) => vec![text],
+        _ => Vec::new(),
+    };
+    said.extend(message.content.iter().filter_map(|block| match block {
+        Block::Image { .. } => Some("[image]".to_owned()),
+        Block::Document { .. } => Some("[document]".to_owned()),
+        _ => None,
+    }));
+    (!said.is_empty()).then(|| said.join("\n"))
+}
+
 /// Of a result that a later one repeats, only that is known at the end.
 fn point_to_copies<'k>(kept: impl Iterator<Item = &'k mut Kept>, pruned: &[Elision]) {
     // As in a message: the last elision of a call is the one that counts.
@@ -274,6 +309,7 @@ fn show_replaced<'k>(kept: impl Iterator<Item = &'k mut Kept>, replaced: &[Elisi
 pub(crate) struct ReplacedOriginals {
     end: i64,
     anchors: HashSet<Uuid>,
+    agents: Vec<String>,
     pub(super) messages: Vec<Message>,
 }
 
@@ -286,6 +322,7 @@ impl ReplacedOriginals {
         Some(ReplacedOriginals {
             end: heads.get(end).map_or(i64::MAX, |head| head.depth),
             anchors: plan.anchors.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
+            agents: planned.settings.agents.clone(),
             messages: Vec::new(),
         })
     }
@@ -305,10 +342,11 @@ impl ReplacedOriginals {
         }
         if head.is_visible()
             && !self.anchors.contains(&head.id)
-            && let Some(mut message) = message_of(stored)?
+            && let Some(message) = message_of(stored)?
         {
+            let mut message = attributed(message, &self.agents);
             strip(&mut message);
-            self.messages.push(message);
+            self.messages.extend(user_text::parts(message));
         }
         Ok(())
     }

@@ -11,10 +11,12 @@ use crate::domain::compaction::strategy::{self, counts};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::Message;
+use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
+use crate::domain::tokens;
 use crate::service::compaction::job::{CompactRequest, Trigger};
-use crate::service::compaction::plan::PlannedCompaction;
+use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
 use crate::service::compaction::read::items::{Kept, ReplacedOriginals, ViewReading};
 use crate::service::compaction::read::tasks::tasks;
@@ -56,6 +58,8 @@ pub(crate) fn elision_outline(
         first_kept,
         anchors,
         elides_only: true,
+        running: None,
+        turns: planned.state.turns,
         is_split_turn: false,
         notice: None,
         summarized: 0,
@@ -140,7 +144,7 @@ pub(super) fn summary_outline(
     let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
-    let ViewReading { records, history, turn_prefix, .. } = reading;
+    let ViewReading { records, history, turn_prefix, running: asked, .. } = reading;
     let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
     ledger.extend(records.calls);
     let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
@@ -189,6 +193,8 @@ pub(super) fn summary_outline(
         anchors: plan.anchors.iter().filter_map(|index| loaded.heads.get(*index)).cloned().collect(),
         elisions,
         elides_only: false,
+        running: running(planned, asked),
+        turns: planned.state.turns,
         is_split_turn: plan.is_split_turn,
         notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
@@ -228,6 +234,37 @@ fn most_told(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions
     let kept = (fixed + plan.tokens_kept).saturating_sub(freed);
     let aim = account.estimate_of(strategy::worthwhile(&planned.settings), planned.settings.estimator);
     Some(Allowance::most_replaced(aim.saturating_sub(kept).max(LEAST_SUMMARY)))
+}
+
+/// Share of the usable window that the copy of a running request may take, and the least in which it says something; in
+/// tokens.
+const RUNNING_SHARE: u32 = 4;
+const LEAST_RUNNING: u32 = 120;
+
+/// The running request as the new view shows it.
+fn running(planned: &PlannedCompaction, asked: Option<(Uuid, String)>) -> Option<RunningRequest> {
+    let estimator = planned.settings.estimator;
+    let room = planned.settings.usable() / RUNNING_SHARE;
+    let counted = |running: RunningRequest| {
+        let tokens = tokens::count_message(estimator, &running.message()).total;
+        RunningRequest { tokens, ..running }
+    };
+    match planned.running()? {
+        _ if room < LEAST_RUNNING => None,
+        RunningPlace::Stands(id) => Some(counted(RunningRequest::still(id))),
+        RunningPlace::Carried(running) => Some(counted(running)).filter(|running| running.tokens <= room),
+        RunningPlace::At(_) => {
+            let (id, said) = asked?;
+            let mut chars = said.chars().count();
+            loop {
+                let copy = counted(RunningRequest::copy(id, &said, chars));
+                if copy.tokens <= room || chars < 16 {
+                    return Some(copy).filter(|copy| copy.tokens <= room);
+                }
+                chars = (chars as u64 * u64::from(room) * 9 / 10 / u64::from(copy.tokens)) as usize;
+            }
+        }
+    }
 }
 
 fn work(

@@ -25,12 +25,12 @@ use crate::service::ingest::append::Append;
 #[derive(Debug, Clone)]
 pub struct ReadItem {
     pub item: Item,
+    /// Its place among the posted items.
+    pub place: usize,
     pub counted: Counted,
     pub raw: String,
     pub source_id: Option<String>,
     pub parent: Parent,
-    /// The parent that an entry of a file names and that can't be its parent.
-    pub lost_parent: Option<String>,
     /// It stands beside the conversation, on a branch of its own: the leaf stays where it was.
     pub is_aside: bool,
     /// The head of a pi file: the entries that have no parent in the file go under it.
@@ -83,8 +83,8 @@ fn read_all(append: &Append, settings: &Settings, opened: &OpenedHandles) -> Res
     for (n, raw) in append.items.iter().enumerate() {
         match format::accept(append.format, raw.get()) {
             Ok(item) => items.push(match opened.record(raw.get()) {
-                Some(record) => read_handle(item, record, raw.get(), settings),
-                None => read_one(item, append.format, raw.get(), settings),
+                Some(record) => read_handle(item, record, raw.get(), n, settings),
+                None => read_one(item, append.format, raw.get(), n, settings),
             }),
             Err(error) => {
                 errors.push(FieldError { pointer: format!("/items/{n}{}", error.pointer), detail: error.detail })
@@ -95,13 +95,13 @@ fn read_all(append: &Append, settings: &Settings, opened: &OpenedHandles) -> Res
         return Err(ServiceError::Invalid(errors));
     }
     if append.format.is_file() {
-        link_file(append, &mut items)?;
+        items = link_file(append, items)?;
     }
     report_usage(append, &mut items)?;
     Ok(items)
 }
 
-fn read_one(item: Item, format: Format, raw: &str, settings: &Settings) -> ReadItem {
+fn read_one(item: Item, format: Format, raw: &str, place: usize, settings: &Settings) -> ReadItem {
     let Settings { estimator, pictures, .. } = *settings;
     let counted = match &item.message {
         Some(message) if item.kind.holds_message() => tokens::count_item_for(pictures, estimator, format, raw, message),
@@ -111,8 +111,8 @@ fn read_one(item: Item, format: Format, raw: &str, settings: &Settings) -> ReadI
     let usage = item.usage.filter(|_| trusted).and_then(|usage| reported(&usage));
     ReadItem {
         source_id: item.source_id.clone(),
+        place,
         parent: Parent::Previous,
-        lost_parent: None,
         is_aside: false,
         is_header: false,
         usage,
@@ -126,28 +126,30 @@ fn read_one(item: Item, format: Format, raw: &str, settings: &Settings) -> ReadI
 }
 
 /// A handle is a compaction. It adds nothing to a context by itself: its summary enters through the view.
-fn read_handle(item: Item, record: &CompactionRecord, raw: &str, settings: &Settings) -> ReadItem {
+fn read_handle(item: Item, record: &CompactionRecord, raw: &str, place: usize, settings: &Settings) -> ReadItem {
     let size = |message: Message| tokens::count_message(settings.estimator, &message).total;
     let record = CompactionRecord { summary_tokens: handle::told(record).map_or(0, size), ..record.clone() };
     let item = Item { kind: EntryType::Compaction, message: None, ..item };
-    ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, settings) }
+    ReadItem { record: Some(record), ..read_one(item, Format::OpenaiResponses, raw, place, settings) }
 }
 
-/// Takes the tree of a file over.
-fn link_file(append: &Append, items: &mut [ReadItem]) -> Result<()> {
+/// Takes the tree of a file over, parents first.
+fn link_file(append: &Append, items: Vec<ReadItem>) -> Result<Vec<ReadItem>> {
     let values: Vec<Value> = append
         .items
         .iter()
         .map(|raw| json::parse_lenient(raw.get()))
         .collect::<std::result::Result<_, _>>()
         .map_err(|error| ServiceError::invalid("/items", error.to_string()))?;
+    let order = format::parents_first(append.format, &values);
+    let (mut items, values) = (in_order(items, order.as_deref()), in_order(values, order.as_deref()));
     let links = format::link(append.format, &values).map_err(|error: link::LinkError| {
-        ServiceError::invalid(format!("/items/{}{}", error.index, error.error.pointer), error.error.detail)
+        let place = items.get(error.index).map_or(error.index, |item| item.place);
+        ServiceError::invalid(format!("/items/{place}{}", error.error.pointer), error.error.detail)
     })?;
     for ((item, link), value) in items.iter_mut().zip(links).zip(&values) {
         item.source_id = link.source_id.or(item.source_id.take());
         item.is_aside = link.is_aside;
-        item.lost_parent = link.lost_parent;
         item.is_header = append.format == Format::Pi && value.get("type").and_then(Value::as_str) == Some("session");
         item.parent = match link.parent {
             _ if item.is_header => Parent::Root,
@@ -163,7 +165,14 @@ fn link_file(append: &Append, items: &mut [ReadItem]) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(items)
+}
+
+/// The members in another order; `None`: as they stand.
+pub fn in_order<T>(members: Vec<T>, order: Option<&[usize]>) -> Vec<T> {
+    let Some(order) = order else { return members };
+    let mut members: Vec<Option<T>> = members.into_iter().map(Some).collect();
+    order.iter().filter_map(|place| members.get_mut(*place)?.take()).collect()
 }
 
 /// Puts the usage of the request on the newest answer in it.

@@ -85,7 +85,7 @@ pub enum WarningCode {
     /// `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in
     /// contradiction to the usage before it. Sizes rest on what is counted.
     UsageNotBelieved,
-    /// A file's entry whose parent is not there, or itself, is taken as a root, as its readers do.
+    /// A file's entry whose parent is not there, or itself, is taken to follow the line before it.
     UnknownParent,
     /// A pi message of an extension's role, which no model is shown, is stored and never sent out.
     NotShown,

@@ -37,6 +37,8 @@ pub struct PlannedRows {
     pub branches: Vec<NewBranch>,
     pub row: HeadRow,
     pub state: SessionState,
+    /// Where each of the entries stood among the posted items.
+    pub places: Vec<usize>,
     pub warnings: Vec<Warning>,
     pub labels: Vec<NewLabel>,
     pub now: DateTime<Utc>,
@@ -112,6 +114,7 @@ impl<'a> Planner<'a> {
                 branches: Vec::new(),
                 row: head.row.clone(),
                 state,
+                places: Vec::with_capacity(items.len()),
                 warnings: Vec::new(),
                 labels: Vec::new(),
                 now: clock::now(),
@@ -142,8 +145,8 @@ impl<'a> Planner<'a> {
     /// Plans items one behind the other from the leaf on, whatever parents they name.
     pub fn chain(mut self, items: &[ReadItem]) -> PlannedRows {
         let mut cursor = self.leaf();
-        for (n, item) in items.iter().enumerate() {
-            cursor = self.push(n, item, cursor);
+        for item in items {
+            cursor = self.push(item, cursor);
         }
         self.settle(cursor);
         self.planned
@@ -165,8 +168,8 @@ impl<'a> Planner<'a> {
         if items.iter().any(ReadItem::is_handle) && cursor.id.is_some() {
             self.beside = shown_beside(connection, tenant, cursor).await?;
         }
-        let mut file_root: Option<AppendPosition> = None;
-        for (n, item) in items.iter().enumerate() {
+        let (mut file_root, mut aside): (Option<AppendPosition>, Option<AppendPosition>) = (None, None);
+        for item in items {
             let parent = match &item.parent {
                 Parent::Previous => cursor,
                 Parent::Root if item.is_header => self.root(),
@@ -174,16 +177,17 @@ impl<'a> Planner<'a> {
                 Parent::Source(id) => match self.here.get(id).or_else(|| known.get(id)).copied() {
                     Some(place) => place,
                     None => {
-                        self.planned.warnings.push(self.lost_parent_warning(n, item, id));
-                        file_root.unwrap_or(self.root())
+                        self.planned.warnings.push(self.lost_parent_warning(item, id));
+                        // What a subagent said is no part of the conversation.
+                        if item.is_aside { aside.or(file_root).unwrap_or(self.root()) } else { cursor }
                     }
                 },
             };
-            self.planned.warnings.extend(item.lost_parent.as_deref().map(|id| self.lost_parent_warning(n, item, id)));
             self.note_tip(connection, tenant, parent).await?;
             let load = items::load(std::slice::from_ref(item));
-            let placed = in_place(load, || self.push(n, item, parent)).await?;
+            let placed = in_place(load, || self.push(item, parent)).await?;
             if item.is_aside {
+                aside = Some(placed);
                 continue;
             }
             cursor = placed;
@@ -197,24 +201,26 @@ impl<'a> Planner<'a> {
         Ok(self.planned)
     }
 
-    /// The fields of an item that hold its id and its parent.
-    fn id_fields(&self) -> (&'static str, &'static str) {
-        match self.append.format {
-            Format::ClaudeCode => ("uuid", "parentUuid"),
-            _ => ("id", "parentId"),
-        }
+    /// The field of an item that holds its id.
+    fn id_field(&self) -> &'static str {
+        if self.append.format == Format::ClaudeCode { "uuid" } else { "id" }
     }
 
-    /// Its readers take such an entry for the root of another tree. What came before it is then no part of the leaf's path.
-    fn lost_parent_warning(&self, n: usize, item: &ReadItem, id: &str) -> Warning {
+    /// Its readers take such an entry for a root. The conversation before it would be gone from every context.
+    fn lost_parent_warning(&self, item: &ReadItem, id: &str) -> Warning {
         let why = match item.source_id.as_deref() == Some(id) {
             true => "an entry can't be its own parent".to_owned(),
-            false => format!("no entry before it came with the id {id:?}"),
+            false => format!("no entry that may be its parent came with the id {id:?}"),
+        };
+        let field = match (self.append.format, &item.item.source_parent) {
+            (Format::ClaudeCode, Some(Some(_))) => "parentUuid",
+            (Format::ClaudeCode, _) => "logicalParentUuid",
+            _ => "parentId",
         };
         Warning {
             code: WarningCode::UnknownParent,
-            pointer: format!("/items/{n}/{}", self.id_fields().1),
-            detail: format!("{why}; it is taken as a root, and its path begins with it"),
+            pointer: format!("/items/{}/{field}", item.place),
+            detail: format!("{why}; it is taken to follow the line before it"),
         }
     }
 
@@ -255,12 +261,12 @@ impl<'a> Planner<'a> {
             }
             known.entry(source_id).or_insert(place.into());
         }
-        let twice = |(n, item): (usize, &ReadItem)| {
+        let twice = |item: &ReadItem| {
             let id = item.source_id.as_ref().filter(|id| known.contains_key(*id))?;
             let detail = format!("an entry with the id {id:?} is stored already");
-            Some(FieldError { pointer: format!("/items/{n}/{}", self.id_fields().0), detail })
+            Some(FieldError { pointer: format!("/items/{}/{}", item.place, self.id_field()), detail })
         };
-        let errors: Vec<FieldError> = items.iter().enumerate().filter_map(twice).collect();
+        let errors: Vec<FieldError> = items.iter().filter_map(twice).collect();
         if errors.is_empty() { Ok(known) } else { Err(ServiceError::Invalid(errors)) }
     }
 
@@ -313,7 +319,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds one entry behind `parent`, on a new branch unless the parent is the tip of its own.
-    fn push(&mut self, n: usize, item: &ReadItem, parent: AppendPosition) -> AppendPosition {
+    fn push(&mut self, item: &ReadItem, parent: AppendPosition) -> AppendPosition {
         let own = parent.session_id == self.head.session_id;
         let fits = item.is_aside == self.asides.contains(&parent.branch);
         let branch = if own && fits && self.tips.get(&parent.branch) == Some(&parent.depth) {
@@ -327,9 +333,9 @@ impl<'a> Planner<'a> {
         let seq = self.planned.row.next_seq;
         self.planned.row.next_seq += 1;
         self.planned.row.entry_count += 1;
-        let entry = self.entry(n, item, parent, branch, seq);
+        let entry = self.entry(item, parent, branch, seq);
         if item.item.kind == EntryType::Message && item.item.message.is_none() {
-            self.planned.warnings.push(not_shown_warning(n));
+            self.planned.warnings.push(not_shown_warning(item.place));
         }
         if speaks(item) {
             self.planned.state.overflow = None;
@@ -347,6 +353,7 @@ impl<'a> Planner<'a> {
             self.here.insert(source_id.clone(), cursor);
         }
         self.planned.entries.push(entry);
+        self.planned.places.push(item.place);
         cursor
     }
 
@@ -362,7 +369,7 @@ impl<'a> Planner<'a> {
         branch
     }
 
-    fn entry(&mut self, n: usize, item: &ReadItem, parent: AppendPosition, branch: i32, seq: i64) -> NewEntry {
+    fn entry(&mut self, item: &ReadItem, parent: AppendPosition, branch: i32, seq: i64) -> NewEntry {
         if self.planned.entries.last().map_or(self.origin, |last| Some(last.head.id)) != parent.id {
             self.strayed = true;
             self.planned.state.open_calls = OpenCalls::default();
@@ -370,7 +377,7 @@ impl<'a> Planner<'a> {
         let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
         let orphans = self.planned.state.open_calls.apply(seq, &shape);
         if !self.strayed {
-            self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(n, &id)));
+            self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(item.place, &id)));
         }
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
         let added = item.counted.total;

@@ -70,6 +70,8 @@ pub struct StoredBasis {
     branch_summaries: HashMap<TextKey, bool>,
     /// Calls that the path does not hold, but the session does.
     calls_elsewhere: HashSet<String>,
+    /// Running requests that contexts of this path show.
+    pub running: BTreeSet<String>,
     /// Sizes of results as compactions of the path took them, by entry.
     sizes: HashMap<Uuid, HashMap<String, BTreeSet<u32>>>,
 }
@@ -442,8 +444,9 @@ fn cut(loaded: &PathSlice, record: &CompactionRecord) -> Option<Vec<usize>> {
 impl StoredBasis {
     fn new(loaded: PathSlice, before: Vec<usize>, after: Vec<usize>, summary: Option<SummaryPlace>) -> StoredBasis {
         let mut sizes: HashMap<Uuid, HashMap<String, BTreeSet<u32>>> = HashMap::new();
-        let records = loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
-        for elision in records.flat_map(|record| &record.elisions) {
+        let records = || loaded.stored.iter().filter_map(|stored| stored.record.as_deref());
+        let running = records().filter_map(|record| Some(record.running.as_ref()?.text.clone())).collect();
+        for elision in records().flat_map(|record| &record.elisions) {
             let of_entry = sizes.entry(elision.entry_id).or_default();
             of_entry.entry(elision.tool_call_id.clone()).or_default().insert(elision.tokens_before);
         }
@@ -459,6 +462,7 @@ impl StoredBasis {
             numbered: false,
             branch_summaries: HashMap::new(),
             calls_elsewhere: HashSet::new(),
+            running,
             sizes,
         }
     }
@@ -471,7 +475,9 @@ impl StoredBasis {
 
     fn with(record: CompactionRecord, place: SummaryPlace, loaded: PathSlice) -> StoredBasis {
         let (before, after) = shown_by(&loaded, &record);
-        StoredBasis::new(loaded, before, after, Some(place))
+        let mut basis = StoredBasis::new(loaded, before, after, Some(place));
+        basis.running.extend(record.running.map(|running| running.text));
+        basis
     }
 
     /// Reads what the stored entry says.

@@ -64,20 +64,26 @@ pub enum DiffOutcome {
 pub fn find(basis: &StoredBasis, posted: &Posted, put: &PutTranscript, system: Option<&str>) -> Result<DiffOutcome> {
     let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
+    pass_over_cut_words(&mut said, &originals);
     pass_over_system(&mut said, system);
     let (mut from, fitting) = match basis.summary {
         Some(summary) => {
             let (head, rest) = summary.around(posted.said[summary.item].as_ref());
+            let rest = rest.and_then(|rest| transcript::without_running(rest, &basis.running));
             let mut before: Vec<Option<Said>> = said[..summary.item].to_vec();
             before.push(head);
             let from = summary.item + usize::from(rest.is_none());
             said[summary.item] = rest;
+            pass_over_running(&mut said, basis);
             match behind_summary(basis, &before, &said[from..])? {
                 Ok(fitting) => (from, fitting),
                 Err(error) => return Ok(DiffOutcome::DepartsBefore(summary.item, error)),
             }
         }
-        None => (0, fitting(basis, &said)?),
+        None => {
+            pass_over_running(&mut said, basis);
+            (0, fitting(basis, &said)?)
+        }
     };
     let fitting = match trimmed(basis, &said, &fitting)? {
         Some((skipped, goes_on)) => {
@@ -161,7 +167,9 @@ pub fn find_quoted(
 ) -> Result<Option<NewItems>> {
     let originals = StoredCallIndex::of(basis);
     let mut said = without_attachments(posted, &originals);
+    pass_over_cut_words(&mut said, &originals);
     pass_over_system(&mut said, system);
+    pass_over_running(&mut said, basis);
     let fitting = fitting(basis, &said)?;
     if fitting.alignment.matched < place {
         return Ok(None);
@@ -225,7 +233,39 @@ fn without_attachments(posted: &Posted, originals: &StoredCallIndex<'_>) -> Vec<
 }
 
 fn is_shorter(rest: &Said, whole: &Said) -> bool {
-    matches!((rest, whole), (Said::Message(rest), Said::Message(whole)) if rest.content.len() < whole.content.len())
+    matches!((rest, whole), (Said::Message(rest), Said::Message(whole)) if rest.content != whole.content)
+}
+
+/// Answers that contexts show by head and tail say what the stored ones do.
+fn pass_over_cut_words(said: &mut [Option<Said>], originals: &StoredCallIndex<'_>) {
+    let messages = said.iter_mut().flatten().filter_map(|said| match said {
+        Said::Message(message) => Some((transcript::cut_entry(message)?, message)),
+        Said::Nothing(_) => None,
+    });
+    let cut: Vec<(Uuid, &mut Message)> = messages.collect();
+    if cut.is_empty() {
+        return;
+    }
+    let wanted: HashSet<Uuid> = cut.iter().map(|(id, _)| *id).collect();
+    let heads = originals.basis.loaded.heads.iter().enumerate();
+    let mut places: HashMap<Uuid, usize> =
+        heads.filter(|(_, head)| wanted.contains(&head.id)).map(|(at, head)| (head.id, at)).collect();
+    for (id, message) in cut {
+        // A context shows it once.
+        if let Some(whole) = originals.message(places.remove(&id).as_ref()) {
+            transcript::put_whole_words(message, id, &whole);
+        }
+    }
+}
+
+/// Running requests that contexts show behind their summary: they say nothing new.
+fn pass_over_running(said: &mut [Option<Said>], basis: &StoredBasis) {
+    if basis.running.is_empty() {
+        return;
+    }
+    for slot in said {
+        *slot = slot.take().and_then(|said| transcript::without_running(said, &basis.running));
+    }
 }
 
 /// Steps that the posted transcript is compared with in the end, and their alignment.
@@ -445,15 +485,4 @@ fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {
     let pieces = [Piece::Message { entry: None, message }];
     let item = format::write(format, &pieces, &mut notes).into_iter().next_back();
     Ok(item.map(RawValue::from_string).transpose().context("a mended item")?)
-}
-
-/// An error about appended items says where they were posted.
-pub fn at_posted_places(error: ServiceError, places: &[usize]) -> ServiceError {
-    let posted = |pointer: &str| {
-        let rest = pointer.strip_prefix("/items/")?;
-        let (index, rest) =
-            rest.split_once('/').map_or((rest, String::new()), |(index, rest)| (index, format!("/{rest}")));
-        Some(format!("/items/{}{rest}", places.get(index.parse::<usize>().ok()?)?))
-    };
-    error.with_pointers(|pointer| posted(pointer).unwrap_or_else(|| pointer.to_owned()))
 }

@@ -71,6 +71,7 @@ impl ElisionRecount {
             let fresh = match elision.part {
                 ElidedPart::Result => self.result(elision, message, results),
                 ElidedPart::Arguments => self.arguments(elision, message),
+                ElidedPart::Words => self.words(elision, message),
             };
             if let Some((before, after)) = fresh {
                 (elision.tokens_before, elision.tokens_after) = (before, after);
@@ -85,6 +86,13 @@ impl ElisionRecount {
         elision::apply(&mut shown, std::slice::from_ref(elision));
         let after = tokens::count_message(self.estimator, &shown).results.first().copied();
         Some((results.get(slot)?.tokens, after.unwrap_or(elision.tokens_after)))
+    }
+
+    fn words(&self, elision: &Elision, message: &Message) -> Option<(u32, u32)> {
+        let mut shown = message.clone();
+        elision::apply(&mut shown, std::slice::from_ref(elision));
+        let count = |message: &Message| tokens::count_message(self.estimator, message).total;
+        Some((count(message), count(&shown)))
     }
 
     fn arguments(&self, elision: &Elision, message: &Message) -> Option<(u32, u32)> {

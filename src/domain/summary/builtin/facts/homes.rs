@@ -76,7 +76,7 @@ impl<'w> Search<'w> {
             match block {
                 Block::Text { text, .. } => match kind {
                     UserText::Output(text) => self.printed(at, "", text),
-                    UserText::Said(_) | UserText::Continued(_) => self.spoken(at, text),
+                    UserText::Said(_) | UserText::Continued(_) | UserText::Agent(_) => self.spoken(at, text),
                     UserText::Other if message.role == Role::Assistant => self.spoken(at, text),
                     UserText::Other => {}
                 },

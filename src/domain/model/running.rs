@@ -1,0 +1,96 @@
+//! The request that the agent is working on, where its own message is no longer shown: a copy of it stands behind the
+//! summary, with a line that says what it is.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::message::{Message, Role};
+
+/// Opens both lines.
+const MARK: &str = "[running request]";
+/// Before the copy of a request.
+const COPY: &str = "[running request] What follows was asked before the last steps. The work on it goes on; it is no new \
+                    request:";
+/// Where the first message of the conversation is the request, and stands.
+const STILL: &str = "[running request] The user's request at the beginning of this conversation is still being worked \
+                     on. This line is no new request.";
+/// Between head and tail of one that is too long to stand whole.
+const CUT: &str = "[… {} characters left out …]";
+
+/// Named in the record of a compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningRequest {
+    /// The entry in which it was asked.
+    pub entry_id: Uuid,
+    /// What the context shows behind the summary.
+    pub text: String,
+    pub tokens: u32,
+}
+
+impl RunningRequest {
+    /// A copy of what was asked, by head and tail where it is longer than `max_chars`.
+    pub fn copy(entry_id: Uuid, said: &str, max_chars: usize) -> RunningRequest {
+        let text = format!("{COPY}\n\n{}", head_and_tail(said.trim(), max_chars));
+        RunningRequest { entry_id, text, tokens: 0 }
+    }
+
+    /// One that stands as the first message.
+    pub fn still(entry_id: Uuid) -> RunningRequest {
+        RunningRequest { entry_id, text: STILL.to_owned(), tokens: 0 }
+    }
+
+    /// The message that shows it.
+    pub fn message(&self) -> Message {
+        Message::text(Role::User, self.text.as_str())
+    }
+}
+
+/// What a text that may be such a message says: of a copy, the request. `None`: it is nothing but our line.
+pub fn asked(text: &str) -> Option<&str> {
+    let begun = text.trim_start();
+    if !begun.starts_with(MARK) {
+        return Some(text);
+    }
+    match begun.strip_prefix(COPY) {
+        Some(said) => Some(said),
+        None if begun.trim_end() == STILL => None,
+        None => Some(text),
+    }
+}
+
+/// Returns true if a text may hold such a message.
+pub fn may_hold(text: &str) -> bool {
+    text.contains(MARK)
+}
+
+fn head_and_tail(text: &str, max_chars: usize) -> String {
+    let length = text.chars().count();
+    if length <= max_chars {
+        return text.to_owned();
+    }
+    let (head, tail) = (max_chars - max_chars / 3, max_chars / 3);
+    let offset = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let mark = CUT.replace("{}", &(length - head - tail).to_string());
+    format!("{}\n{mark}\n{}", &text[..offset(head)], &text[offset(length - tail)..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_says_what_was_asked() {
+        let copy = RunningRequest::copy(Uuid::nil(), " Use port 5177.\n", 100);
+        assert_eq!(asked(&copy.text).map(str::trim), Some("Use port 5177."));
+        assert_eq!(asked(&RunningRequest::still(Uuid::nil()).text), None);
+        assert_eq!(asked("[running request] of mine"), Some("[running request] of mine"));
+    }
+
+    #[test]
+    fn long_ones_stand_by_head_and_tail() {
+        let said: String = ('ä'..='ź').collect();
+        let copy = RunningRequest::copy(Uuid::nil(), &said, 30).text;
+        assert!(copy.contains(&format!("[… {} characters left out …]", said.chars().count() - 30)), "{copy}");
+        assert!(copy.ends_with(&said.chars().skip(said.chars().count() - 10).collect::<String>()));
+    }
+}

@@ -1,0 +1,90 @@
+//! Another agent's words in the user's role: elements that name their sender, and messages with a name.
+
+use super::super::message::{Block, Message, Role};
+
+/// Words in the name of an attribute that says who speaks.
+const SENDERS: [&str; 7] = ["agent", "author", "from", "sender", "speaker", "subagent", "teammate"];
+/// Senders whose words are the user's.
+const USERS: [&str; 2] = ["user", "human"];
+/// Most characters of a sender's name.
+const NAME_CHARS: usize = 64;
+/// The element around the words of an agent that is known by the message's name.
+const ELEMENT: &str = "agent-message";
+
+/// What other agents say in a text that is nothing but their elements, each behind its sender's name.
+pub fn words(text: &str) -> Option<String> {
+    let mut rest = text.trim();
+    let mut told = Vec::new();
+    while !rest.is_empty() {
+        let element = Element::at(rest)?;
+        told.push(format!("{}: {}", element.sender, element.inside.trim()));
+        rest = element.behind.trim_start();
+    }
+    (!told.is_empty()).then(|| told.join("\n"))
+}
+
+struct Element<'t> {
+    sender: String,
+    inside: &'t str,
+    behind: &'t str,
+}
+
+impl<'t> Element<'t> {
+    /// The element that a text begins with, where an attribute of it names another agent.
+    fn at(text: &'t str) -> Option<Element<'t>> {
+        let tag = text.strip_prefix('<')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
+        let (name, mut rest) = tag.split_at(tag.find(|c: char| !is_name(c)).filter(|end| *end > 0)?);
+        let mut sender = None;
+        loop {
+            rest = rest.trim_start();
+            if let Some(open) = rest.strip_prefix('>') {
+                let close = format!("</{name}>");
+                let end = open.find(&close)?;
+                let behind = open.get(end + close.len()..)?;
+                return Some(Element { sender: sender?, inside: open.get(..end)?, behind });
+            }
+            let (key, given) = rest.split_at(rest.find(|c: char| !is_name(c)).filter(|end| *end > 0)?);
+            let quoted = given.trim_start().strip_prefix('=')?.trim_start();
+            let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+            let (value, behind) = quoted.get(1..)?.split_once(quote)?;
+            rest = behind;
+            if sender.is_none() && names_sender(key) {
+                sender = Some(value.trim().chars().take(NAME_CHARS).collect::<String>());
+                sender.as_ref().filter(|sender| !sender.is_empty() && !is_user(sender))?;
+            }
+        }
+    }
+}
+
+fn names_sender(key: &str) -> bool {
+    key.split(['-', '_', ':']).any(|word| SENDERS.iter().any(|sender| word.eq_ignore_ascii_case(sender)))
+}
+
+fn is_user(sender: &str) -> bool {
+    USERS.iter().any(|user| sender.eq_ignore_ascii_case(user))
+}
+
+/// A name as it is kept: on one line, and not without end.
+pub fn name_of(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_CHARS).collect()
+}
+
+/// The message with its speaker's name before its words, and as another agent's where the name is one of `agents`.
+pub fn attributed(mut message: Message, agents: &[String]) -> Message {
+    let Some(name) = message.name().filter(|_| message.role == Role::User) else { return message };
+    let name = name_of(name);
+    let is_agent = agents.iter().any(|agent| *agent == name);
+    let mut is_told = false;
+    for block in &mut message.content {
+        let Block::Text { text, .. } = block else { continue };
+        if is_agent {
+            let sender = name.replace(['"', '<', '>'], "'");
+            *text = format!("<{ELEMENT} agent=\"{sender}\">{text}</{ELEMENT}>");
+        } else if !is_told {
+            *text = format!("{name}: {text}");
+        }
+        is_told = true;
+    }
+    message
+}

@@ -1,0 +1,114 @@
+//! A newest message that alone overfills the window: an answer is cut to the room and says so, as results are; what the
+//! user asks stays whole.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::drill_support::*;
+
+const WINDOW: u64 = 12_000;
+const ASKED: &str = "Write the whole report, please, and name ticket OPS-9 in it.";
+
+fn settings() -> Value {
+    json!({"context_window": WINDOW, "reserve_tokens": 1_000})
+}
+
+/// About so many tokens of an answer, none of its characters of one byte alone.
+fn long(words: usize) -> String {
+    let body: String = (0..words).map(|n| format!("größe {n} wächst 📦. ")).collect();
+    format!("The report begins. {body}The report ends.")
+}
+
+fn signed() -> Value {
+    json!({"type": "thinking", "thinking": "I shall write it.", "signature": "c2lnbmVk"})
+}
+
+async fn fits(app: &App, session: &str, format: &str) -> Value {
+    let shown = context(app, session, format).await;
+    assert!(shown["exceeds_window"].is_null(), "{format}: {}", shown["exceeds_window"]);
+    assert!(shown["tokens"].as_u64().unwrap() <= WINDOW, "{format}: {}", shown["tokens"]);
+    let linted = app.post("/v1/lint", json!({"format": format, "items": messages(&shown)})).await.expect(200);
+    assert_eq!(linted["valid"], true, "{format}: {}", linted["violations"]);
+    let text = json!(messages(&shown)).to_string();
+    for part in [ASKED, "The report begins.", "The report ends.", "[message truncated; entry_id="] {
+        assert!(text.contains(part), "{format}: {part}: {}", &text[..2_000.min(text.len())]);
+    }
+    shown
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_alone_overfills_the_window_is_cut_and_says_so() {
+    let app = App::shared();
+    let answer = long(2_500);
+    for format in ["openai_chat", "anthropic", "openai_responses", "gemini"] {
+        let items = match format {
+            "gemini" => {
+                json!([{"role": "user", "parts": [{"text": ASKED}]}, {"role": "model", "parts": [{"text": answer}]}])
+            }
+            "anthropic" => json!([{"role": "user", "content": ASKED},
+                {"role": "assistant", "content": [signed(), {"type": "text", "text": answer}]}]),
+            "openai_responses" => {
+                json!([{"role": "user", "content": ASKED}, {"type": "message", "id": "msg_1", "status": "completed",
+                "role": "assistant", "content": [{"type": "output_text", "text": answer, "annotations": []}]}])
+            }
+            _ => json!([{"role": "user", "content": ASKED}, {"role": "assistant", "content": answer}]),
+        };
+        let session = app.session(json!({"settings": settings(), "model": "claude-sonnet-4-5"})).await;
+        app.append(&session, format, items.clone()).await;
+        for target in ["openai_chat", "anthropic", "openai_responses", "gemini", "pi"] {
+            let shown = fits(app, &session, target).await;
+            assert_eq!(shown["elided"][0]["part"], "words", "{format} as {target}: {}", shown["elided"]);
+        }
+        let shown = fits(app, &session, format).await;
+        if format == "anthropic" {
+            assert!(json!(messages(&shown)).to_string().contains("c2lnbmVk"), "signed thinking stays whole");
+        }
+        assert_eq!(json!(kept_items(app, &session).await), items, "the original is as it came");
+        // It comes back, and on with it.
+        let mut posted = messages(&shown).clone();
+        posted.push(match format {
+            "gemini" => json!({"role": "user", "parts": [{"text": "Shorter, please."}]}),
+            _ => json!({"role": "user", "content": "Shorter, please."}),
+        });
+        let put =
+            app.put(&format!("{session}/transcript"), json!({"format": format, "items": posted})).await.expect(200);
+        assert_eq!((&put["appended"], &put["forked"]), (&json!(1), &json!(false)), "{format}: {put}");
+        fits(app, &session, format).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_by_hand_cuts_it_as_the_next_rebuild_would() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": settings()})).await;
+    let items = json!([{"role": "user", "content": ASKED}, {"role": "assistant", "content": long(2_500)}]);
+    app.append(&session, "openai_chat", items).await;
+    let done = compact(app, &session, json!({})).await;
+    assert_eq!(done["status"], "succeeded", "{done}");
+    assert!(done["result"]["tokens_after"].as_u64().unwrap() <= WINDOW, "{done}");
+    fits(app, &session, "openai_chat").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_beside_long_words_stay_valid_and_the_users_words_whole() {
+    let app = App::shared();
+    let session = app.session(json!({"settings": settings()})).await;
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "save", "arguments": "{\"path\":\"report.md\"}"}});
+    let items = json!([{"role": "user", "content": ASKED},
+        {"role": "assistant", "content": long(2_500), "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "saved"}]);
+    app.append(&session, "openai_chat", items).await;
+    let shown = fits(app, &session, "openai_chat").await;
+    let arguments =
+        messages(&shown).iter().find_map(|message| message["tool_calls"][0]["function"]["arguments"].as_str());
+    assert_eq!(serde_json::from_str::<Value>(arguments.unwrap()).unwrap(), json!({"path": "report.md"}));
+    assert!(json!(messages(&shown)).to_string().contains("saved"), "a small result need not go for it");
+    // The user's own newest request is never cut.
+    let session = app.session(json!({"settings": settings()})).await;
+    let request = long(2_500);
+    app.append(&session, "openai_chat", json!([{"role": "user", "content": request}])).await;
+    let shown = context(app, &session, "openai_chat").await;
+    assert_eq!(messages(&shown)[0]["content"], json!(request));
+    assert_eq!(shown["exceeds_window"]["reason"], "fixed_overhead");
+}
