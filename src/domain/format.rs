@@ -11,6 +11,7 @@ pub(in crate::domain) mod corpus;
 pub mod field;
 mod foreign;
 pub mod gemini;
+mod homes;
 mod keys;
 pub mod link;
 pub mod native;
@@ -20,7 +21,9 @@ pub mod openai_responses;
 mod order;
 pub(in crate::domain) mod outgoing;
 pub mod pi;
+pub mod refused;
 mod tool_names;
+pub mod violation_code;
 pub mod write;
 
 use serde_json::Value;
@@ -34,7 +37,7 @@ use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
 use crate::domain::model::message::Message;
 
-pub use foreign::{accept, is_foreign};
+pub use foreign::accept;
 pub use order::parents_first;
 
 /// Reads one raw item. Unknown keys and unknown blocks are kept, never refused.
@@ -57,6 +60,12 @@ pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
     if is_abandoned() {
         return Err(ItemError::new("", "nobody waits for it any more"));
     }
+    let mut item = read_shaped(format, value)?;
+    item.needs_repair |= refused::is_refused(format, value);
+    Ok(item)
+}
+
+fn read_shaped(format: Format, value: &Value) -> Result<Item, ItemError> {
     match format {
         Format::Native => native::read(value),
         Format::OpenaiChat => openai_chat::read(value),

@@ -3,31 +3,28 @@
 //! Each item is mended by itself first, then the same machinery that rebuilds contexts pairs and writes them. What the
 //! two changed, and why, are the violations: so the copy is valid exactly where there is none.
 
-mod anthropic;
 mod diff;
 mod doc;
-mod gemini;
+mod item_ids;
 mod mend;
-mod openai_chat;
-mod openai_responses;
 mod report;
 mod rewrite;
 mod tree;
-mod violation_code;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::domain::format::refused;
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 use doc::Doc;
 use report::Report;
 
+pub use crate::domain::format::violation_code::ViolationCode;
 pub use diff::{Op, PatchStep};
 pub use report::Violation;
-pub use violation_code::ViolationCode;
 
 /// A copy is mended again until nothing changes any more, at most so often.
 const ROUNDS: usize = 4;
@@ -86,28 +83,29 @@ pub fn lint(format: Format, items: &[&str]) -> Result<Lint, Vec<NoItem>> {
 }
 
 fn same(one: &[Doc], other: &[Doc]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.value == other.value)
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.says_the_same(other))
 }
 
 /// Mends each item, then the whole.
 fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
     let mut kept: Vec<(usize, Doc)> = Vec::with_capacity(given.len());
-    let mut ids = openai_responses::ItemIds::default();
+    let mut ids = item_ids::ItemIds::default();
     for (index, doc) in given.iter().enumerate().take_while(|_| !is_abandoned()) {
         report.index = index;
         let mut value = (*doc.value).clone();
-        let stays = match format {
-            Format::OpenaiResponses => openai_responses::mend(&mut value, &mut ids, report),
-            Format::OpenaiChat => openai_chat::mend(&mut value, report),
-            Format::Anthropic => anthropic::mend(&mut value, kept.is_empty(), report),
-            Format::Gemini => gemini::mend(&mut value, report),
-            Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => true,
-        };
-        if !stays {
+        if doc.halves > 0 {
+            let detail = format!("{} escaped halves of characters without the other", doc.halves);
+            report.add(ViolationCode::HalfCharacter, detail);
+        }
+        for fault in refused::faults(format, &value) {
+            report.add(fault.code, fault.detail);
+        }
+        if format == Format::OpenaiResponses && !ids.tell_apart(&mut value, report) {
             continue;
         }
+        refused::mend(format, &mut value);
         mend::make_readable(format, &mut value, report);
-        kept.push((index, if value == *doc.value { doc.clone() } else { Doc::of(value) }));
+        kept.push((index, if value == *doc.value && doc.halves == 0 { doc.clone() } else { Doc::of(value) }));
     }
     match format {
         Format::Pi => tree::rewrite(kept, report),

@@ -19,13 +19,16 @@ use crate::domain::context::pairing::StoredSource;
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::{pairing, thinking};
 use crate::domain::format;
+use crate::domain::format::anthropic;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::compaction::ElidedPart;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
+use crate::domain::model::json::mend_surrogates;
 use crate::domain::model::message::Role;
+use crate::domain::settings::models::takes_system_messages;
 use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::service::compaction::{CompactionRef, save};
@@ -106,9 +109,15 @@ pub(crate) struct Rebuilt {
 }
 
 /// Settings of a rendering, taken from the session's settings and state.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct RenderOptions {
     thinking: Thinking,
+    /// The session's model takes system messages among the others.
+    takes_systems: bool,
+    /// How many pictures a request to the session's model may have.
+    pictures: usize,
+    /// The session's tools, whose cache marks count with those of the context.
+    tools: Option<String>,
     /// Tasks carry their numbers.
     numbered: bool,
     /// The first `seq` since the session's model was changed.
@@ -116,9 +125,12 @@ struct RenderOptions {
 }
 
 impl RenderOptions {
-    fn of(head: &Head) -> RenderOptions {
+    fn of(head: &Head, model: Option<&str>, tools: Option<String>) -> RenderOptions {
         RenderOptions {
             thinking: head.settings.thinking,
+            takes_systems: model.is_none_or(takes_system_messages),
+            pictures: anthropic::pictures::most(head.settings.context_window),
+            tools,
             numbered: head.settings.chaptering_trigger.is_some(),
             model_since: head.state.model_since,
         }
@@ -214,12 +226,13 @@ impl Service {
             self.note_shown(tenant, session_id, head.state.newest.as_ref().map(|newest| newest.id)).await;
         }
         let snapshot = state.snapshot(&head.settings);
-        let system = row.system.map(RawValue::from_string).transpose().context("stored system prompt")?;
+        let system = row.system.map(|text| mend_surrogates(&text).into_owned());
+        let system = system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
         let measure = (&*head.settings, &state.account);
         let (view, tokens) = bounded_view(&loaded, measure, snapshot.tokens, rebuild.max_tokens, format)?;
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
-        let how = RenderOptions::of(&head);
+        let how = RenderOptions::of(&head, row.model.as_deref(), row.tools);
         let load = loaded.load();
         let job = move || {
             write(&loaded, &view, format, how, system)
@@ -325,7 +338,14 @@ pub(crate) fn render(
     system: Option<Box<RawValue>>,
 ) -> Result<Rendered> {
     let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
-    let how = RenderOptions { thinking: policy, numbered: false, model_since: 0 };
+    let how = RenderOptions {
+        thinking: policy,
+        takes_systems: true,
+        pictures: anthropic::pictures::MOST,
+        tools: None,
+        numbered: false,
+        model_since: 0,
+    };
     let written = write(loaded, &view, format, how, system)?;
     Ok((written.messages, written.system))
 }
@@ -362,7 +382,13 @@ fn write(
     };
     let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
     thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
-    let messages = format::write(format, &pieces, &mut notes);
+    let messages = match format {
+        Format::Anthropic => {
+            let messages = anthropic::write_within(&pieces, how.pictures, &mut notes);
+            beside(messages, &how, system.as_deref(), &mut notes)
+        }
+        _ => format::write(format, &pieces, &mut notes),
+    };
     let messages = thinking::finish(messages, policy, format, &mut notes);
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
@@ -410,6 +436,13 @@ fn put_running(pieces: &mut Vec<Piece<'_>>, loaded: &PathSlice, view: &[ViewItem
         _ => place + 1..place + 1,
     };
     pieces.splice(behind, [Piece::Message { entry: None, message: running.message() }]).for_each(drop);
+/// What the Messages API refuses of messages for what stands beside them: its model, its system prompt, its tools.
+fn beside(messages: Vec<String>, how: &RenderOptions, system: Option<&RawValue>, notes: &mut Vec<Note>) -> Vec<String> {
+    let messages = if how.takes_systems { messages } else { anthropic::systems::pass_on_all(messages, notes) };
+    let parts = [system.map(RawValue::get), how.tools.as_deref()].into_iter().flatten();
+    let marked = parts.filter(|text| text.contains("cache_control"));
+    let parts: Vec<Value> = marked.filter_map(|text| domain_json::parse_lenient(text).ok()).collect();
+    anthropic::marks::bound_beside(messages, anthropic::marks::Beside::of(&parts), notes)
 }
 
 /// The entries that a view shows shorter than they are.

@@ -85,6 +85,7 @@ mod patience;
 mod pg;
 mod pg_proxy;
 mod pi_files;
+mod provider_refusals;
 mod proxy;
 mod queue_claim;
 mod queue_compaction;

@@ -4,6 +4,7 @@
 //! about it or around it needs changing; only the others are read. Linear in the number of entries.
 
 mod emit;
+mod examined;
 mod matching;
 mod source;
 mod step;
@@ -36,7 +37,7 @@ pub fn pieces<'a>(
     notes: &mut Vec<Note>,
 ) -> Vec<Piece<'a>> {
     let steps: Vec<ViewStep<'_>> = view.iter().filter_map(|item| ViewStep::of(item, path)).collect();
-    let matching = matching::Matching::of(&steps, target == Format::Anthropic);
+    let matching = matching::Matching::of(&steps, matches!(target, Format::Anthropic | Format::OpenaiResponses));
     emit::Emitter::new(&steps, matching, &sources, &summary_text, target, notes).run()
 }
 

@@ -1,9 +1,13 @@
 //! Anthropic Messages: `{role, content}` with a string or blocks; results travel in user messages.
 
+pub mod marks;
 mod media;
+pub mod pictures;
 mod read;
 mod read_block;
+mod sent;
 mod server;
+pub mod systems;
 mod write;
 mod write_block;
 
@@ -11,7 +15,7 @@ mod write_block;
 pub(in crate::domain) mod tests;
 
 pub use read::read;
-pub use write::{spoken, write};
+pub use write::{spoken, write, write_within};
 
 /// Said by the user where a context would start with somebody else.
 pub const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";

@@ -7,6 +7,7 @@
 use Format::{Anthropic, ClaudeCode, Codex, Gemini, Native, OpenaiChat, OpenaiResponses, Pi};
 use serde_json::Value;
 
+use crate::domain::format::homes::{homes, is_foreign};
 use crate::domain::format::keys::Object;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
@@ -22,36 +23,6 @@ pub fn accept(format: Format, raw: &str) -> Result<Item, ItemError> {
     let value = json::parse_lenient(raw).map_err(|error| ItemError::new("", error.to_string()))?;
     let checked = check(format, &value).and_then(|()| super::read_value(format, &value));
     checked.map_err(|error| hinted(error, format, &value))
-}
-
-/// Returns true if a block of `format`'s content is one that only other formats have.
-pub fn is_foreign(format: Format, block: &Value) -> bool {
-    !homes(block).is_empty() && !homes(block).contains(&format)
-}
-
-/// The formats that have blocks of this form; none where it is nobody's or everybody's.
-fn homes(block: &Value) -> &'static [Format] {
-    let kind = block["type"].as_str().unwrap_or_default();
-    let has = |key: &str| block.get(key).is_some_and(|value| !value.is_null());
-    match kind {
-        "tool_use" | "server_tool_use" | "mcp_tool_use" | "redacted_thinking" => &[Anthropic],
-        "tool_result" if has("tool_use_id") => &[Anthropic],
-        "tool_result" if has("tool_call_id") => &[Native],
-        "tool_call" if block["name"].is_string() => &[Native],
-        "thinking" if block["thinking"].is_string() => &[Anthropic, Pi],
-        "thinking" if block["text"].is_string() => &[Native],
-        "image" | "document" if block["source"]["type"].is_string() => &[Anthropic],
-        "image" | "document" if block["source"].is_object() => &[Native],
-        "image" if block["mimeType"].is_string() => &[Pi],
-        "toolCall" => &[Pi],
-        "image_url" | "file" if has(kind) => &[OpenaiChat],
-        "refusal" if has("refusal") => &[OpenaiChat, OpenaiResponses],
-        "input_audio" if has("input_audio") => &[OpenaiChat, OpenaiResponses],
-        "input_text" | "output_text" | "input_image" | "input_file" | "summary_text" => &[OpenaiResponses],
-        "function_call" | "function_call_output" | "custom_tool_call" | "custom_tool_call_output" => &[OpenaiResponses],
-        _ if kind.ends_with("_tool_result") && has("tool_use_id") => &[Anthropic],
-        _ => &[],
-    }
 }
 
 fn check(format: Format, value: &Value) -> Result<(), ItemError> {

@@ -178,7 +178,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let mut written = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match piece {
-            Piece::Verbatim { item, .. } => written.push((*item).to_owned()),
+            Piece::Verbatim { item, .. } => written.push(item.to_string()),
             Piece::Message { entry, message } if message.content.iter().all(is_empty_text) => {
                 notes.push(Note::new(NoteCode::EmptyMessageDropped, *entry, "a message without content is left out"));
             }

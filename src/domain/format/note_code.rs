@@ -27,7 +27,7 @@ pub enum NoteCode {
     SyntheticResult,
     /// A result is put right behind its call.
     ResultMoved,
-    /// Parallel calls, or the results of one batch, go in one message.
+    /// Parallel calls, the results of one batch, or system messages in a row go in one message.
     MessagesMerged,
     /// A call goes under another id: the provider refuses its own, or an earlier call has it.
     CallIdRenamed,
@@ -89,13 +89,17 @@ pub enum NoteCode {
     SystemAsUser,
     /// A user message is put first: the provider wants one there.
     UserMessageInserted,
+    /// Halves of characters, which no strict reader of JSON takes, are sent as U+FFFD.
+    HalfCharacterReplaced,
+    /// Cache marks are taken off or shortened: the provider takes no such ones, or not so many.
+    CacheMarksRemoved,
     /// A stored item is mended: the provider would refuse it as it came.
     ItemRepaired,
     /// A stored item can't be read any more; its calls alone are sent.
     ItemUnreadable,
-    /// An item goes under another id: an earlier one has its own.
+    /// An item goes under another id: an earlier one has its own, or it is longer than the provider takes.
     ItemIdChanged,
-    /// An item goes without its id: an earlier one has it.
+    /// An item goes without its id: an earlier one has it, or it is longer than the provider takes.
     ItemIdRemoved,
     /// An item is left out: an earlier one has its id, and it needs one.
     DuplicateItemDropped,

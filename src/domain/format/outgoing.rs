@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::note_code::NoteCode;
 use super::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
+use crate::domain::model::json::mend_surrogates;
 use crate::domain::model::message::{Block, Media, Message, Opaque, ToolCall, ToolResult};
 
 /// The notes of one writer, and the entry that it is at.
@@ -63,7 +64,7 @@ pub fn arguments_text(call: &ToolCall) -> String {
     match (&call.arguments_text, &call.arguments) {
         (Some(text), _) if text.trim().is_empty() => "{}".to_owned(),
         (Some(text), Value::String(unread)) if unread == text => json!({ "input": text }).to_string(),
-        (Some(text), _) => text.clone(),
+        (Some(text), _) => mend_surrogates(text).into_owned(),
         (None, Value::Null) => "{}".to_owned(),
         (None, arguments) => arguments.to_string(),
     }

@@ -1,6 +1,9 @@
 //! Pieces that the writers of contexts are given, and notes that they leave.
 
+use std::borrow::Cow;
+
 use super::note_code::NoteCode;
+use super::violation_code::ViolationCode;
 use crate::domain::model::message::{Media, Message};
 
 /// One step of a context on its way out, pairing already repaired: every `Function` or `Custom` call is answered
@@ -8,8 +11,8 @@ use crate::domain::model::message::{Media, Message};
 /// context may stand in several consecutive messages before their results, as that format has them.
 #[derive(Debug, Clone)]
 pub enum Piece<'a> {
-    /// The stored item, valid as it is in the target format: it goes out byte for byte.
-    Verbatim { entry: usize, item: &'a str },
+    /// The stored item, valid as it is in the target format: it goes out byte for byte, but for halves of characters.
+    Verbatim { entry: usize, item: Cow<'a, str> },
     /// A message to be written. `entry` is its place in the path; `None`: made up by the service
     /// (a summary, a synthetic result). A message made of several entries names the first.
     Message { entry: Option<usize>, message: Message },
@@ -45,6 +48,8 @@ pub enum ItemFault {
     IdTaken,
     /// Thinking at the end of an answer.
     EndsWithThinking,
+    /// A row of what the provider refuses.
+    Refused(ViolationCode),
 }
 
 impl Note {

@@ -43,7 +43,7 @@ pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<PatchStep> {
     loop {
         match (old.get(i), new.get(j)) {
             (None, None) => break,
-            (Some(before), Some(after)) if before.value == after.value => {
+            (Some(before), Some(after)) if before.says_the_same(after) => {
                 take(&mut left, before);
                 take(&mut right, after);
                 (i, j) = (i + 1, j + 1);

@@ -13,11 +13,18 @@ pub(super) struct Doc {
     pub(super) text: String,
     /// Shared by all rounds that leave the item as it is: a parsed text takes many times its size.
     pub(super) value: Arc<Value>,
+    /// How many halves of characters the text has; in `value` each is U+FFFD.
+    pub(super) halves: usize,
 }
 
 impl Doc {
     pub(super) fn of(value: Value) -> Doc {
-        Doc { text: value.to_string(), value: Arc::new(value) }
+        Doc { text: value.to_string(), value: Arc::new(value), halves: 0 }
+    }
+
+    /// The same for whoever reads the JSON.
+    pub(super) fn says_the_same(&self, other: &Doc) -> bool {
+        self.halves == other.halves && self.value == other.value
     }
 
     pub(super) fn parse(text: &str) -> Result<Doc, ItemError> {
@@ -25,6 +32,6 @@ impl Doc {
         if !value.is_object() {
             return Err(ItemError::new("", "must be an object"));
         }
-        Ok(Doc { text: text.to_owned(), value: Arc::new(value) })
+        Ok(Doc { text: text.to_owned(), value: Arc::new(value), halves: json::lone_surrogates(text) })
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::report::Report;
-use super::violation_code::ViolationCode;
 use crate::domain::format;
+use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
 

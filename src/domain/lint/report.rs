@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::violation_code::ViolationCode;
+use crate::domain::format::violation_code::ViolationCode;
 
 /// What is wrong with an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

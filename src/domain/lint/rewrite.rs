@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::doc::Doc;
 use super::report::Report;
-use super::violation_code::ViolationCode;
 use crate::domain::context::pairing::{self, StoredSource};
 use crate::domain::context::view::ViewItem;
 use crate::domain::format;
 use crate::domain::format::note_code::NoteCode;
+use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -42,7 +42,7 @@ pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> V
 /// Reads back an item that we wrote ourselves, so it is JSON.
 fn read_back(text: String) -> Doc {
     let value = json::parse_lenient(&text).unwrap_or_default();
-    Doc { text, value: Arc::new(value) }
+    Doc { text, value: Arc::new(value), halves: 0 }
 }
 
 /// The items as entries of a path.
@@ -83,6 +83,9 @@ fn name(notes: &[Note], items: &[(usize, Doc)], report: &mut Report) {
 
 /// The violation that a note tells of. `None`: the note says that something was rewritten, and others say why.
 pub(super) fn code(note: &Note) -> Option<ViolationCode> {
+    if let Some(ItemFault::Refused(code)) = note.fault {
+        return Some(code);
+    }
     Some(match note.code {
         NoteCode::CallIdRenamed if note.fault == Some(ItemFault::IdRefused) => ViolationCode::InvalidCallId,
         NoteCode::CallIdRenamed => ViolationCode::DuplicateCallId,
@@ -109,6 +112,8 @@ pub(super) fn code(note: &Note) -> Option<ViolationCode> {
         NoteCode::TrailingSpaceTrimmed => ViolationCode::TrailingSpaceTrimmed,
         NoteCode::ItemIdChanged => ViolationCode::ItemIdChanged,
         NoteCode::ItemIdRemoved => ViolationCode::ItemIdRemoved,
+        NoteCode::HalfCharacterReplaced => ViolationCode::HalfCharacter,
+        NoteCode::CacheMarksRemoved => ViolationCode::TooManyCacheMarks,
         NoteCode::DuplicateItemDropped => ViolationCode::DuplicateItemDropped,
         NoteCode::ProviderCompactionAsText => ViolationCode::ProviderCompactionAsText,
         // From one format to another only.

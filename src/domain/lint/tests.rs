@@ -1,5 +1,8 @@
 //! Each rule by an example; then properties: what was mended is valid, and valid is what needs no mending.
 
+mod grammar;
+mod refusals;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

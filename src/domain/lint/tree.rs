@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::doc::Doc;
 use super::report::Report;
 use super::rewrite::rewrite as rewrite_items;
-use super::violation_code::ViolationCode;
+use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
 /// Mends the path of the last entry and hangs its entries one under the other again.

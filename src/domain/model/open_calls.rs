@@ -1,6 +1,6 @@
 //! Calls on a path that wait for their results.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -120,8 +120,8 @@ struct NamedCalls {
 }
 
 impl<'o> UnclaimedCalls<'o> {
-    /// For about so many results.
-    pub fn of(open: &'o OpenCalls, results: usize) -> UnclaimedCalls<'o> {
+    /// For about so many results. Calls that others name are theirs.
+    pub fn of(open: &'o OpenCalls, results: usize, named: &HashSet<&str>) -> UnclaimedCalls<'o> {
         let calls: Vec<&OpenCall> = open.iter().collect();
         let index = (results > LOOKED_UP).then(|| {
             let mut index = NameIndex::default();
@@ -133,7 +133,8 @@ impl<'o> UnclaimedCalls<'o> {
             }
             index
         });
-        UnclaimedCalls { taken: vec![false; calls.len()], calls, index }
+        let taken = calls.iter().map(|call| named.contains(call.id.as_str())).collect();
+        UnclaimedCalls { taken, calls, index }
     }
 
     /// Takes the call that a result without an id belongs to: of the newest entry with a fitting open call, the first one.

@@ -3,6 +3,8 @@
 //! It is computed once, when the entry arrives, and stored beside the raw item, so that a view over
 //! 100,000 entries is planned from small columns and only what is sent out is ever parsed.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::message::{Block, CallKind, Message, Role, ToolResult};
@@ -150,16 +152,19 @@ impl Shape {
             return shape;
         };
         let mut unnamed = 0;
+        let given: HashSet<&str> = message.tool_calls().map(|call| call.id.as_str()).collect();
         for call in message.tool_calls() {
             let mut id = call.id.clone();
-            if id.is_empty() {
+            while id.is_empty() || (call.id.is_empty() && given.contains(id.as_str())) {
                 id = generated_id(seq, unnamed);
                 unnamed += 1;
             }
             shape.calls.push(CallRef { id, name: call.name.clone(), kind: call.kind.into() });
         }
         let unnamed = message.tool_results().filter(|result| is_unnamed(result)).count();
-        let mut unclaimed = (unnamed > 0).then(|| UnclaimedCalls::of(open, unnamed));
+        // A result without an id answers no call that another one names.
+        let named: HashSet<&str> = message.tool_results().map(|result| result.tool_call_id.as_str()).collect();
+        let mut unclaimed = (unnamed > 0).then(|| UnclaimedCalls::of(open, unnamed, &named));
         for (place, result) in message.tool_results().enumerate() {
             let tokens = result_tokens.get(place).copied().unwrap_or(0);
             let call_id = shape.answered(result, unclaimed.as_mut());
@@ -174,7 +179,7 @@ impl Shape {
         shape.by_harness = is_by_harness(message);
         shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
         if matches!(message.role, Role::System | Role::Developer) {
-            shape.opening = opening(&message.plain_text());
+            shape.opening = opening(&configured(message).unwrap_or_else(|| message.plain_text()));
         }
         shape.mixed = !shape.results.is_empty() && shape.results.len() < message.content.len();
         shape
@@ -197,6 +202,19 @@ impl Shape {
 /// Says no id of its call, which is found by place and name.
 fn is_unnamed(result: &ToolResult) -> bool {
     result.tool_call_id.is_empty() && result.kind != CallKind::Server
+}
+
+/// The name and the fields of a change of the configuration: the newest for the same fields holds.
+fn configured(message: &Message) -> Option<String> {
+    let raw = match (message.content.as_slice(), &message.opaque) {
+        ([Block::Raw(opaque)], _) if opaque.value["type"] == "configuration_update" => &opaque.value,
+        ([], Some(opaque)) => opaque.value.get("output_config")?,
+        _ => return None,
+    };
+    let fields = raw.as_object()?.iter().filter(|(key, _)| !matches!(key.as_str(), "id" | "type"));
+    let mut named: Vec<&str> = fields.map(|(key, _)| key.as_str()).collect();
+    named.sort_unstable();
+    Some(format!("<configuration-{}>", named.join("-")))
 }
 
 /// A digest of the element that a text begins with, or of its first words: what a harness says again and again differs

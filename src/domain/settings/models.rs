@@ -54,6 +54,25 @@ pub fn greatest_request(model: &str) -> u32 {
     limits(model).map_or(UNKNOWN_MODEL_WINDOW, |limits| limits.input.unwrap_or(limits.window))
 }
 
+/// Families of models that refuse system messages among the others, and those of them that take some (November 2026). A
+/// name that is not known is taken for a newer one's.
+const SYSTEM_MESSAGES: &[(&str, bool)] = &[
+    ("claude-1", false),
+    ("claude-2", false),
+    ("claude-3", false),
+    ("claude-instant", false),
+    ("claude-haiku-4", false),
+    ("claude-sonnet-4", false),
+    ("claude-opus-4", false),
+    ("claude-opus-4-8", true),
+    ("claude-opus-4.8", true),
+];
+
+/// Returns true if the model takes messages of the system among the others, as far as the table knows.
+pub fn takes_system_messages(model: &str) -> bool {
+    of_family(SYSTEM_MESSAGES, model).unwrap_or(true)
+}
+
 /// Looks a model up in a table that is keyed by the beginnings of names; the longest wins. Case, what providers put before
 /// the name (`anthropic/claude-…`, `models/gemini-…`, `us.anthropic.claude-…`, `ft:gpt-…`) and how Claude's versions are
 /// written (`4.6`, `4-6`) do not matter.

@@ -15,6 +15,8 @@ use crate::domain::context::{elision, placeholder};
 use crate::domain::format::anthropic::OPENING;
 use crate::domain::format::openai_chat::{ATTACHED, ATTACHMENT_FOLLOWS};
 use crate::domain::format::openai_responses::shows_nothing;
+use crate::domain::format::outgoing;
+use crate::domain::format::refused::NO_WORDS;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 
 /// Returns true if the message is the opening of a context that would otherwise begin with an answer.
@@ -70,7 +72,20 @@ fn emptied(posted: &ToolResult) -> Option<&Value> {
 /// Returns true if a posted result says what the stored one does.
 pub fn same_result(posted: &ToolResult, stored: &ToolResult) -> bool {
     let (posted, whole) = (posted.plain_text(), stored.plain_text());
-    lines(without_pointer(&posted, stored)).eq(lines(&whole))
+    let says_nothing = posted.trim() == NO_WORDS && whole.trim().is_empty();
+    let stand_ins = stand_ins(stored);
+    let said = lines(without_pointer(&posted, stored)).filter(|line| !stand_ins.iter().any(|text| text == line));
+    says_nothing || said.eq(lines(&whole))
+}
+
+/// The texts that may stand in a result in place of its media.
+fn stand_ins(stored: &ToolResult) -> Vec<String> {
+    let text = |block: &Block| match block {
+        Block::Image { source } => Some(outgoing::media_stand_in("image", source)),
+        Block::Document { source } => Some(outgoing::media_stand_in("document", source)),
+        _ => None,
+    };
+    stored.content.iter().filter_map(text).collect()
 }
 
 /// Returns true if a posted result is shown in the place of the stored one.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
+use crate::domain::model::json::{self, mend_surrogates};
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::{Optional as _, Result};
@@ -41,7 +41,8 @@ impl Service {
             return Ok(None);
         }
         let given = |text: &String| !matches!(text.trim(), "null" | "[]" | "\"\"");
-        let system = row.system.filter(given).map(RawValue::from_string).transpose().context("stored system prompt")?;
+        let system = row.system.filter(given).map(|text| mend_surrogates(&text).into_owned());
+        let system = system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let tools = row.tools.filter(given).map(RawValue::from_string).transpose().context("stored tools")?;
         let kept = loaded.stored.iter().skip_while(|stored| stored.entry.head.id != work.outline.first_kept.id);
         let mut kept_from = None;
@@ -53,7 +54,7 @@ impl Service {
             }
         }
         let (tokens, _) = head.state.account.tokens(head.settings.estimator);
-        let how = RenderOptions::of(&head);
+        let how = RenderOptions::of(&head, Some(model), tools.as_deref().map(|tools| tools.get().to_owned()));
         let bytes = loaded.bytes();
         let written = offload(bytes, move || write(&loaded, &loaded.view(), format, how, system)).await??;
         if !self.inner.digests.begin_with(self.pool(), tenant, session_id, format, &written.messages).await? {

@@ -16,11 +16,11 @@ pub fn check(messages: &[Value], own: bool, faults: &mut Faults) {
         let known = matches!(role, "user" | "assistant") || (own && role == "system");
         faults.unless(known, index, format!("role {role:?}"));
         let fields: Vec<&String> = message.as_object().unwrap().keys().collect();
-        faults.unless(
-            fields.iter().all(|key| ["role", "content"].contains(&key.as_str())),
-            index,
-            format!("{fields:?}"),
-        );
+        let mut known = vec!["role", "content"];
+        if role == "system" {
+            known.extend(["output_config", "clear_at"]);
+        }
+        faults.unless(fields.iter().all(|key| known.contains(&key.as_str())), index, format!("{fields:?}"));
         match &message["content"] {
             Value::String(_) => faults.unless(!blank(&message["content"]), index, "blank content"),
             Value::Array(blocks) if !blocks.is_empty() => {
@@ -32,10 +32,57 @@ pub fn check(messages: &[Value], own: bool, faults: &mut Faults) {
                     }
                 }
             }
+            Value::Array(_) if role == "system" && message["output_config"].is_object() => {}
             other => faults.add(index, format!("content {other}")),
         }
     }
+    check_systems(messages, faults);
+    check_marks(messages, faults);
     check_turns(messages, faults);
+}
+
+/// A system message follows the user, or an answer that ends with a result of the provider's own tool, and precedes an
+/// answer or ends the context; one without words that sets `output_config` may stand anywhere.
+fn check_systems(messages: &[Value], faults: &mut Faults) {
+    let speaks = |message: &&Value| !message["output_config"].is_object() || !list(&message["content"]).is_empty();
+    let spoken: Vec<(usize, &Value)> = messages.iter().enumerate().filter(|(_, message)| speaks(message)).collect();
+    for (place, (index, message)) in spoken.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| spoken[before].1);
+        let next = spoken.get(place + 1).map(|(_, next)| *next);
+        if message["role"] == "system" {
+            let served = |before: &Value| {
+                let last = list(&before["content"]).last().map_or("", |block| word(&block["type"]));
+                before["role"] == "assistant" && last.ends_with("_tool_result")
+            };
+            let follows = before.is_some_and(|before| before["role"] == "user" || served(before));
+            faults.unless(follows, *index, "a system message where none may follow");
+            faults.unless(
+                next.is_none_or(|next| next["role"] == "assistant"),
+                *index,
+                "a system message before the user",
+            );
+        }
+    }
+}
+
+/// Four cache marks at most, none on thinking, none for an hour behind one for five minutes.
+fn check_marks(messages: &[Value], faults: &mut Faults) {
+    let (mut marks, mut short) = (0, false);
+    for (index, message) in messages.iter().enumerate() {
+        for block in list(&message["content"]) {
+            for marked in std::iter::once(block).chain(list(&block["content"])) {
+                if marked["cache_control"].is_null() {
+                    continue;
+                }
+                marks += 1;
+                faults.unless(!word(&marked["type"]).contains("thinking"), index, "a cache mark on thinking");
+                let long = marked["cache_control"]["ttl"] == "1h";
+                faults.unless(!(long && short), index, "a cache mark for an hour behind one for five minutes");
+                short |= !long;
+            }
+        }
+    }
+    faults.unless(marks <= 4, messages.len(), format!("{marks} cache marks"));
 }
 
 /// The provider joins neighbours of one role; pairs are looked for between the joined turns.
@@ -93,7 +140,14 @@ fn check_block(block: &Value, role: &str, own: bool, index: usize, faults: &mut 
         }
         "tool_result" => {
             faults.unless(role == "user", index, "a result of the assistant");
+            let says = !blank(&block["content"]) || !list(&block["content"]).is_empty();
+            faults.unless(block["is_error"] != true || says, index, "an error that says nothing");
             for part in list(&block["content"]) {
+                faults.unless(
+                    block["is_error"] != true || part["type"] == "text",
+                    index,
+                    "an error that shows something",
+                );
                 faults.unless(part["type"] != "text" || !blank(&part["text"]), index, "blank text in a result");
             }
         }

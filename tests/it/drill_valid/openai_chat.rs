@@ -54,7 +54,7 @@ fn check_assistant(message: &Value, own: bool, index: usize, faults: &mut Faults
     for call in calls {
         let (kind, id) = (word(&call["type"]), word(&call["id"]));
         let input = if kind == "custom" { "input" } else { "arguments" };
-        let fine = call[kind][input].is_string() && (own || is_name(word(&call[kind]["name"]), MAX_NAME));
+        let fine = call[kind][input].is_string() && is_name(word(&call[kind]["name"]), MAX_NAME);
         faults.unless(!id.is_empty(), index, "a call without an id");
         // Other kinds of calls come from this API alone.
         let foreign = own && kind != "function";
@@ -78,6 +78,7 @@ fn check_content(message: &Value, kinds: &[&str], own: bool, index: usize, fault
                 let kind = word(&part["type"]);
                 faults.unless(own || kinds.contains(&kind), index, format!("part {kind:?} of {}", message["role"]));
                 faults.unless(kind != "text" || part["text"] != "", index, "an empty part");
+                faults.unless(kind != "image_url" || part["image_url"].is_object(), index, "image_url is no object");
             }
         }
         other => faults.add(index, format!("content {other}")),

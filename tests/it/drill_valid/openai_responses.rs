@@ -24,20 +24,22 @@ pub fn check(items: &[Value], own: bool, faults: &mut Faults) {
         let kind = item["type"].as_str().unwrap_or("message");
         let id = word(&item["call_id"]);
         if let Some((_, output)) = ANSWERED.iter().find(|(call, _)| *call == kind) {
-            faults.unless(!id.is_empty() && (own || id.len() <= MAX_ID), index, format!("a call with the id {id:?}"));
+            faults.unless(!id.is_empty() && id.len() <= MAX_ID, index, format!("a call with the id {id:?}"));
             faults.unless(open.insert(id, (output, index)).is_none(), index, format!("{id:?} is open already"));
         } else if ANSWERED.iter().any(|(_, output)| *output == kind) {
             let call = open.remove(id).map(|(output, _)| output);
             faults.unless(call == Some(kind), index, format!("{kind} {id:?} without its call"));
             faults.unless(item["output"].is_string() || item["output"].is_array(), index, "no output");
         }
+        faults.unless(kind == "local_shell_call_output" || word(&item["id"]).len() <= MAX_ID, index, "a long id");
         match kind {
             "message" => check_message(item, index, faults),
             "function_call" => {
-                let fine = item["arguments"].is_string() && (own || is_name(word(&item["name"]), MAX_NAME));
+                let fine = item["arguments"].is_string() && is_name(word(&item["name"]), MAX_NAME);
                 faults.unless(fine, index, format!("bad call {item}"));
             }
             "reasoning" => {
+                faults.unless(item["summary"].is_array(), index, "reasoning without a summary");
                 let next = items.get(index + 1);
                 let leads = next.is_some_and(|next| next["role"].is_null() || next["role"] == "assistant");
                 let output = next.is_some_and(|next| word(&next["type"]).ends_with("_output"));

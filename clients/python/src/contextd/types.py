@@ -291,7 +291,7 @@ class Appended(TypedDict):
     warnings: list[Warning]
 
 
-NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "signature_placeholder", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
+NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped", "synthetic_result", "result_moved", "messages_merged", "call_id_renamed", "tool_name_renamed", "arguments_wrapped", "error_flag_dropped", "result_media_moved", "server_tool_as_text", "server_tool_unpaired", "thinking_dropped", "thinking_of_other_model", "thinking_missing", "thinking_after_compaction", "thinking_stripped", "signature_placeholder", "reasoning_unpaired", "reasoning_by_reference", "media_dropped", "image_dropped", "document_dropped", "document_as_link", "document_as_text", "raw_dropped", "raw_block_dropped", "provider_compaction_dropped", "provider_compaction_as_text", "empty_text_dropped", "empty_message_dropped", "response_fields_removed", "trailing_space_trimmed", "system_as_user", "user_message_inserted", "half_character_replaced", "cache_marks_removed", "item_repaired", "item_unreadable", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "parent_changed", "tasks_numbered"]
 """Codes of `conversion_notes`: what a context says otherwise than the stored items do.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -299,7 +299,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `duplicate_result_dropped`: A second result of a call is left out.
 - `synthetic_result`: A call has no result; one that says so is put in.
 - `result_moved`: A result is put right behind its call.
-- `messages_merged`: Parallel calls, or the results of one batch, go in one message.
+- `messages_merged`: Parallel calls, the results of one batch, or system messages in a row go in one message.
 - `call_id_renamed`: A call goes under another id: the provider refuses its own, or an earlier call has it.
 - `tool_name_renamed`: A tool goes under a name that the provider takes.
 - `arguments_wrapped`: Arguments that are no object become the one argument `input`.
@@ -330,10 +330,12 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `trailing_space_trimmed`: White space at the end of the context is cut off: the provider refuses it behind an answer.
 - `system_as_user`: A system message inside the conversation is passed on by the user.
 - `user_message_inserted`: A user message is put first: the provider wants one there.
+- `half_character_replaced`: Halves of characters, which no strict reader of JSON takes, are sent as U+FFFD.
+- `cache_marks_removed`: Cache marks are taken off or shortened: the provider takes no such ones, or not so many.
 - `item_repaired`: A stored item is mended: the provider would refuse it as it came.
 - `item_unreadable`: A stored item can't be read any more; its calls alone are sent.
-- `item_id_changed`: An item goes under another id: an earlier one has its own.
-- `item_id_removed`: An item goes without its id: an earlier one has it.
+- `item_id_changed`: An item goes under another id: an earlier one has its own, or it is longer than the provider takes.
+- `item_id_removed`: An item goes without its id: an earlier one has it, or it is longer than the provider takes.
 - `duplicate_item_dropped`: An item is left out: an earlier one has its id, and it needs one.
 - `parent_changed`: A pi entry hangs under the entry that is shown before it.
 - `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it."""
@@ -1408,7 +1410,7 @@ class PatchStep(TypedDict):
     value: NotRequired[dict[str, Any] | None]
 
 
-ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "unsigned_thinking", "unsigned_call", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
+ViolationCode: TypeAlias = Literal["orphan_result", "duplicate_result", "call_without_result", "result_out_of_place", "results_not_first", "split_batch", "duplicate_call_id", "server_tool_unpaired", "reasoning_without_item", "empty_content", "empty_text", "empty_tool_calls", "invalid_media", "image_dropped", "invalid_block", "half_character", "too_many_cache_marks", "cache_mark_not_allowed", "cache_mark_order", "empty_error_result", "error_result_not_text", "too_many_media", "media_too_large", "unknown_block", "block_not_allowed", "response_fields", "provider_compaction_as_text", "thinking_alone", "unsigned_thinking", "empty_signature", "reasoning_without_summary", "answer_without_id", "configuration_updates_adjacent", "unsigned_call", "thinking_not_first", "ends_with_thinking", "trailing_space_trimmed", "invalid_call_id", "invalid_tool_name", "invalid_arguments", "invalid_output", "invalid_call", "call_not_allowed", "unknown_role", "first_message_not_user", "system_in_messages", "system_misplaced", "item_id_too_long", "duplicate_item_id", "item_id_changed", "item_id_removed", "duplicate_item_dropped", "unknown_parent", "invalid_item", "not_sendable"]
 """Codes of `violations`: what is wrong with an item.
 Later versions may add some: `detail` says in words what an unknown one means.
 
@@ -1427,11 +1429,24 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `invalid_media`: An image or a document that says nowhere what it shows, or can't stand here.
 - `image_dropped`: An image of a pi entry without its bytes.
 - `invalid_block`: A block that can't be read.
+- `half_character`: Half of a character that takes two (an escaped surrogate without the other): no strict reader takes the JSON.
+- `too_many_cache_marks`: More cache marks than the four that a request may have.
+- `cache_mark_not_allowed`: A cache mark on a block that may have none.
+- `cache_mark_order`: A cache mark for an hour behind one for five minutes.
+- `empty_error_result`: A result that is marked as an error and says nothing.
+- `error_result_not_text`: A result that is marked as an error and shows something besides text.
+- `too_many_media`: More images than a request may have.
+- `media_too_large`: An image or a document that is larger than the provider takes.
 - `unknown_block`: A block of another format.
 - `block_not_allowed`: A block that this speaker can't send.
 - `response_fields`: Fields that only answers have.
 - `provider_compaction_as_text`: Another provider's compaction in a native message that has to be written anew.
+- `thinking_alone`: An answer of nothing but its thinking.
 - `unsigned_thinking`: Thinking without its signature.
+- `empty_signature`: A signature without a character.
+- `reasoning_without_summary`: Reasoning without its summary, which is a list, and may be an empty one.
+- `answer_without_id`: A list of spoken parts without the id of an item that the provider gave.
+- `configuration_updates_adjacent`: A change of the configuration right behind another.
 - `unsigned_call`: A call of the running turn without its thought signature, where others are signed.
 - `thinking_not_first`: A turn that calls tools and does not begin with its thinking.
 - `ends_with_thinking`: An answer that ends with thinking.
@@ -1445,6 +1460,8 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `unknown_role`: A role that the format lacks.
 - `first_message_not_user`: A first message that is not the user's.
 - `system_in_messages`: A system prompt among the messages, where it travels beside them.
+- `system_misplaced`: A system message at a place where the provider takes none.
+- `item_id_too_long`: An id of an item that is longer than the provider takes.
 - `duplicate_item_id`: An id that an earlier item has.
 - `item_id_changed`: The same, seen when all items are put together; the item gets another id.
 - `item_id_removed`: The same; the item goes without its id.

@@ -1,18 +1,20 @@
 //! Putting the pieces in order: each group of calls, its results behind it, then what else the results' entries say.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::examined::{HALF_CHARACTER, is_refused, mended, repair};
 use super::matching::{MatchOutcome, Matching, ResultPlace};
 use super::source::StoredSource;
 use super::step::ViewStep;
 use super::synthetic;
 use crate::domain::context::elision;
-use crate::domain::format;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
+use crate::domain::model::json;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::shape::{Shape, ShapeKind, apply_shape, is_generated_id};
 
@@ -34,6 +36,8 @@ pub struct Emitter<'v, 'a, F, S> {
     opened: HashMap<usize, Opened>,
     /// Steps of results that went out whole, right behind their calls.
     sent: Vec<bool>,
+    /// Steps whose stored item the target's provider would refuse as it came.
+    refused: Vec<bool>,
 }
 
 /// How the results of a group of calls go out.
@@ -60,7 +64,9 @@ where
         notes: &'v mut Vec<Note>,
     ) -> Self {
         let (pieces, sent) = (Vec::with_capacity(steps.len()), vec![false; steps.len()]);
-        Emitter { steps, matching, sources, summary_text, target, notes, pieces, opened: HashMap::new(), sent }
+        let refused =
+            steps.iter().map(|step| !step.is_summary && is_refused(step, sources(step.index), target)).collect();
+        Emitter { steps, matching, sources, summary_text, target, notes, pieces, opened: HashMap::new(), sent, refused }
     }
 
     pub fn run(mut self) -> Vec<Piece<'a>> {
@@ -243,7 +249,10 @@ where
     fn entry(&mut self, at: usize, read: bool) {
         let step = &self.steps[at];
         if !read && self.goes_verbatim(at) {
-            let item = (self.sources)(step.index).item;
+            let item = json::mend_surrogates((self.sources)(step.index).item);
+            if let Cow::Owned(_) = &item {
+                self.note(NoteCode::HalfCharacterReplaced, at, HALF_CHARACTER);
+            }
             self.pieces.push(Piece::Verbatim { entry: step.index, item });
             return;
         }
@@ -297,7 +306,7 @@ where
     fn goes_verbatim(&self, at: usize) -> bool {
         let step = &self.steps[at];
         (self.sources)(step.index).format == self.target
-            && !step.shape.needs_repair
+            && !(step.shape.needs_repair || self.refused[at])
             && step.elisions.is_empty()
             && !self.matching.renames(at)
             && !(step.is_assistant() && step.has_results())
@@ -334,12 +343,16 @@ where
             let detail = "an earlier call of the context has the same id";
             self.notes.push(Note::new(NoteCode::CallIdRenamed, Some(step.index), detail).of(ItemFault::IdTaken));
         }
-        let Ok(Some(mut message)) = format::read(source.format, source.item).map(|item| item.message) else {
+        let (message, faults) = mended(source, self.target);
+        let Some(mut message) = message else {
             self.note(NoteCode::ItemUnreadable, at, "the stored item can't be read any more");
             return self.take_apart(at, stand_in(step.role, step.shape));
         };
-        if step.shape.needs_repair && source.format == self.target {
-            self.note(NoteCode::ItemRepaired, at, "the provider would refuse the item as it came");
+        if json::lone_surrogates(source.item) > 0 {
+            self.note(NoteCode::HalfCharacterReplaced, at, HALF_CHARACTER);
+        }
+        if (step.shape.needs_repair || self.refused[at]) && source.format == self.target {
+            self.note(NoteCode::ItemRepaired, at, &repair(&faults));
         }
         apply_shape(&mut message, step.shape);
         elision::apply(&mut message, step.elisions);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::domain::format::gemini;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
+use crate::domain::format::refused;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
@@ -67,7 +68,7 @@ fn thinks(piece: &Piece<'_>, path: &[EntryMeta], target: Format) -> bool {
         Piece::Verbatim { entry, .. } if target == Format::OpenaiResponses => {
             path.get(*entry).is_some_and(|head| head.shape.leads)
         }
-        Piece::Verbatim { item, .. } => strip_message((*item).to_owned(), target).as_deref() != Some(*item),
+        Piece::Verbatim { item, .. } => strip_message(item.to_string(), target).as_deref() != Some(&**item),
     }
 }
 
@@ -251,7 +252,8 @@ fn strip_answer(answer: Vec<(String, Value)>) -> Vec<String> {
     let without_id = |(item, mut value): (String, Value)| {
         let fields = value.as_object_mut().filter(|fields| fields.contains_key("id"));
         match fields.map(|fields| fields.shift_remove("id")) {
-            Some(_) => value.to_string(),
+            // A list of spoken parts goes with its id only.
+            Some(_) => refused::mended(Format::OpenaiResponses, value).to_string(),
             None => item,
         }
     };

@@ -21,7 +21,12 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
         "system" => Role::System,
         _ => return fail("/role", "expected user, assistant or system"),
     };
-    let mut needs_repair = !only(item, &["role", "content"]);
+    // A system message may change the configuration, and may end with the next message of the user.
+    let known: &[&str] = match role {
+        Role::System => &["role", "content", "output_config", "clear_at"],
+        _ => &["role", "content"],
+    };
+    let mut needs_repair = !only(item, known);
     let content = read_content(item, role, &mut needs_repair)?;
     let (role, content) = place_results(role, content, &mut needs_repair);
     needs_repair |= server::has_unpaired(&content);
@@ -60,7 +65,7 @@ fn read_content(item: &Object, role: Role, needs_repair: &mut bool) -> Result<Ve
         }
         Some(_) => return fail("/content", "expected a string or a list of blocks"),
     };
-    *needs_repair |= blocks.is_empty();
+    *needs_repair |= blocks.is_empty() && !(role == Role::System && item.contains_key("output_config"));
     Ok(blocks)
 }
 

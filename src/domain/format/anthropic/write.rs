@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::sent::Sent;
 use super::write_block::{self, BlockContext};
-use super::{OPENING, server};
+use super::{OPENING, marks, pictures, server, systems};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
@@ -18,6 +19,11 @@ use crate::domain::model::message::{Message, Role};
 
 /// The messages, in order, each as JSON text. Adjacent tool messages are joined into one user message.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    write_within(pieces, pictures::MOST, notes)
+}
+
+/// [`write()`] for a request that may have so many pictures.
+pub fn write_within(pieces: &[Piece<'_>], most_pictures: usize, notes: &mut Vec<Note>) -> Vec<String> {
     let sendable = server::sendable(pieces);
     let mut notes = Notes::new(notes);
     let mut sent: Vec<OutgoingMessage<'_>> = Vec::with_capacity(pieces.len());
@@ -31,13 +37,18 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         }
     }
     drop_last_thoughts(&mut sent, &mut notes);
+    let sent = sent.into_iter().map(|message| Sent { entry: message.entry(), text: message.into_text() }).collect();
+    let mut sent = systems::place(sent, &mut notes);
     trim_prefill(&mut sent, &mut notes);
-    if sent.first().is_some_and(|first| !first.is_from("user")) {
+    if !systems::begins_with_user(&sent) {
         notes.entry = None;
         notes.add(NoteCode::UserMessageInserted, "the first message has to be the user's");
-        sent.insert(0, OutgoingMessage::Built(Built::new("user", vec![json!({"type": "text", "text": OPENING})])));
+        let opening = json!({"role": "user", "content": [{"type": "text", "text": OPENING}]});
+        sent.insert(0, Sent { entry: None, text: opening.to_string() });
     }
-    sent.into_iter().map(OutgoingMessage::into_text).collect()
+    marks::bound(&mut sent, marks::Beside::default(), &mut notes);
+    pictures::bound(&mut sent, most_pictures, &mut notes);
+    sent.into_iter().map(|message| message.text).collect()
 }
 
 /// The messages of one message, whatever stands around it.
@@ -72,7 +83,8 @@ fn drop_last_thoughts(sent: &mut Vec<OutgoingMessage<'_>>, notes: &mut Notes<'_>
                 emptied.insert(at);
                 continue;
             }
-            sent[at] = OutgoingMessage::Built(Built::new("assistant", content));
+            let entry = sent[at].entry();
+            sent[at] = OutgoingMessage::Built(Built { entry, ..Built::new("assistant", content) });
         }
         next = Some(at);
     }
@@ -81,27 +93,17 @@ fn drop_last_thoughts(sent: &mut Vec<OutgoingMessage<'_>>, notes: &mut Notes<'_>
 }
 
 /// A context that ends with the assistant is gone on with from there, and the API refuses one that ends in white space.
-fn trim_prefill(sent: &mut [OutgoingMessage<'_>], notes: &mut Notes<'_>) {
-    let Some(last) = sent.last_mut().filter(|last| last.is_from("assistant")) else { return };
-    let entry = last.entry();
-    let trimmed = match last {
-        OutgoingMessage::Built(built) => built.content.last_mut().is_some_and(trim_end),
-        OutgoingMessage::Verbatim { item, .. } => {
-            let Some(mut message) = domain_json::parse_lenient(item).ok() else { return };
-            let trimmed = match message.get_mut("content") {
-                Some(Value::Array(blocks)) => blocks.last_mut().is_some_and(trim_end),
-                Some(text @ Value::String(_)) => trim_text(text),
-                _ => false,
-            };
-            if trimmed {
-                *last = OutgoingMessage::Rewritten { entry, text: message.to_string() };
-            }
-            trimmed
-        }
-        OutgoingMessage::Rewritten { .. } => false,
+fn trim_prefill(sent: &mut [Sent], notes: &mut Notes<'_>) {
+    let Some(last) = sent.last_mut().filter(|last| last.role() == "assistant") else { return };
+    let mut message = last.value();
+    let trimmed = match message.get_mut("content") {
+        Some(Value::Array(blocks)) => blocks.last_mut().is_some_and(trim_end),
+        Some(text @ Value::String(_)) => trim_text(text),
+        _ => false,
     };
     if trimmed {
-        notes.entry = entry;
+        last.text = message.to_string();
+        notes.entry = last.entry;
         notes.add(NoteCode::TrailingSpaceTrimmed, "a context that ends with the assistant can't end in white space");
     }
 }
@@ -123,15 +125,7 @@ fn is_thought(block: &Value) -> bool {
 }
 
 enum OutgoingMessage<'a> {
-    Verbatim {
-        entry: usize,
-        item: &'a str,
-    },
-    /// A stored item that could not go out to the letter.
-    Rewritten {
-        entry: Option<usize>,
-        text: String,
-    },
+    Verbatim { entry: usize, item: &'a str },
     Built(Built),
 }
 
@@ -139,6 +133,8 @@ struct Built {
     entry: Option<usize>,
     role: &'static str,
     content: Vec<Value>,
+    /// What stands beside the content.
+    fields: Object,
     /// Written as a plain string where the content is one text block.
     as_string: bool,
     /// Made of tool messages alone, so that the next one may join.
@@ -147,7 +143,7 @@ struct Built {
 
 impl Built {
     fn new(role: &'static str, content: Vec<Value>) -> Built {
-        Built { entry: None, role, content, as_string: false, results_only: false }
+        Built { entry: None, role, content, fields: Object::new(), as_string: false, results_only: false }
     }
 }
 
@@ -163,9 +159,6 @@ impl OutgoingMessage<'_> {
             OutgoingMessage::Verbatim { item, .. } => {
                 serde_json::from_str(item).is_ok_and(|head: MessageHeader<'_>| head.role == role)
             }
-            OutgoingMessage::Rewritten { text, .. } => {
-                serde_json::from_str(text).is_ok_and(|head: MessageHeader<'_>| head.role == role)
-            }
         }
     }
 
@@ -173,7 +166,6 @@ impl OutgoingMessage<'_> {
         match self {
             OutgoingMessage::Built(built) => built.entry,
             OutgoingMessage::Verbatim { entry, .. } => Some(*entry),
-            OutgoingMessage::Rewritten { entry, .. } => *entry,
         }
     }
 
@@ -196,11 +188,14 @@ impl OutgoingMessage<'_> {
     fn into_text(self) -> String {
         match self {
             OutgoingMessage::Verbatim { item, .. } => item.to_owned(),
-            OutgoingMessage::Rewritten { text, .. } => text,
-            OutgoingMessage::Built(Built { role, content, as_string, .. }) => {
+            OutgoingMessage::Built(Built { role, content, fields, as_string, .. }) => {
                 let text = write_block::string_form(&content).filter(|_| as_string);
                 let content = text.map_or(Value::Array(content), Value::String);
-                json!({"role": role, "content": content}).to_string()
+                let mut message = json!({"role": role, "content": content});
+                if let Some(message) = message.as_object_mut() {
+                    message.extend(fields);
+                }
+                message.to_string()
             }
         }
     }
@@ -213,8 +208,9 @@ fn write_message<'p>(
     notes: &mut Notes<'_>,
 ) {
     let around = own(message.opaque.as_ref(), Format::Anthropic).and_then(Value::as_object);
-    note_removed_fields(around, notes);
     let role = role_name(message.role, around.is_some());
+    let kept = if role == "system" { &SYSTEM_FIELDS[..] } else { &[] };
+    note_removed_fields(around, kept, notes);
     let place = BlockContext { assistant: role == "assistant", sendable };
     let mut empty = 0;
     let mut content: Vec<Value> = Vec::with_capacity(message.content.len());
@@ -242,8 +238,10 @@ fn write_message<'p>(
     }
     content.sort_by_key(|block| role == "user" && block["type"] != "tool_result");
     let as_string = around.is_some_and(|around| around.get("content").is_some());
+    let fields = kept.iter().filter_map(|key| Some(((*key).to_owned(), around?.get(*key)?.clone()))).collect();
     sent.push(OutgoingMessage::Built(Built {
         entry: notes.entry,
+        fields,
         as_string,
         results_only: is_tool,
         ..Built::new(role, content)
@@ -259,10 +257,13 @@ fn role_name(role: Role, is_own: bool) -> &'static str {
     }
 }
 
-fn note_removed_fields(around: Option<&Object>, notes: &mut Notes<'_>) {
+/// What a system message among the others may hold beside its content.
+const SYSTEM_FIELDS: [&str; 2] = ["output_config", "clear_at"];
+
+fn note_removed_fields(around: Option<&Object>, kept: &[&str], notes: &mut Notes<'_>) {
     let input = ["role", "content"];
     let keys = around.into_iter().flat_map(Object::keys).map(String::as_str);
-    let removed: Vec<&str> = keys.filter(|key| !input.contains(key)).collect();
+    let removed: Vec<&str> = keys.filter(|key| !input.contains(key) && !kept.contains(key)).collect();
     if !removed.is_empty() {
         notes.add(NoteCode::ResponseFieldsRemoved, removed.join(", "));
     }

@@ -8,6 +8,7 @@ use super::{MAX_ID, MAX_NAME, media};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
+use crate::domain::format::refused;
 use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Opaque, ToolCall, ToolResult};
@@ -71,7 +72,12 @@ fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
 
 fn write_media(kind: &str, source: &Media, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Value {
     let written = if place.assistant { None } else { media::write(kind, source) };
-    written.unwrap_or_else(|| {
+    let is_taken = |block: &Value| {
+        let mut mended = block.clone();
+        refused::mend_anthropic_block(&mut mended, false);
+        mended == *block
+    };
+    written.filter(is_taken).unwrap_or_else(|| {
         notes.add(NoteCode::MediaDropped, format!("this {kind} can't be given to Anthropic here"));
         text(outgoing::media_stand_in(kind, source))
     })
@@ -118,8 +124,13 @@ fn write_result(result: &ToolResult, place: BlockContext<'_>, empty: &mut usize,
     }
     if result.is_error {
         block.insert("is_error".into(), true.into());
+        if result.content.iter().any(|block| matches!(block, Block::Image { .. } | Block::Document { .. })) {
+            notes.add(NoteCode::MediaDropped, "a result that is marked as an error holds nothing but text");
+        }
     }
-    Value::Object(block)
+    let mut block = Value::Object(block);
+    refused::mend_anthropic_block(&mut block, false);
+    block
 }
 
 /// The text of content that is one text block and nothing more.
@@ -142,6 +153,11 @@ fn write_server_call(call: &ToolCall, place: BlockContext<'_>, notes: &mut Notes
 
 fn write_server_result(result: &ToolResult, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Option<Value> {
     match own(result.opaque.as_ref(), Format::Anthropic) {
+        Some(_) if !place.assistant => {
+            let detail = format!("{} is the result of a tool that the assistant's side runs", result.tool_call_id);
+            notes.add(NoteCode::ServerToolUnpaired, detail);
+            None
+        }
         Some(whole) => sendable(whole, &result.tool_call_id, place, notes),
         None => outgoing::server_result_text(result).map(text),
     }

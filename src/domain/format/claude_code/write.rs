@@ -11,7 +11,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
     let mut lines = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match piece {
-            Piece::Verbatim { item, .. } => lines.push((*item).to_owned()),
+            Piece::Verbatim { item, .. } => lines.push(item.to_string()),
             Piece::Message { entry, message } => {
                 let spoken = anthropic::spoken(*entry, message, notes);
                 lines.extend(spoken.into_iter().map(|said| line(said, message).to_string()));

@@ -28,6 +28,8 @@ pub fn read(part: &Object, role: Role, at: &str, needs_repair: &mut bool) -> Res
         "functionCall" => read_call(part, key, at, needs_repair),
         "functionResponse" => read_result(part, key, at, needs_repair),
         "inlineData" | "fileData" => media::read(part, kind, key, at),
+        // The model alone runs code.
+        "executableCode" | "toolCall" if role != Role::Assistant => Ok(Block::Raw(opaque(part.clone()))),
         "executableCode" | "toolCall" => read_server_call(part, kind, key, at),
         _ => read_server_result(part, kind, key, at),
     }

@@ -189,7 +189,7 @@ fn calls_join_the_answer_before_them_and_the_running_turn_is_signed() {
     .map(Value::to_string)
     .collect();
     let pieces: Vec<Piece<'_>> =
-        texts.iter().enumerate().map(|(entry, item)| Piece::Verbatim { entry, item }).collect();
+        texts.iter().enumerate().map(|(entry, item)| Piece::Verbatim { entry, item: item.as_str().into() }).collect();
     let mut notes = Vec::new();
     let back = write(&pieces, &mut notes);
     assert_eq!(

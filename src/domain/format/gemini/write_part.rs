@@ -1,6 +1,6 @@
 //! One normalised block into a part.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -22,11 +22,13 @@ pub struct CallNames<'a> {
     pub tools: ToolNames<'a>,
     /// The calls that go out without an id, as they came.
     unnamed: HashSet<String>,
+    /// The names that written calls go under, by id: their results go under the same.
+    sent: HashMap<String, String>,
 }
 
 impl Default for CallNames<'_> {
     fn default() -> Self {
-        CallNames { tools: ToolNames::new(super::read), unnamed: HashSet::new() }
+        CallNames { tools: ToolNames::new(super::read), unnamed: HashSet::new(), sent: HashMap::new() }
     }
 }
 
@@ -101,6 +103,7 @@ fn write_call(call: &ToolCall, names: &mut CallNames<'_>, notes: &mut Notes<'_>)
     if name != call.name {
         notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
+    names.sent.insert(call.id.clone(), name.clone());
     let args = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
         Value::Null => json!({}),
@@ -142,7 +145,14 @@ fn sent_name(name: &str, is_own: bool) -> String {
 
 fn write_result(result: &ToolResult, names: &mut CallNames<'_>, notes: &mut Notes<'_>) -> Value {
     let own_part = own(result.opaque.as_ref(), FORMAT).and_then(Value::as_object);
-    let name = result.name.clone().unwrap_or_else(|| names.tools.name(&result.tool_call_id));
+    // A call that goes out as it came is of this API, and its name one that the API takes.
+    let name = match names.sent.get(&result.tool_call_id) {
+        Some(sent) => sent.clone(),
+        None => {
+            let given = result.name.clone().unwrap_or_else(|| names.tools.name(&result.tool_call_id));
+            sent_name(&given, true)
+        }
+    };
     let (text, parts) = said(result, notes);
     let (mut part, key) = own_part
         .and_then(|part| data_of(part, "functionResponse"))
@@ -152,7 +162,7 @@ fn write_result(result: &ToolResult, names: &mut CallNames<'_>, notes: &mut Note
             true => data.retain(|name, id| name != "id" || id.is_null()),
             false => drop(data.insert("id".to_owned(), result.tool_call_id.as_str().into())),
         }
-        data.insert("name".to_owned(), sent_name(&name, own_part.is_some()).into());
+        data.insert("name".to_owned(), name.into());
         let is_new = own_part.is_none();
         match response(data.get("response").filter(|_| !is_new), &text, result.is_error) {
             Some(response) => drop(data.insert("response".to_owned(), response)),

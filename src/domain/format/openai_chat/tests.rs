@@ -156,8 +156,8 @@ fn media_go_out_before_a_stored_message_that_is_no_result() {
     let message = of(Role::Tool, vec![Block::ToolResult(result(vec![Block::Image { source: image }]))]);
     let pieces = [
         Piece::Message { entry: Some(0), message },
-        Piece::Verbatim { entry: 1, item: r#"{"role":"tool","tool_call_id":"b","content":"x"}"# },
-        Piece::Verbatim { entry: 2, item: r#"{"role":"user","content":"y"}"# },
+        Piece::Verbatim { entry: 1, item: r#"{"role":"tool","tool_call_id":"b","content":"x"}"#.into() },
+        Piece::Verbatim { entry: 2, item: r#"{"role":"user","content":"y"}"#.into() },
     ];
     let out = write(&pieces, &mut Vec::new());
     assert_eq!(out.len(), 4);

@@ -41,7 +41,10 @@ fn read_typed(item: &Object, kind: &str, needs_repair: &mut bool) -> Result<Mess
         "function_call_output" => tool(read_output(item, CallKind::Function, needs_repair)?),
         "custom_tool_call_output" => tool(read_output(item, CallKind::Custom, needs_repair)?),
         "reasoning" => assistant(read_reasoning(item)?),
-        "additional_tools" => Ok(Message::new(Role::System, vec![Block::Raw(opaque(item.clone()))])),
+        // What holds for all that follows, until another takes its place.
+        "additional_tools" | "configuration_update" => {
+            Ok(Message::new(Role::System, vec![Block::Raw(opaque(item.clone()))]))
+        }
         "mcp_approval_response" => Ok(Message::new(Role::User, vec![Block::Raw(opaque(item.clone()))])),
         _ => {
             if let Some(tool) = AgentTool::by_call(kind) {

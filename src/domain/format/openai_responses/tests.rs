@@ -86,7 +86,7 @@ fn reasoning_goes_with_what_it_led_to() {
     let reasoning =
         |n: usize| json!({"type": "reasoning", "id": format!("rs_{n}"), "summary": [], "encrypted_content": "e"});
     let texts = [1, 2, 3].map(|n| reasoning(n).to_string());
-    let verbatim = |n: usize| Piece::Verbatim { entry: 7, item: &texts[n - 1] };
+    let verbatim = |n: usize| Piece::Verbatim { entry: 7, item: texts[n - 1].as_str().into() };
     let answer = || piece(Message::text(Role::Assistant, "a"));
     let question = || piece(Message::text(Role::User, "q"));
     assert_eq!(written(&[question(), verbatim(1), answer()]).0.len(), 3);
@@ -107,7 +107,7 @@ fn made_up_results_fit_their_calls() {
         json!({"type": "computer_call", "call_id": "e", "action": {"type": "screenshot"}}),
         json!({"type": "tool_search_call", "call_id": "f", "execution": "client", "arguments": {}}),
     ];
-    let mut pieces = vec![Piece::Verbatim { entry: 0, item: custom }];
+    let mut pieces = vec![Piece::Verbatim { entry: 0, item: custom.into() }];
     pieces.extend(calls.iter().map(|call| piece(message(call.clone()))));
     pieces.extend(["a", "b", "c", "d", "e", "f"].map(|id| piece(synthetic(id))));
     let (items, _) = written(&pieces);
@@ -198,7 +198,8 @@ fn every_item_of_the_corpus_comes_back() {
 fn come_back(source: Source) -> (usize, usize) {
     let (mut count, mut refusals) = (0, Vec::new());
     for session in &sessions(source, Format::OpenaiResponses) {
-        let (items, refused) = read_all(session, read);
+        let (items, refused) =
+            read_all(session, |value| crate::domain::format::read_value(Format::OpenaiResponses, value));
         refusals.extend(refused.into_iter().map(|(name, error)| format!("{name}: {error}")));
         for (raw, item) in items {
             count += 1;

@@ -6,10 +6,14 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::MAX_ID;
 use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::note_code::NoteCode;
-use crate::domain::format::outgoing::Notes;
-use crate::domain::format::write::{Note, Piece};
+use crate::domain::format::outgoing::{self, Notes};
+use crate::domain::format::refused;
+use crate::domain::format::violation_code::ViolationCode;
+use crate::domain::format::write::{ItemFault, Note, Piece};
+use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::CallKind;
 
@@ -24,7 +28,7 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
             Piece::Verbatim { entry, item } => {
                 let head = head(item);
                 let (kind, id) = (ItemRole::of(&head), head.id.map(Cow::into_owned));
-                sent.push(OutgoingItem { entry: Some(*entry), id, kind, text: (*item).to_owned() });
+                sent.push(OutgoingItem { entry: Some(*entry), id, kind, text: item.to_string() });
             }
             Piece::Message { entry, message } => {
                 noted.entry = *entry;
@@ -40,8 +44,75 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
             }
         }
     }
+    let sent = shorten_ids(sent, &mut noted);
     let sent = tell_apart(sent, &mut noted);
-    drop_lone_reasoning(sent, &mut noted)
+    let sent = drop_lone_reasoning(sent, &mut noted);
+    join_updates(sent, &mut noted).into_iter().map(|item| item.text).collect()
+}
+
+/// Items whose ids are longer than the API takes go without them where they can, else under shorter ones: a digest keeps
+/// them apart.
+fn shorten_ids(mut sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
+    for item in &mut sent {
+        let Some(id) = item.id.take_if(|id| id.len() > MAX_ID) else { continue };
+        let Ok(Value::Object(mut fields)) = json::parse_lenient(&item.text) else { continue };
+        let kind = fields.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
+        let by_content = kind == "reasoning" && fields.get("encrypted_content").is_some_and(Value::is_string);
+        if kind == "local_shell_call_output" {
+            // It names its call by it.
+            item.id = Some(id);
+            continue;
+        }
+        let is_answered = fields.get("call_id").is_some_and(Value::is_string);
+        let may_lack = matches!(kind.as_str(), "message" | "configuration_update") || by_content || is_answered;
+        notes.entry = item.entry;
+        let detail = format!("an id of {} characters is longer than the API takes", id.len());
+        let fault = ItemFault::Refused(ViolationCode::ItemIdTooLong);
+        if may_lack && !matches!(kind.as_str(), "local_shell_call" | "computer_call") {
+            fields.retain(|key, _| key != "id");
+            notes.add_fault(NoteCode::ItemIdRemoved, fault, detail);
+        } else {
+            let short = outgoing::word(&id, MAX_ID).into_owned();
+            fields.insert("id".to_owned(), short.as_str().into());
+            item.id = Some(short);
+            notes.add_fault(NoteCode::ItemIdChanged, fault, detail);
+        }
+        item.text = match kind.as_str() {
+            "message" => refused::mended(Format::OpenaiResponses, Value::Object(fields)).to_string(),
+            _ => Value::Object(fields).to_string(),
+        };
+    }
+    sent
+}
+
+/// The API refuses two changes of the configuration in a row: they go as one, in which the later one holds.
+fn join_updates(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
+    let mut kept: Vec<OutgoingItem> = Vec::with_capacity(sent.len());
+    for item in sent {
+        match kept.last_mut().filter(|before| before.kind == ItemRole::Update && item.kind == ItemRole::Update) {
+            Some(before) => {
+                notes.entry = item.entry;
+                let fault = ItemFault::Refused(ViolationCode::ConfigurationUpdatesAdjacent);
+                notes.add_fault(NoteCode::MessagesMerged, fault, "two changes of the configuration in a row go as one");
+                before.text = joined(&before.text, &item.text);
+            }
+            None => kept.push(item),
+        }
+    }
+    kept
+}
+
+/// The fields of both; of those that both set, the later one's.
+fn joined(before: &str, after: &str) -> String {
+    let mut joined = json::parse_object(before);
+    for (key, value) in json::parse_object(after) {
+        match (joined.get_mut(&key), value) {
+            (Some(Value::Object(known)), Value::Object(set)) => known.extend(set),
+            (_, value) if key != "id" => drop(joined.insert(key, value)),
+            _ => {}
+        }
+    }
+    Value::Object(joined).to_string()
 }
 
 /// The API refuses two items of one id. The later one goes without it where it can, under another where it needs one and
@@ -69,7 +140,7 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
                 let nth = tried.entry(id.clone()).or_insert(1);
                 let others = std::iter::repeat_with(|| {
                     *nth += 1;
-                    format!("{id}_{nth}")
+                    outgoing::word(&format!("{id}_{nth}"), MAX_ID).into_owned()
                 });
                 let other = others.take(seen.len() + 1).find(|other| seen.insert(other.clone()));
                 fields.insert("id".to_owned(), other.into());
@@ -79,7 +150,7 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
             (kind, Value::Object(mut fields)) if is_answered || kind == "message" => {
                 notes.add(NoteCode::ItemIdRemoved, detail);
                 fields.retain(|key, _| key != "id");
-                item.text = Value::Object(fields).to_string();
+                item.text = refused::mended(Format::OpenaiResponses, Value::Object(fields)).to_string();
                 kept.push(item);
             }
             _ => notes.add(NoteCode::DuplicateItemDropped, detail),
@@ -104,6 +175,8 @@ enum ItemRole {
     Output,
     /// A compaction: what stands before it and behind it may belong together.
     Compaction,
+    /// A change of the configuration.
+    Update,
     Input,
 }
 
@@ -136,6 +209,7 @@ impl ItemRole {
         match (kind, role) {
             (Some("reasoning"), _) => ItemRole::Reasoning,
             (Some("compaction" | "compaction_summary"), _) => ItemRole::Compaction,
+            (Some("configuration_update"), _) => ItemRole::Update,
             (_, Some(role)) if role != "assistant" => ItemRole::Input,
             (Some("mcp_approval_response"), _) => ItemRole::Input,
             (Some(kind), _) if kind.ends_with("_output") => ItemRole::Input,
@@ -145,19 +219,19 @@ impl ItemRole {
 }
 
 /// The API refuses reasoning that is not followed by what it led to.
-fn drop_lone_reasoning(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<String> {
+fn drop_lone_reasoning(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
     let mut next = ItemRole::Input;
-    let mut kept: Vec<String> = Vec::with_capacity(sent.len());
+    let mut kept: Vec<OutgoingItem> = Vec::with_capacity(sent.len());
     let mut dropped: Vec<Option<usize>> = Vec::new();
     for item in sent.into_iter().rev() {
-        if item.kind == ItemRole::Reasoning && next == ItemRole::Input {
+        if item.kind == ItemRole::Reasoning && matches!(next, ItemRole::Input | ItemRole::Update) {
             dropped.push(item.entry);
             continue;
         }
         if item.kind != ItemRole::Compaction {
             next = item.kind;
         }
-        kept.push(item.text);
+        kept.push(item);
     }
     for entry in dropped.into_iter().rev() {
         notes.entry = entry;

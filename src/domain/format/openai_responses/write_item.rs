@@ -9,6 +9,7 @@ use super::{MAX_ID, MAX_NAME, parts};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
+use crate::domain::format::refused;
 use crate::domain::format::write::ItemFault;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
@@ -140,7 +141,11 @@ impl<'m> ItemWriter<'m> {
         let as_string = item.get("content").is_some_and(Value::is_string);
         let content = plain_text(&parts).filter(|_| as_string).map_or(Value::Array(parts), Value::String);
         item.insert("content".into(), content);
-        self.items.push(Value::Object(item));
+        // A list that lost its id, or that was none before something was put in words, goes as a string.
+        self.items.push(match self.role() {
+            Role::Assistant => refused::mended(FORMAT, Value::Object(item)),
+            _ => Value::Object(item),
+        });
     }
 }
 
@@ -180,6 +185,15 @@ fn call_id(id: &str) -> String {
     if !id.is_empty() && id.len() <= MAX_ID { id.to_owned() } else { outgoing::word(id, MAX_ID).into_owned() }
 }
 
+/// The id of a call, and a note where it is another than its own.
+fn known_id(given: &str, notes: &mut Notes<'_>) -> String {
+    let id = call_id(given);
+    if id != given {
+        notes.add_fault(NoteCode::CallIdRenamed, ItemFault::IdRefused, format!("{given} is sent as {id}"));
+    }
+    id
+}
+
 /// The item under another call id, where pairing gave it one.
 fn with_id(mut item: Value, id: &str) -> Value {
     let key = if item.get("call_id").is_some() { "call_id" } else { "id" };
@@ -194,13 +208,10 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     if AgentTool::by_call(kind).is_some()
         && let Some(whole) = own(call.opaque.as_ref(), FORMAT)
     {
-        return with_id(whole.clone(), &call.id);
+        return with_id(whole.clone(), &known_id(&call.id, notes));
     }
-    let id = call_id(&call.id);
+    let id = known_id(&call.id, notes);
     let name = outgoing::word(&call.name, MAX_NAME);
-    if id != call.id {
-        notes.add_fault(NoteCode::CallIdRenamed, ItemFault::IdRefused, format!("{} is sent as {id}", call.id));
-    }
     if name != call.name {
         notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
@@ -232,7 +243,7 @@ fn write_result(result: &ToolResult, types: &OutputTypes, notes: &mut Notes<'_>)
     let known = known.filter(|_| known_type == Some(kind));
     if let Some(tool) = AgentTool::by_output(kind) {
         let whole = known.filter(|item| tool.content(item) == result.content).cloned().map(Value::Object);
-        return with_id(whole.unwrap_or_else(|| tool.output(result, known)), &result.tool_call_id);
+        return with_id(whole.unwrap_or_else(|| tool.output(result, known)), &call_id(&result.tool_call_id));
     }
     let mut item = known.cloned().unwrap_or_else(|| typed(kind));
     let was_list = item.get("output").is_some();

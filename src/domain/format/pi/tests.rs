@@ -167,12 +167,12 @@ fn stored_entries_go_out_as_they_are_and_others_are_chained_to_them() {
     });
     let pieces = [
         piece(Message::text(Role::CompactionSummary, "so far")),
-        Piece::Verbatim { entry: 4, item: stored },
+        Piece::Verbatim { entry: 4, item: stored.into() },
         piece(Message { role: Role::Tool, content: vec![result], stop: None, opaque: None }),
         piece(Message::text(Role::User, "go on")),
     ];
     assert_eq!(write(&pieces[1..2], &mut Vec::new()), [stored.replace(r#""x0""#, "null")]);
-    let root = [Piece::Verbatim { entry: 0, item: stored }];
+    let root = [Piece::Verbatim { entry: 0, item: stored.into() }];
     assert_eq!(write(&root, &mut Vec::new()), [stored], "whatever a file begins with");
     let (entries, notes) = written(&pieces);
     assert_eq!(notes, ["parent_changed"], "what came before is behind the summary");

@@ -63,7 +63,7 @@ proptest! {
         // 0: any name.
         let wanted = |name: &u8| name.checked_sub(1).map(|name| name.to_string());
         for results in [0, LOOKED_UP + 1] {
-            let mut unclaimed = UnclaimedCalls::of(&open, results);
+            let mut unclaimed = UnclaimedCalls::of(&open, results, &Default::default());
             let mut taken = vec![false; listed.0.len()];
             for name in names.iter().map(wanted) {
                 let expected = listed.fitting(name.as_deref(), &taken);

@@ -7,11 +7,13 @@ use uuid::Uuid;
 
 use super::file::PiFile;
 use super::members::{is_header, replace, set, text, time};
+use crate::domain::format::refused;
 use crate::domain::format::write::Piece;
 use crate::domain::format::{self, pi};
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::entry::Entry;
 use crate::domain::model::format::Format;
+use crate::domain::model::json::{mend_surrogates, parse_lenient};
 use crate::domain::model::message::{Block, CallKind, Message};
 use crate::domain::model::shape::apply_shape;
 use crate::domain::summary::transcript::serialise;
@@ -271,7 +273,9 @@ pub fn one_line(item: &str) -> String {
 /// names by call id, for results that don't say whose they are.
 pub fn as_items(entry: &Entry, target: Format, tools: &HashMap<String, String>) -> Vec<String> {
     if entry.source_format == target {
-        return vec![one_line(&entry.item)];
+        let line = one_line(&entry.item);
+        // What a provider is sent holds no halves of characters; a file has them as they came.
+        return vec![if target.is_file_only() { line } else { whole_characters(&line, target) }];
     }
     let message = format::read(entry.source_format, &entry.item).ok().and_then(|item| item.message);
     let told = message.and_then(|message| match target {
@@ -293,4 +297,13 @@ pub fn as_items(entry: &Entry, target: Format, tools: &HashMap<String, String>) 
 /// The lines of a message in a format.
 pub fn as_message(message: Message, target: Format) -> Vec<String> {
     format::write_alone(target, message, &mut Vec::new())
+}
+
+/// A line without halves of characters, neither its own nor those of arguments that are JSON in a string.
+fn whole_characters(line: &str, format: Format) -> String {
+    let whole = mend_surrogates(line);
+    match parse_lenient(&whole).ok().filter(|_| whole.contains("\\\\u")) {
+        Some(value) => refused::mended(format, value).to_string(),
+        None => whole.into_owned(),
+    }
 }

@@ -409,7 +409,7 @@ impl<'a> Planner<'a> {
         };
         self.account(&entry);
         if let Some(reported) = item.usage {
-            entry.head.usage = self.believed(n, item, reported).and_then(|tokens| u32::try_from(tokens).ok());
+            entry.head.usage = self.believed(item.place, item, reported).and_then(|tokens| u32::try_from(tokens).ok());
         }
         self.rebased |= item.item.kind == EntryType::Compaction;
         entry

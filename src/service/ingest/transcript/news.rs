@@ -10,7 +10,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::domain::format::write::Piece;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role, ToolCall};
@@ -481,8 +480,7 @@ fn mended(
 }
 
 fn written(format: Format, message: Message) -> Result<Option<Box<RawValue>>> {
-    let mut notes = Vec::new();
-    let pieces = [Piece::Message { entry: None, message }];
-    let item = format::write(format, &pieces, &mut notes).into_iter().next_back();
+    // By itself: what a context's place asks for is no part of what is stored.
+    let item = format::write_alone(format, message, &mut Vec::new()).into_iter().next_back();
     Ok(item.map(RawValue::from_string).transpose().context("a mended item")?)
 }

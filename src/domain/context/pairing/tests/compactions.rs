@@ -50,7 +50,7 @@ fn an_encrypted_one_is_shown_to_its_provider_only() {
         let items = [
             user("go"),
             json!({"type": kind, "id": "cmp_1", "encrypted_content": "c2VjcmV0"}),
-            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "On we go."}]}),
+            json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "On we go."}]}),
             user("next"),
         ];
         let entries = appended(Format::OpenaiResponses, &items);
@@ -68,7 +68,7 @@ fn an_encrypted_one_is_shown_to_its_provider_only() {
 fn reasoning_leads_across_a_compaction() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"});
     let compaction = json!({"type": "compaction", "encrypted_content": "xyz"});
-    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]});
+    let said = json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "yes"}]});
     let items = [user("go"), reasoning, compaction, said];
     let entries = appended(Format::OpenaiResponses, &items);
     assert!(entries[1].head.shape.leads && !entries[2].head.shape.leads);

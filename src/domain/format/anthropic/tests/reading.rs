@@ -21,7 +21,7 @@ fn every_kind_of_block_comes_back_whole() {
         json!({"type": "container_upload", "file_id": "f"}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": "x", "is_error": false, "cache_control": {}}),
         json!({"type": "tool_result", "tool_use_id": "a"}),
-        json!({"type": "tool_result", "tool_use_id": "a", "content": "", "is_error": true}),
+        json!({"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": true}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}]}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": [
             {"type": "tool_reference", "tool_name": "n"}, {"type": "text", "text": "x", "citations": null},

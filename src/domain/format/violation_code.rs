@@ -1,4 +1,4 @@
-//! The codes of what is found wrong.
+//! The codes of what is found wrong with items: of what their provider would refuse.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -50,6 +50,22 @@ pub enum ViolationCode {
     ImageDropped,
     /// A block that can't be read.
     InvalidBlock,
+    /// Half of a character that takes two (an escaped surrogate without the other): no strict reader takes the JSON.
+    HalfCharacter,
+    /// More cache marks than the four that a request may have.
+    TooManyCacheMarks,
+    /// A cache mark on a block that may have none.
+    CacheMarkNotAllowed,
+    /// A cache mark for an hour behind one for five minutes.
+    CacheMarkOrder,
+    /// A result that is marked as an error and says nothing.
+    EmptyErrorResult,
+    /// A result that is marked as an error and shows something besides text.
+    ErrorResultNotText,
+    /// More images than a request may have.
+    TooManyMedia,
+    /// An image or a document that is larger than the provider takes.
+    MediaTooLarge,
     /// A block of another format.
     UnknownBlock,
     /// A block that this speaker can't send.
@@ -58,8 +74,18 @@ pub enum ViolationCode {
     ResponseFields,
     /// Another provider's compaction in a native message that has to be written anew.
     ProviderCompactionAsText,
+    /// An answer of nothing but its thinking.
+    ThinkingAlone,
     /// Thinking without its signature.
     UnsignedThinking,
+    /// A signature without a character.
+    EmptySignature,
+    /// Reasoning without its summary, which is a list, and may be an empty one.
+    ReasoningWithoutSummary,
+    /// A list of spoken parts without the id of an item that the provider gave.
+    AnswerWithoutId,
+    /// A change of the configuration right behind another.
+    ConfigurationUpdatesAdjacent,
     /// A call of the running turn without its thought signature, where others are signed.
     UnsignedCall,
     /// A turn that calls tools and does not begin with its thinking.
@@ -86,6 +112,10 @@ pub enum ViolationCode {
     FirstMessageNotUser,
     /// A system prompt among the messages, where it travels beside them.
     SystemInMessages,
+    /// A system message at a place where the provider takes none.
+    SystemMisplaced,
+    /// An id of an item that is longer than the provider takes.
+    ItemIdTooLong,
     /// An id that an earlier item has.
     DuplicateItemId,
     /// The same, seen when all items are put together; the item gets another id.

@@ -1,0 +1,156 @@
+//! System messages among the others: where the API takes one, and what becomes of one that stands elsewhere.
+//!
+//! As of November 2026 it has to follow the user, or an answer that ends with the result of a tool of the provider's own,
+//! and to precede an answer or end the context; two are never neighbours. One without words that changes the
+//! configuration (`output_config`) may stand anywhere.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::sent::{Sent, blocks_of};
+use crate::domain::format::note_code::NoteCode;
+use crate::domain::format::outgoing::Notes;
+use crate::domain::format::refused::{anthropic_told_to_user, is_system_directive};
+use crate::domain::format::violation_code::ViolationCode;
+use crate::domain::format::write::{ItemFault, Note};
+
+/// Puts neighbouring system messages into one, and has the user pass on those at a place where none is taken.
+pub fn place(sent: Vec<Sent>, notes: &mut Notes<'_>) -> Vec<Sent> {
+    if !sent.iter().any(|message| message.text.contains("\"system\"")) {
+        return sent;
+    }
+    let mut waiting: VecDeque<Placed> = sent.into_iter().map(Placed::of).collect();
+    let mut placed: Vec<Placed> = Vec::with_capacity(waiting.len());
+    while let Some(message) = waiting.pop_front() {
+        if message.kind != Kind::System {
+            placed.push(message);
+            continue;
+        }
+        let mut run = vec![message];
+        while waiting.front().is_some_and(|next| next.kind == Kind::System) {
+            run.extend(waiting.pop_front());
+        }
+        let before = placed.iter().rev().find(|before| before.kind != Kind::Directive);
+        let next = waiting.iter().find(|next| next.kind != Kind::Directive);
+        let may_follow = before.is_some_and(|before| matches!(before.kind, Kind::User | Kind::EndsInServerResult));
+        let may_precede = next.is_none_or(|next| matches!(next.kind, Kind::Assistant | Kind::EndsInServerResult));
+        let is_first = before.is_none();
+        // What has no words can't be passed on; the opening comes before it.
+        let wordless = is_first && !run.iter().any(Placed::speaks);
+        match (may_follow || wordless) && may_precede && run.iter().all(Placed::instructs) {
+            true => placed.push(join(run, notes)),
+            false => placed.extend(run.into_iter().filter_map(|message| pass_on(message, is_first, notes))),
+        }
+    }
+    placed.into_iter().map(|message| message.sent).collect()
+}
+
+/// Returns true if the user speaks first, or nobody does.
+pub fn begins_with_user(sent: &[Sent]) -> bool {
+    let speaks = |message: &&Sent| message.role() != "system" || !is_system_directive(&message.value());
+    sent.iter().find(speaks).is_none_or(|first| first.role() == "user")
+}
+
+/// Has the user pass on every system message, for a model that takes none among the others. What only changes the
+/// configuration is left out.
+pub fn pass_on_all(messages: Vec<String>, notes: &mut Vec<Note>) -> Vec<String> {
+    if !messages.iter().any(|message| message.contains("\"system\"")) {
+        return messages;
+    }
+    let mut notes = Notes::new(notes);
+    let sent = |text: String| Placed::of(Sent { entry: None, text });
+    let told = |message: Placed| match message.kind {
+        Kind::System | Kind::Directive => pass_on(message, false, &mut notes),
+        _ => Some(message),
+    };
+    messages.into_iter().map(sent).filter_map(told).map(|message| message.sent.text).collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    User,
+    Assistant,
+    /// An answer whose last block is the result of a tool that the provider ran.
+    EndsInServerResult,
+    System,
+    /// A system message that only changes the configuration.
+    Directive,
+}
+
+struct Placed {
+    kind: Kind,
+    sent: Sent,
+}
+
+impl Placed {
+    fn of(sent: Sent) -> Placed {
+        let kind = match sent.role().as_str() {
+            "system" if is_system_directive(&sent.value()) => Kind::Directive,
+            "system" => Kind::System,
+            "assistant" if sent.text.contains("_tool_result") && ends_in_server_result(&sent.value()) => {
+                Kind::EndsInServerResult
+            }
+            "assistant" => Kind::Assistant,
+            _ => Kind::User,
+        };
+        Placed { kind, sent }
+    }
+
+    fn speaks(&self) -> bool {
+        let said = anthropic_told_to_user(&self.sent.value());
+        said.get("content").and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+    }
+
+    /// Returns true if the message holds nothing but what a system message may hold.
+    fn instructs(&self) -> bool {
+        let kind = |block: &Value| block.get("type").and_then(Value::as_str).map(str::to_owned);
+        let may = |block: &Value| matches!(kind(block).as_deref(), Some("text" | "tool_addition" | "tool_removal"));
+        match self.sent.value().get("content") {
+            Some(Value::Array(blocks)) => !blocks.is_empty() && blocks.iter().all(may),
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            _ => false,
+        }
+    }
+}
+
+fn ends_in_server_result(message: &Value) -> bool {
+    let last = message.get("content").and_then(Value::as_array).and_then(|blocks| blocks.last());
+    last.and_then(|block| block.get("type")?.as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
+}
+
+/// A run of system messages as one.
+fn join(mut run: Vec<Placed>, notes: &mut Notes<'_>) -> Placed {
+    let mut first = run.remove(0);
+    if run.is_empty() {
+        return first;
+    }
+    let mut joined = first.sent.value();
+    let mut blocks = blocks_of(&joined);
+    for next in run {
+        notes.entry = next.sent.entry;
+        let fault = ItemFault::Refused(ViolationCode::SystemMisplaced);
+        notes.add_fault(NoteCode::MessagesMerged, fault, "two system messages in a row go as one");
+        blocks.extend(blocks_of(&next.sent.value()));
+    }
+    joined["content"] = Value::Array(blocks);
+    first.sent.text = joined.to_string();
+    first
+}
+
+/// The message as the user's. `None`: there is nothing that the user could say.
+fn pass_on(message: Placed, is_first: bool, notes: &mut Notes<'_>) -> Option<Placed> {
+    let entry = message.sent.entry;
+    notes.entry = entry;
+    let (code, detail) = match is_first {
+        true => (ViolationCode::SystemInMessages, "a system message at the beginning is passed on by the user"),
+        false => (ViolationCode::SystemMisplaced, "a system message where none is taken is passed on by the user"),
+    };
+    notes.add_fault(NoteCode::SystemAsUser, ItemFault::Refused(code), detail);
+    let told = anthropic_told_to_user(&message.sent.value());
+    if told.get("content").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty()) {
+        notes.add(NoteCode::EmptyMessageDropped, "nothing in this message can be sent");
+        return None;
+    }
+    Some(Placed { kind: Kind::User, sent: Sent { entry, text: told.to_string() } })
+}

@@ -1,0 +1,121 @@
+//! What each provider refuses: one table, for what reads items, for what writes contexts, and for lint.
+//!
+//! Three parts, each in a file a format:
+//!
+//! - [`TABLE`] names every row: the code of the fault, the formats that it is one of, and what the provider says of it.
+//! - [`faults`] finds those rows that one item shows by itself. Reading marks such an item for repair, pairing writes it
+//!   anew instead of handing it out as it came, and lint tells of it.
+//! - [`mend`] puts right what reading and writing the item would let pass; all else gets right on that way.
+//!
+//! Rows that only show in a whole context (a place, a number, a pair) are the writers' and pairing's: their notes bear
+//! the row's code. Facts as of November 2026. `tests/data/refusals` holds what the providers' documents and their own
+//! error messages say is taken and refused, written down apart from this code, and the tests hold the table to it.
+
+mod anthropic;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+mod table;
+
+use serde_json::Value;
+
+use crate::domain::format::violation_code::ViolationCode;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+
+pub use anthropic::NO_WORDS;
+pub(super) use anthropic::{
+    mend_block as mend_anthropic_block, not_shown as anthropic_not_shown, told_to_user as anthropic_told_to_user,
+};
+pub use table::{Refusal, TABLE};
+
+/// A row of the table that an item shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: ViolationCode,
+    pub detail: String,
+}
+
+/// The faults of one item, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn add(&mut self, code: ViolationCode, detail: impl Into<String>) {
+        self.0.push(Fault { code, detail: detail.into() });
+    }
+}
+
+/// What the provider of `format` would refuse of one item. Halves of characters are not among it: a parsed item has none.
+pub fn faults(format: Format, value: &Value) -> Vec<Fault> {
+    let mut found = Faults::default();
+    check(format, value, &mut found);
+    found.0
+}
+
+fn check(format: Format, value: &Value, found: &mut Faults) {
+    match format {
+        Format::Anthropic => anthropic::check(value, found),
+        Format::Gemini => gemini::check(value, found),
+        Format::OpenaiChat => openai_chat::check(value, found),
+        Format::OpenaiResponses => openai_responses::check(value, found),
+        Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => {}
+    }
+}
+
+/// Returns true if the provider would refuse the item as it is.
+pub fn is_refused(format: Format, value: &Value) -> bool {
+    !faults(format, value).is_empty()
+}
+
+/// Puts right what reading and writing the item would let pass. An item without faults stays as it is.
+pub fn mend(format: Format, value: &mut Value) {
+    match format {
+        Format::Anthropic => anthropic::mend(value),
+        Format::Gemini => gemini::mend(value),
+        Format::OpenaiChat => openai_chat::mend(value),
+        Format::OpenaiResponses => openai_responses::mend(value),
+        Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => {}
+    }
+}
+
+/// [`mend`] of an item that is one's own.
+pub fn mended(format: Format, mut value: Value) -> Value {
+    mend(format, &mut value);
+    value
+}
+
+/// Returns true if a stored item has to be looked at before it may go out as it came: it can show rows that were not in
+/// the table when it was read. Without parsing; all other rows are in its shape.
+pub fn may_be_refused(format: Format, text: &str) -> bool {
+    let signs: &[&str] = match format {
+        Format::Anthropic if text.len() > anthropic::MAX_IMAGE_BYTES => return true,
+        Format::Anthropic => &["\"cache_control\"", "\"is_error\""],
+        Format::Gemini => &["houghtSignature", "hought_signature"],
+        Format::OpenaiChat => &["\"reasoning", "\"image_url\"", "\"tool_calls\"", "\"function_call\""],
+        Format::OpenaiResponses => &["\"reasoning\"", "\"output_text\"", "\\\\u"],
+        Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => &[],
+    };
+    signs.iter().any(|sign| text.contains(sign))
+}
+
+/// A system message of Anthropic's without words, which changes the configuration from there on: it may stand anywhere.
+pub(super) fn is_system_directive(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "system")
+        && message.get("content").and_then(Value::as_array).is_some_and(Vec::is_empty)
+        && message.get("output_config").and_then(Value::as_object).is_some_and(|config| !config.is_empty())
+}
+
+/// Returns true if arguments that are JSON in a string hold an escaped half of a character.
+fn half_in_arguments(arguments: Option<&Value>) -> bool {
+    arguments.and_then(Value::as_str).is_some_and(|text| json::lone_surrogates(text) > 0)
+}
+
+/// Arguments that are JSON in a string, whole again.
+fn mend_arguments(arguments: Option<&mut Value>) {
+    if let Some(Value::String(text)) = arguments
+        && let std::borrow::Cow::Owned(whole) = json::mend_surrogates(text)
+    {
+        *text = whole;
+    }
+}

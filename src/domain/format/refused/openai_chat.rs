@@ -1,0 +1,187 @@
+//! What Chat Completions refuses of one message.
+
+use serde_json::{Map, Value, json};
+
+use super::{Faults, half_in_arguments, mend_arguments};
+use crate::domain::format::homes::is_foreign;
+use crate::domain::format::openai_chat::THINKING_FIELDS;
+use crate::domain::format::outgoing::is_word;
+use crate::domain::format::violation_code::ViolationCode;
+use crate::domain::model::format::Format;
+use crate::domain::model::json;
+
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+/// The longest name of a tool that the API takes.
+pub const MAX_NAME: usize = 64;
+
+pub fn check(value: &Value, found: &mut Faults) {
+    let role = value.get("role").and_then(Value::as_str).unwrap_or_default();
+    if !ROLES.contains(&role) {
+        found.add(ViolationCode::UnknownRole, format!("{role:?} is no role of this API"));
+    }
+    if value.get("tool_calls").is_some_and(|calls| calls.as_array().is_some_and(Vec::is_empty)) {
+        found.add(ViolationCode::EmptyToolCalls, "tool_calls is an empty list");
+    }
+    if role != "assistant" && value.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
+        found.add(ViolationCode::CallNotAllowed, format!("a {role} message can't call tools"));
+    }
+    for call in value.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+        check_call(call, found);
+    }
+    if let Some(call) = value.get("function_call").filter(|call| call.is_object()) {
+        check_name(call, found);
+    }
+    let names_no_call = |key: &str| value.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
+    if (role == "tool" && names_no_call("tool_call_id")) || (role == "function" && names_no_call("name")) {
+        found.add(ViolationCode::InvalidCallId, "the result does not say which call it answers");
+    }
+    check_content(value, role, found);
+}
+
+fn check_call(call: &Value, found: &mut Faults) {
+    if call.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
+        found.add(ViolationCode::InvalidCallId, "a call without an id");
+    }
+    let kind = call.get("type").and_then(Value::as_str).unwrap_or("function");
+    if let Some(custom) = call.get("custom").filter(|_| kind == "custom") {
+        return check_name(custom, found);
+    }
+    let Some(function) = call.get("function").filter(|_| kind == "function") else { return };
+    check_name(function, found);
+    let arguments = function.get("arguments");
+    match arguments {
+        Some(Value::String(text)) if json::parse_lenient(text).is_ok() => {}
+        Some(Value::String(_)) => found.add(ViolationCode::InvalidArguments, "the arguments are no JSON"),
+        _ => found.add(ViolationCode::InvalidArguments, "the arguments are no string"),
+    }
+    if half_in_arguments(arguments) {
+        found.add(ViolationCode::HalfCharacter, "half of a character in the arguments");
+    }
+}
+
+fn check_name(called: &Value, found: &mut Faults) {
+    let name = called.get("name").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() {
+        found.add(ViolationCode::InvalidToolName, "a call without the name of its tool");
+    } else if !is_word(name, MAX_NAME) {
+        found.add(ViolationCode::InvalidToolName, format!("{name:?} is no name that the API takes"));
+    }
+}
+
+fn check_content(value: &Value, role: &str, found: &mut Faults) {
+    let acts = acts(value, role);
+    let is_result = matches!(role, "tool" | "function");
+    let content = value.get("content");
+    let is_empty = match content {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty() && !is_result,
+        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        _ => false,
+    };
+    if is_empty && !acts && thinks(value, role) {
+        return found.add(ViolationCode::ThinkingAlone, "an answer of nothing but its thinking");
+    }
+    match content {
+        None | Some(Value::Null) if !acts => found.add(ViolationCode::EmptyContent, "content is missing"),
+        Some(Value::String(text)) if text.is_empty() && !acts && !is_result => {
+            found.add(ViolationCode::EmptyContent, "content is empty");
+        }
+        Some(Value::Array(parts)) if parts.is_empty() => {
+            found.add(ViolationCode::EmptyContent, "content is an empty list");
+        }
+        Some(Value::Array(parts)) => parts.iter().for_each(|part| check_part(part, found)),
+        _ => {}
+    }
+}
+
+fn is_empty_text(part: &Value) -> bool {
+    part.get("type").is_some_and(|kind| kind == "text") && part.get("text").is_some_and(|text| *text == "")
+}
+
+fn is_filled(value: &Value, key: &str) -> bool {
+    value.get(key).is_some_and(|field| match field {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    })
+}
+
+fn acts(value: &Value, role: &str) -> bool {
+    role == "assistant" && ["tool_calls", "function_call", "audio", "refusal"].iter().any(|key| is_filled(value, key))
+}
+
+fn thinks(value: &Value, role: &str) -> bool {
+    role == "assistant" && THINKING_FIELDS.iter().any(|key| is_filled(value, key))
+}
+
+fn check_part(part: &Value, found: &mut Faults) {
+    let Some(kind) = part.get("type").and_then(Value::as_str) else {
+        return found.add(ViolationCode::InvalidBlock, "a part is an object with a type");
+    };
+    match kind {
+        "text" if is_empty_text(part) => found.add(ViolationCode::EmptyText, "an empty text"),
+        _ if is_foreign(Format::OpenaiChat, part) => {
+            found.add(ViolationCode::UnknownBlock, format!("{kind:?} is no part of this API"));
+        }
+        "image_url" => {
+            let inner = part.get("image_url");
+            let url = inner.and_then(|inner| inner.get("url").or(Some(inner))).and_then(Value::as_str);
+            if url.is_none_or(str::is_empty) {
+                found.add(ViolationCode::InvalidMedia, "an image without its URL");
+            } else if inner.is_some_and(Value::is_string) {
+                found.add(ViolationCode::InvalidMedia, "image_url is an object with a url");
+            }
+        }
+        _ => {}
+    }
+}
+
+pub fn mend(value: &mut Value) {
+    let role = value.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (acts, thinks) = (acts(value, &role), thinks(value, &role));
+    let Some(fields) = value.as_object_mut() else { return };
+    let is_list = fields.get("tool_calls").is_some_and(Value::is_array);
+    if role != "assistant" && fields.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
+        fields.shift_remove("tool_calls");
+    }
+    for call in fields.get_mut("tool_calls").filter(|_| is_list).and_then(Value::as_array_mut).into_iter().flatten() {
+        if call.get("type").is_some_and(|kind| kind != "function") {
+            continue;
+        }
+        mend_arguments(call.get_mut("function").and_then(|function| function.get_mut("arguments")));
+    }
+    for part in fields.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
+        mend_part(part);
+    }
+    if thinks && !acts {
+        drop_lone_thinking(fields);
+    }
+}
+
+/// Thinking without an answer says nothing that the provider takes: what is left of the message is empty.
+fn drop_lone_thinking(fields: &mut Map<String, Value>) {
+    let is_empty = match fields.get("content") {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        _ => false,
+    };
+    if is_empty {
+        fields.retain(|key, _| !THINKING_FIELDS.contains(&key.as_str()));
+        fields.entry("content").or_insert(Value::Null);
+    }
+}
+
+fn mend_part(part: &mut Value) {
+    if is_foreign(Format::OpenaiChat, part) {
+        let said = part.get("text").or(part.get("thinking")).and_then(Value::as_str);
+        let said = said.map_or_else(|| part.to_string(), str::to_owned);
+        *part = json!({"type": "text", "text": said});
+    }
+    if part.get("type").is_some_and(|kind| kind == "image_url")
+        && let Some(url @ Value::String(_)) = part.get_mut("image_url")
+    {
+        *url = json!({"url": url.take()});
+    }
+}
