@@ -3,10 +3,13 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::problem::{Problem, Result};
+use crate::domain::format;
 use crate::domain::model::format::Format;
+use crate::domain::model::json;
 use crate::domain::model::metadata::MetadataValue;
 use crate::service::core::error::FieldError;
 
@@ -58,11 +61,18 @@ impl Faults {
 
     /// Checks what goes with a context: `system` is a text or a list of blocks, `tools` a list of definitions.
     pub fn documents(&mut self, system: Option<&RawValue>, tools: Option<&RawValue>) {
-        self.json("/system", system, &['"', '[', '{'], "a string, a list of blocks or an object with `parts`");
+        // What can't be read is a fault of the request's JSON, which has been read.
+        let system = system.and_then(|system| json::parse_lenient(system.get()).ok());
+        self.system("/system", system.as_ref());
         self.json("/tools", tools, &['['], "a list of tool definitions");
-        self.objects("/system", system);
-        self.instruction("/system", system);
         self.objects("/tools", tools);
+    }
+
+    /// A text, a list of blocks, Gemini's `systemInstruction` or a message.
+    pub fn system(&mut self, pointer: &str, system: Option<&Value>) {
+        for (at, fault) in system.into_iter().flat_map(format::system::faults) {
+            self.add(format!("{pointer}{at}"), fault);
+        }
     }
 
     /// The members of a list must be objects. What is no list is not looked at.
@@ -78,24 +88,6 @@ impl Faults {
         if let Some(format) = format.filter(|format| format.is_file_only()) {
             let (name, others) = (format.into_str(), Format::names(Format::OF_CONTEXTS));
             self.add(pointer, format!("{name} is for files that are appended or exported; must be {others}"));
-        }
-    }
-
-    /// An object is Gemini's `systemInstruction`.
-    fn instruction(&mut self, pointer: &str, value: Option<&RawValue>) {
-        #[derive(serde::Deserialize)]
-        struct Instruction<'a> {
-            #[serde(borrow)]
-            parts: &'a RawValue,
-        }
-        let Some(value) = value.filter(|value| value.get().trim_start().starts_with('{')) else { return };
-        let pointer = format!("{pointer}/parts");
-        match serde_json::from_str::<Instruction<'_>>(value.get())
-            .ok()
-            .filter(|found| found.parts.get().starts_with('['))
-        {
-            Some(found) => self.objects(&pointer, Some(found.parts)),
-            None => self.add(pointer, "must be a list of parts"),
         }
     }
 

@@ -15,6 +15,7 @@ use super::large;
 use super::problem::Result;
 use super::query::{FromQuery, Ids, Params, Query};
 use super::state::AppState;
+use crate::domain::format::openai_responses::ItemIds;
 use crate::domain::model::format::Format;
 use crate::service::core::tenant::Tenant;
 use crate::service::rebuild::{Context, Rebuild};
@@ -35,6 +36,8 @@ struct RebuildContext {
     /// 422 `context_does_not_fit` where what must be kept is larger.
     #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
     max_tokens: Option<u64>,
+    /// Of `openai_responses`.
+    item_ids: Option<ItemIds>,
 }
 
 #[derive(IntoParams)]
@@ -48,12 +51,16 @@ struct GetContext {
     /// 422 `context_does_not_fit` where what must be kept is larger.
     #[param(minimum = 1, maximum = 4_294_967_295_u64)]
     max_tokens: Option<u64>,
+    /// Of `openai_responses`.
+    #[param(inline)]
+    item_ids: Option<ItemIds>,
 }
 
 impl FromQuery for Rebuild {
     fn read(params: &mut Params) -> Option<Self> {
         let leaf_id = params.value("leaf_id", "an id");
         let max_tokens = params.in_range("max_tokens", 1..=MAX_TOKENS);
+        let item_ids = params.value("item_ids", "sendable or given").unwrap_or_default();
         let Some(word) = params.text("format") else {
             params.fault("format", format!("is needed: {}", Format::names(Format::OF_CONTEXTS)));
             return None;
@@ -63,7 +70,7 @@ impl FromQuery for Rebuild {
         if format.is_none() {
             params.fault("format", format!("must be {}", Format::names(Format::OF_CONTEXTS)));
         }
-        Some(Rebuild { format: format?, leaf_id, max_tokens })
+        Some(Rebuild { format: format?, leaf_id, max_tokens, item_ids })
     }
 }
 
@@ -80,7 +87,8 @@ async fn rebuild_context(
     faults.range("/max_tokens", body.max_tokens, 1..=MAX_TOKENS);
     faults.context_format("/format", Some(body.format));
     faults.finish()?;
-    let rebuild = Rebuild { format: body.format, leaf_id: body.leaf_id, max_tokens: body.max_tokens };
+    let RebuildContext { format, leaf_id, max_tokens, item_ids } = body;
+    let rebuild = Rebuild { format, leaf_id, max_tokens, item_ids: item_ids.unwrap_or_default() };
     let mut context = state.services.sessions.rebuild(tenant, sid, rebuild).await?;
     let room = context.room.take();
     large::with_room(StatusCode::OK, context.bytes(), context, room).await

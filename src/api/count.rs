@@ -73,13 +73,12 @@ fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
     if body.tools.as_ref().is_some_and(|tools| !tools.is_array()) {
         faults.add("/tools", "must be a list of tool definitions");
     }
-    for (name, list) in [("system", &body.system), ("tools", &body.tools)] {
-        let members = list.iter().filter_map(Value::as_array).flatten().enumerate();
-        for (at, _) in members.filter(|(_, member)| !member.is_object()) {
-            faults.add(format!("/{name}/{at}"), "must be an object");
-        }
+    let members = body.tools.iter().filter_map(Value::as_array).flatten().enumerate();
+    for (at, _) in members.filter(|(_, member)| !member.is_object()) {
+        faults.add(format!("/tools/{at}"), "must be an object");
     }
-    let system = system_text(body.system.as_ref(), &mut faults);
+    faults.system("/system", body.system.as_ref());
+    let system = body.system.as_ref().and_then(format::system::text);
     let mut per_item = Vec::with_capacity(body.items.len());
     for (index, raw) in body.items.iter().enumerate() {
         match format::accept(body.format, raw.get()) {
@@ -102,19 +101,4 @@ fn count(body: &CountTokens, opened: &OpenedHandles) -> Result<Count> {
 
 fn message_tokens(estimator: Estimator, message: Option<Message>) -> u32 {
     message.map_or(0, |message| tokens::count_message(estimator, &message).total)
-}
-
-/// The text of a system prompt: itself, or its blocks' texts.
-fn system_text(system: Option<&Value>, faults: &mut Faults) -> Option<String> {
-    match system? {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-            Some(texts.join("\n"))
-        }
-        _ => {
-            faults.add("/system", "must be a string or a list of blocks");
-            None
-        }
-    }
 }

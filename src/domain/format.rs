@@ -22,6 +22,7 @@ mod order;
 pub(in crate::domain) mod outgoing;
 pub mod pi;
 pub mod refused;
+pub mod system;
 mod tool_names;
 pub mod violation_code;
 pub mod write;

@@ -88,8 +88,9 @@ pub fn told(record: &CompactionRecord) -> Option<Message> {
 /// Returns true for an entry that is shown beside a handle behind it: what the user said, instructions, and what
 /// another service has sealed. The handle stands for all else.
 pub fn stays(head: &EntryMeta) -> bool {
-    let is_said =
-        matches!(head.role, Some(Role::User | Role::System | Role::Developer)) && head.shape.results.is_empty();
+    // An approval is nothing without what it approves.
+    let is_alone = head.shape.results.is_empty() && head.shape.links.needs.is_empty();
+    let is_said = matches!(head.role, Some(Role::User | Role::System | Role::Developer)) && is_alone;
     head.is_visible() && (is_said || head.shape.checkpoint)
 }
 

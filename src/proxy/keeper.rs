@@ -229,7 +229,7 @@ impl Keeper {
         conversation: &Conversation,
         is_compacted: bool,
     ) -> Result<Option<Context>> {
-        let rebuild = Rebuild { format: conversation.route.format(), leaf_id: None, max_tokens: None };
+        let rebuild = Rebuild::of_leaf(conversation.route.format());
         let context = self.services.sessions.rebuild(tenant, session, rebuild).await?;
         let is_compacted = is_compacted || context.summary_entry_id.is_some() || !context.elided.is_empty();
         Ok(Some(context).filter(|_| is_compacted))

@@ -11,9 +11,11 @@
 //! `worker::compaction` carries a job through them. `ahead` keeps a finished one until it is needed, `force_fit` runs all
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
 //! other kinds; `diff` tells what one changed, `prompts` what was asked for it, `dead_letters` does failed ones again or
-//! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit.
+//! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit;
+//! `caller_cut` says where a caller or a hook may cut.
 
 mod ahead;
+mod caller_cut;
 pub(crate) mod carry;
 mod close;
 pub(crate) mod commit;
@@ -39,5 +41,6 @@ pub(crate) use ahead::{Settled, save};
 pub use close::{ChapterRefused, ChapterWritten, ChaptersWritten, NewChapter};
 pub use commit::{Committed, Holder};
 pub use dead_letters::{PurgeRequest, Purged};
+pub(crate) use force_fit::Fitted;
 pub use job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 pub use status::CompactionFilter;

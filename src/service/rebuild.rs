@@ -1,5 +1,6 @@
 //! Rebuilding: the context that a provider is sent.
 
+mod left_out;
 mod numbers;
 mod prefix;
 
@@ -21,6 +22,7 @@ use crate::domain::context::{pairing, thinking};
 use crate::domain::format;
 use crate::domain::format::anthropic;
 use crate::domain::format::note_code::NoteCode;
+use crate::domain::format::openai_responses::ItemIds;
 use crate::domain::format::write::{Note, Piece};
 use crate::domain::model::compaction::ElidedPart;
 use crate::domain::model::entry::EntryMeta;
@@ -29,16 +31,17 @@ use crate::domain::model::json as domain_json;
 use crate::domain::model::json::mend_surrogates;
 use crate::domain::model::message::Role;
 use crate::domain::settings::models::takes_system_messages;
-use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
+use crate::domain::settings::{Estimator, OnUpstreamFailure, Settings, Thinking};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::service::compaction::{CompactionRef, save};
 use crate::service::core::answer_room::AnswerRoom;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::{Head, Newest, SessionState};
-use crate::service::core::offload::{offload, size};
+use crate::service::core::offload::{in_place, load_of_heads, offload, size};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin, view_origin};
+use left_out::{UnsentResults, WrittenContext, unsaid};
 use numbers::{TaskNumbers, chapter_texts};
 
 /// Reading more bytes than this takes a turn, however few the entries.
@@ -52,6 +55,14 @@ pub struct Rebuild {
     pub leaf_id: Option<Uuid>,
     /// The context must fit in this many tokens.
     pub max_tokens: Option<u64>,
+    pub item_ids: ItemIds,
+}
+
+impl Rebuild {
+    /// The context of the leaf, as its provider is sent it.
+    pub fn of_leaf(format: Format) -> Rebuild {
+        Rebuild { format, leaf_id: None, max_tokens: None, item_ids: ItemIds::Sendable }
+    }
 }
 
 /// A context, ready to be sent.
@@ -60,12 +71,13 @@ pub struct Context {
     pub session_id: Uuid,
     pub leaf_id: Option<Uuid>,
     pub format: Format,
-    /// The system prompt that travels beside the messages, as it was given. For `anthropic`, system messages that
-    /// lead the transcript are here too.
+    /// The system prompt that travels beside the messages, in the form that `format` gives it: as it was given where
+    /// that is its own. For `anthropic` and `gemini`, system messages that lead the transcript are here too.
     #[schema(value_type = Option<serde_json::Value>)]
     pub system: Option<Box<RawValue>>,
     #[schema(value_type = Vec<Object>)]
     pub messages: Vec<Box<RawValue>>,
+    /// Of what is handed out, system prompt and tools included.
     pub tokens: u64,
     pub state: FillState,
     /// Why the context is larger than the window, and what of it can't be compacted. Null: it fits.
@@ -122,6 +134,8 @@ struct RenderOptions {
     numbered: bool,
     /// The first `seq` since the session's model was changed.
     model_since: i64,
+    estimator: Estimator,
+    item_ids: ItemIds,
 }
 
 impl RenderOptions {
@@ -133,6 +147,8 @@ impl RenderOptions {
             tools,
             numbered: head.settings.chaptering_trigger.is_some(),
             model_since: head.state.model_since,
+            estimator: head.settings.estimator,
+            item_ids: ItemIds::Sendable,
         }
     }
 }
@@ -145,6 +161,8 @@ struct WrittenMessages {
     summary_entry_id: Option<Uuid>,
     elided: Vec<Elided>,
     notes: Vec<ConversionNote>,
+    /// Estimated tokens of the view that this format can't say.
+    unsaid: u64,
 }
 
 impl Context {
@@ -229,16 +247,23 @@ impl Service {
         let system = row.system.map(|text| mend_surrogates(&text).into_owned());
         let system = system.map(RawValue::from_string).transpose().context("stored system prompt")?;
         let format = rebuild.format;
+        let view = view_in(&loaded, format);
+        let find_unsent = || UnsentResults::of(&loaded, &view, state.account.path_at_mark());
+        let unsent = in_place(load_of_heads(&loaded.heads), find_unsent).await?;
+        let part = |count| state.account.part(count, head.settings.estimator);
+        let handed = snapshot.tokens.saturating_sub(part(unsent.unreported));
         let measure = (&*head.settings, &state.account);
-        let (view, tokens) = bounded_view(&loaded, measure, snapshot.tokens, rebuild.max_tokens, format)?;
-        let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
+        let (view, tokens) = bounded_view(&loaded, view, measure, handed, rebuild.max_tokens)?;
         let how = RenderOptions::of(&head, row.model.as_deref(), row.tools);
+        let how = RenderOptions { item_ids: rebuild.item_ids, ..how };
         let load = loaded.load();
         let job = move || {
-            write(&loaded, &view, format, how, system)
-                .map(|written| (crate::service::core::digests::of(&written.messages), written))
+            let written = write(&loaded, &view, format, how, system)?;
+            Ok::<_, ServiceError>((crate::service::core::digests::of(&written.messages), written, loaded))
         };
-        let (digests, written) = offload(load, job).await??;
+        let (digests, written, loaded) = offload(load, job).await??;
+        let tokens = tokens.saturating_sub(part(written.unsaid));
+        let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
         let leaf_id = if is_leaf { head.row.leaf_id } else { rebuild.leaf_id };
         let stable_prefix_messages =
             self.inner.digests.compare(self.pool(), tenant, session_id, format, (digests, leaf_id)).await?;
@@ -303,15 +328,19 @@ fn excess(loaded: &PathSlice, head: &Head, state: &SessionState, tokens: u64, is
     Some(Excess { window: settings.context_window, over_by, reason, fixed })
 }
 
+/// The view as it is written in a format.
+fn view_in(loaded: &PathSlice, format: Format) -> Vec<ViewItem> {
+    if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() }
+}
+
 /// The view, without its oldest turns where it would not fit otherwise; and its size.
 fn bounded_view(
     loaded: &PathSlice,
+    view: Vec<ViewItem>,
     (settings, account): (&Settings, &Account),
     tokens: u64,
     max_tokens: Option<u64>,
-    format: Format,
 ) -> Result<(Vec<ViewItem>, u64)> {
-    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
     match max_tokens {
         Some(max_tokens) if tokens > max_tokens => {
             // Entries are counted in estimates.
@@ -337,7 +366,7 @@ pub(crate) fn render(
     policy: Thinking,
     system: Option<Box<RawValue>>,
 ) -> Result<Rendered> {
-    let view = if format == Format::Pi { loaded.view_with_metadata() } else { loaded.view() };
+    let view = view_in(loaded, format);
     let how = RenderOptions {
         thinking: policy,
         takes_systems: true,
@@ -345,6 +374,8 @@ pub(crate) fn render(
         tools: None,
         numbered: false,
         model_since: 0,
+        estimator: Estimator::O200k,
+        item_ids: ItemIds::Sendable,
     };
     let written = write(loaded, &view, format, how, system)?;
     Ok((written.messages, written.system))
@@ -376,10 +407,14 @@ fn write(
     };
     let mut pieces = pairing::pieces(view, &loaded.heads, source, summary, format, &mut notes);
     put_running(&mut pieces, loaded, view);
+    let system = system.map(|given| in_form_of(given, format)).transpose()?.flatten();
+    let shown = pieces.len();
+    let mut led: Vec<usize> = pieces.iter().map_while(Piece::entry).collect();
     let system = match format {
         Format::Anthropic | Format::Gemini => lead_system(&mut pieces, &loaded.heads, system, format)?,
         _ => system,
     };
+    led.truncate(shown - pieces.len());
     let changes = thinking::Changes { model_since: how.model_since, shortened: shortened(view) };
     thinking::settle(&mut pieces, &loaded.heads, policy, format, &changes, &mut notes);
     let messages = match format {
@@ -387,11 +422,15 @@ fn write(
             let messages = anthropic::write_within(&pieces, how.pictures, &mut notes);
             beside(messages, &how, system.as_deref(), &mut notes)
         }
+        Format::OpenaiResponses => format::openai_responses::write_with(&pieces, how.item_ids, &mut notes),
         _ => format::write(format, &pieces, &mut notes),
     };
     let messages = thinking::finish(messages, policy, format, &mut notes);
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
+    let led = led.iter().filter_map(|index| loaded.heads.get(*index)).map(|head| u64::from(head.tokens)).sum();
+    let said = WrittenContext { format, messages: &messages, notes: &notes, led };
+    let unsaid = unsaid(loaded, view, &said, how.estimator);
     let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
     let mut written = WrittenMessages {
         system,
@@ -403,6 +442,7 @@ fn write(
             .into_iter()
             .map(|note| ConversionNote { code: note.code, entry_id: note.entry.and_then(id_at), detail: note.detail })
             .collect(),
+        unsaid,
     };
     for item in view {
         match item {
@@ -436,6 +476,8 @@ fn put_running(pieces: &mut Vec<Piece<'_>>, loaded: &PathSlice, view: &[ViewItem
         _ => place + 1..place + 1,
     };
     pieces.splice(behind, [Piece::Message { entry: None, message: running.message() }]).for_each(drop);
+}
+
 /// What the Messages API refuses of messages for what stands beside them: its model, its system prompt, its tools.
 fn beside(messages: Vec<String>, how: &RenderOptions, system: Option<&RawValue>, notes: &mut Vec<Note>) -> Vec<String> {
     let messages = if how.takes_systems { messages } else { anthropic::systems::pass_on_all(messages, notes) };
@@ -452,6 +494,19 @@ fn shortened(view: &[ViewItem]) -> HashSet<usize> {
         _ => None,
     });
     elided.collect()
+}
+
+/// The system prompt in the form that a format gives it, byte for byte where it has that. `None`: it says nothing.
+fn in_form_of(given: Box<RawValue>, format: Format) -> Result<Option<Box<RawValue>>> {
+    let Ok(value) = domain_json::parse_lenient(given.get()) else { return Ok(Some(given)) };
+    match format::system::converted(&value, format) {
+        None => Ok(Some(given)),
+        Some(Value::Null) => Ok(None),
+        Some(other) => {
+            let text = serde_json::to_string(&other).context("a system prompt")?;
+            Ok(Some(RawValue::from_string(text).context("a system prompt")?))
+        }
+    }
 }
 
 /// Takes leading system messages out of the pieces: this provider has them beside the messages.
@@ -478,8 +533,7 @@ fn lead_system(
             Some(Value::Array(parts)) => parts,
             _ => Vec::new(),
         },
-        Value::String(text) => vec![block(&text)],
-        other => system_texts(&other).map(block).collect(),
+        other => format::system::texts(&other).into_iter().map(block).collect(),
     };
     let said = texts.iter().filter(|text| !text.trim().is_empty());
     blocks.extend(said.map(|text| block(text)));
@@ -489,12 +543,6 @@ fn lead_system(
     };
     let text = serde_json::to_string(&system).context("system blocks")?;
     Ok(Some(RawValue::from_string(text).context("system blocks")?))
-}
-
-/// The texts of a system prompt's blocks, or of its parts.
-fn system_texts(system: &Value) -> impl Iterator<Item = &str> {
-    let blocks = system.as_array().or_else(|| system.get("parts")?.as_array());
-    blocks.into_iter().flatten().filter_map(|block| block.get("text")?.as_str())
 }
 
 /// Returns the text of a system message; `None` for any other piece.

@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::{ResetReason, changes_outcome};
+use crate::domain::format;
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
@@ -375,21 +376,8 @@ pub(crate) async fn count_fixed(state: &mut SessionState, row: &SessionRow, esti
 
 pub(crate) fn count_system(estimator: Estimator, system: Option<&str>) -> u32 {
     let Some(value) = system.and_then(|text| json::parse_lenient(text).ok()) else { return 0 };
-    match &value {
-        Value::Null => 0,
-        Value::String(text) => tokens::count_text(estimator, text),
-        Value::Array(blocks) => count_texts(estimator, blocks),
-        // Gemini's has its blocks inside.
-        Value::Object(content) if content.get("parts").is_some_and(Value::is_array) => {
-            count_texts(estimator, content["parts"].as_array().map_or(&[], Vec::as_slice))
-        }
-        other => tokens::count_text(estimator, &other.to_string()),
-    }
-}
-
-fn count_texts(estimator: Estimator, blocks: &[Value]) -> u32 {
-    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.map(|text| tokens::count_text(estimator, text)).fold(0, u32::saturating_add)
+    let texts = format::system::texts(&value);
+    texts.into_iter().map(|text| tokens::count_text(estimator, text)).fold(0, u32::saturating_add)
 }
 
 pub(crate) fn count_tools(estimator: Estimator, tools: Option<&str>) -> u32 {

@@ -60,6 +60,7 @@ impl CompactionRow {
             snapshot_before: None,
             snapshot_after: None,
             prepared: false,
+            spent: SpentRow::default(),
         }
     }
 }

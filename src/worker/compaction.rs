@@ -13,7 +13,7 @@ use crate::llm::CallContext;
 use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
-use crate::service::compaction::{Committed, facts};
+use crate::service::compaction::{Committed, Fitted, facts};
 use crate::service::core::error::Result;
 use crate::service::core::tenant::Tenant;
 use crate::store::queue::{self, Completed, Job};
@@ -57,6 +57,9 @@ async fn carry_out(jobs: &Jobs, job: &Job, compaction_id: Uuid) -> Result<Commit
         let Some(work) = read else { return end(jobs, job).await };
         let summarised = stage("summarise", summarised(jobs, &mut live, work)).await?;
         let Some((work, outcome)) = summarised else { return end(jobs, job).await };
+        if let Some(fitted) = tighter(jobs, &live, &work, &outcome).await? {
+            return stage("commit", service.commit_compaction(&fitted.work, fitted.outcome, job.proof())).await;
+        }
         let committed = stage("commit", commit(jobs, job, &work, outcome)).await?;
         match committed {
             Committed::Replan if plan == PLANS => {
@@ -76,6 +79,23 @@ async fn summarised(jobs: &Jobs, live: &mut LiveCompaction, work: Box<Compaction
     let upstreams = jobs.upstreams.on_behalf_of(on_behalf_of(&work));
     let outcome = summarise(&upstreams, &request(&work, prefix.as_ref())).await;
     Ok(Some((work, outcome)))
+}
+
+/// A compaction that leaves less, where this one would leave a context larger than the window and nothing but this call
+/// will make it fit: the session does not compact by itself.
+async fn tighter(
+    jobs: &Jobs,
+    live: &LiveCompaction,
+    work: &CompactionWork,
+    outcome: &std::result::Result<SummaryOutcome, Failure>,
+) -> Result<Option<Fitted>> {
+    let Ok(outcome) = outcome else { return Ok(None) };
+    if work.settings.enabled || !live.leaves_the_choice() {
+        return Ok(None);
+    }
+    let Some(left) = jobs.service.left_above_window(work, outcome).await? else { return Ok(None) };
+    let fitted = stage("plan", jobs.service.plan_to_fit(work.tenant, work.compaction_id)).await?;
+    Ok(fitted.filter(|fitted| fitted.tokens < left))
 }
 
 async fn commit(

@@ -124,3 +124,4 @@ mod users_blocks;
 mod users_messages;
 mod users_words;
 mod window_refusals;
+mod wire_links;

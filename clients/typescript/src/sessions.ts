@@ -60,6 +60,8 @@ export interface ContextParams {
   format: Format;
   leafId?: string | undefined;
   maxTokens?: number | undefined;
+  /** The ids of items in `openai_responses`: those that the provider takes (`sendable`), or all as they came. */
+  itemIds?: "sendable" | "given" | undefined;
 }
 
 /** Transcripts, and what is made of them. */

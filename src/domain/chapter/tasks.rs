@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::context::pairs::pairs;
+use crate::domain::context::ties::ties;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::ShownFold;
@@ -195,7 +195,7 @@ fn check_one(asked: TaskRange, spans: &[TaskSpan], parted: &[(usize, usize)]) ->
     if parted.iter().any(parts) { Err(Refusal::PartedCall) } else { Ok(range) }
 }
 
-/// Pairs of call and result that are not of one task: the places of their spans (`usize::MAX`: of none).
+/// What is tied together and not of one task, as pairs: the places of their spans (`usize::MAX`: of none).
 fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     let mut span_of = vec![usize::MAX; heads.len()];
     for (place, span) in spans.iter().enumerate() {
@@ -205,8 +205,7 @@ fn parted(spans: &[TaskSpan], heads: &[EntryMeta]) -> Vec<(usize, usize)> {
     }
     let of = |index: usize| span_of.get(index).copied().unwrap_or(usize::MAX);
     let heads: Vec<&EntryMeta> = heads.iter().collect();
-    let mut parted: Vec<(usize, usize)> =
-        pairs(&heads).into_iter().map(|(call, result)| (of(call), of(result))).collect();
+    let mut parted: Vec<(usize, usize)> = ties(&heads).into_iter().map(|tie| (of(tie.first), of(tie.last))).collect();
     parted.retain(|(call, result)| call != result);
     parted.sort_unstable();
     parted.dedup();

@@ -1,12 +1,9 @@
-//! Where a compaction cuts: pi 0.87's rules, and one of our own, that no call is parted from its result.
+//! Where a compaction cuts: pi 0.87's rules, and one of our own, that nothing is parted which is tied together.
 
-use std::collections::{HashMap, HashSet};
-
-use crate::domain::context::pairs::{function_calls, led, pairs};
+use crate::domain::context::ties::{ties, ties_from};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
-use crate::domain::model::shape::ShapeKind;
 
 /// Where the kept tail begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +99,36 @@ fn starts_context(head: &EntryMeta) -> bool {
     !head.shape.in_chapter && (starts_turn(head) || (head.is_visible() && answers))
 }
 
+/// Why a context can't be cut before an entry, and the nearest one before which it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutFault {
+    pub why: &'static str,
+    /// Index of the entry.
+    pub nearest: Option<usize>,
+}
+
+/// Checks a cut that was asked for by the rules that every cut keeps.
+///
+/// # Errors
+/// What the cut would part, or that no context begins with such an entry.
+pub fn check_cut(entries: &[&EntryMeta], first_kept: usize) -> Result<(), CutFault> {
+    let shown = entries.iter().skip(first_kept).position(|head| adds_context(head)).map(|behind| first_kept + behind);
+    let places = valid_places(entries, 0);
+    let Err(after) = places.binary_search(&shown.unwrap_or(entries.len())) else { return Ok(()) };
+    let parting = ties(entries).into_iter().filter(|tie| tie.first < first_kept && first_kept <= tie.last).min();
+    let in_chapter = entries.get(first_kept).is_some_and(|head| head.shape.in_chapter);
+    let why = match parting {
+        _ if in_chapter => "would part a chapter from what it keeps",
+        Some(tie) => tie.kind.parting(),
+        None => "is nothing that a context can begin with",
+    };
+    // Before the first message there is nothing to take the place of.
+    let first = entries.iter().position(|head| adds_context(head)).unwrap_or(entries.len());
+    let near = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|at| places.get(at).copied());
+    let near = near.filter(|place| *place > first);
+    Err(CutFault { why, nearest: near.min_by_key(|place| place.abs_diff(first_kept)) })
+}
+
 /// Places from `from` on where a context may begin, ascending. What stands before `from` is looked at only as far as
 /// it can matter.
 fn valid_places(entries: &[&EntryMeta], from: usize) -> Vec<usize> {
@@ -111,8 +138,9 @@ fn valid_places(entries: &[&EntryMeta], from: usize) -> Vec<usize> {
     let tail = entries.get(base..).unwrap_or_default();
     let mut opened = vec![0_usize; tail.len() + 1];
     let mut closed = vec![0_usize; tail.len() + 1];
-    let within = pairs(tail).into_iter().map(|(call, result)| (call + 1, result));
-    let across = called_before(entries, base).into_iter().map(|result| (0, result - base));
+    let tied = ties_from(entries, base);
+    let within = tied.within.into_iter().map(|tie| (tie.first + 1 - base, tie.last - base));
+    let across = tied.across.into_iter().map(|last| (0, last - base));
     for (first, last) in within.chain(across) {
         // A cut at any of these places would part them.
         for (list, place) in [(&mut opened, first), (&mut closed, last + 1)] {
@@ -122,35 +150,12 @@ fn valid_places(entries: &[&EntryMeta], from: usize) -> Vec<usize> {
         }
     }
     let mut parted = 0;
-    let edges = opened.iter().zip(&closed).zip(led(tail));
-    let places = tail.iter().zip(edges).enumerate().filter_map(|(place, (head, ((opens, closes), led)))| {
+    let edges = opened.iter().zip(&closed);
+    let places = tail.iter().zip(edges).enumerate().filter_map(|(place, (head, (opens, closes)))| {
         parted = parted + opens - closes;
-        (parted == 0 && !led && starts_context(head)).then_some(base + place)
+        (parted == 0 && starts_context(head)).then_some(base + place)
     });
     places.filter(|place| *place >= from).collect()
-}
-
-/// The results from `base` on that belong to a call before it.
-fn called_before(entries: &[&EntryMeta], base: usize) -> Vec<usize> {
-    let (before, tail) = entries.split_at(base.min(entries.len()));
-    let mut called: HashSet<&str> = HashSet::new();
-    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, head) in tail.iter().enumerate() {
-        for result in head.shape.results.iter().filter(|result| result.kind == ShapeKind::Function) {
-            if !called.contains(result.call_id.as_str()) {
-                open.entry(&result.call_id).or_default().push(base + index);
-            }
-        }
-        called.extend(function_calls(head));
-    }
-    let mut found = Vec::new();
-    for head in before.iter().rev() {
-        if open.is_empty() {
-            break;
-        }
-        found.extend(function_calls(head).filter_map(|id| open.remove(id)).flatten());
-    }
-    found
 }
 
 #[cfg(test)]

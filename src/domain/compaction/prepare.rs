@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::cut::{Cut, cut_by_messages, cut_point, starts_turn};
 use crate::domain::compaction::result::Reason;
-use crate::domain::context::pairs::{led, pairs};
+use crate::domain::context::ties::ties;
 use crate::domain::context::view::{NewestCompaction, anchor_indexes, visible_indexes};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
@@ -206,7 +206,7 @@ pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> B
     with_batches(before, anchors)
 }
 
-/// Adds to the set whatever calls, results and reasoning tie to its members.
+/// Adds to the set whatever is tied to its members.
 fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize> {
     let may_be_tied = |index: &usize| {
         let head = path.get(*index);
@@ -217,9 +217,9 @@ fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize>
     }
     let entries: Vec<&EntryMeta> = path.iter().collect();
     let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (one, other) in pairs(&entries).into_iter().chain(reasoned(&entries)) {
-        tied.entry(one).or_default().push(other);
-        tied.entry(other).or_default().push(one);
+    for tie in ties(&entries) {
+        tied.entry(tie.first).or_default().push(tie.last);
+        tied.entry(tie.last).or_default().push(tie.first);
     }
     let mut pending: Vec<usize> = members.iter().copied().collect();
     let mut closed = members;
@@ -232,21 +232,6 @@ fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize>
         }
     }
     closed
-}
-
-/// The neighbours of every answer that begins with reasoning.
-fn reasoned(entries: &[&EntryMeta]) -> Vec<(usize, usize)> {
-    let mut last = 0;
-    let mut tied = Vec::new();
-    for (index, (head, led)) in entries.iter().zip(led(entries)).enumerate() {
-        if led {
-            tied.push((last, index));
-        }
-        if head.is_visible() {
-            last = index;
-        }
-    }
-    tied
 }
 
 fn tokens<'a>(path: &[EntryMeta], indexes: impl Iterator<Item = &'a usize>) -> u64 {

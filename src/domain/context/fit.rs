@@ -1,14 +1,14 @@
 //! Making a context fit a smaller bound for one rebuild: its oldest turns are left out, nothing is stored.
 
 use super::view::{ViewItem, item_tokens};
-use crate::domain::context::pairs::{led, pairs};
+use crate::domain::context::ties::ties;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::message::Role;
 use crate::domain::settings::Settings;
 
 /// The view without as many of its oldest messages as free `over` tokens, and the tokens freed. System messages, anchors
-/// and the summary stay, as does the newest compaction of a provider's own; a call is never parted from its result, nor
-/// an answer from its reasoning.
+/// and the summary stay, as does the newest compaction of a provider's own; nothing is parted
+/// that is tied together.
 ///
 /// # Errors
 /// The most that could be freed, where that is less than `over`.
@@ -18,10 +18,9 @@ pub fn fit(path: &[EntryMeta], view: &[ViewItem], over: u64, settings: &Settings
     let heads: Vec<&EntryMeta> = tail.iter().filter_map(|item| head_of(path, item)).collect();
     let mut open_until = 0;
     let mut reach = vec![0; heads.len()];
-    for (call, result) in pairs(&heads) {
-        reach[call] = reach[call].max(result);
+    for tie in ties(&heads) {
+        reach[tie.first] = reach[tie.first].max(tie.last);
     }
-    let led = led(&heads);
     let checkpoint = heads.iter().rposition(|head| head.shape.checkpoint);
     let mut freed = 0;
     let mut most = 0;
@@ -30,7 +29,7 @@ pub fn fit(path: &[EntryMeta], view: &[ViewItem], over: u64, settings: &Settings
             freed += item_tokens(path, &tail[cut - 1]);
         }
         open_until = open_until.max(reach[cut - 1]);
-        let valid = open_until < cut && heads[cut].shape.results.is_empty() && !led[cut];
+        let valid = open_until < cut && heads[cut].shape.results.is_empty();
         if !valid {
             continue;
         }

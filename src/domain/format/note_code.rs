@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum NoteCode {
-    /// A result with no call before it is left out.
+    /// A result without a call, before it or behind it, is left out.
     OrphanResultDropped,
     /// A second result of a call is left out.
     DuplicateResultDropped,
@@ -33,7 +33,7 @@ pub enum NoteCode {
     CallIdRenamed,
     /// A tool goes under a name that the provider takes.
     ToolNameRenamed,
-    /// Arguments that are no object become the one argument `input`.
+    /// Arguments that are no object become the one argument `input`; an empty list becomes an empty object.
     ArgumentsWrapped,
     /// The format can't mark a result as an error.
     ErrorFlagDropped,
@@ -97,9 +97,10 @@ pub enum NoteCode {
     ItemRepaired,
     /// A stored item can't be read any more; its calls alone are sent.
     ItemUnreadable,
-    /// An item goes under another id: an earlier one has its own, or it is longer than the provider takes.
+    /// An item goes under another id: an earlier one has its own, or the provider takes none such (its form, its
+    /// length).
     ItemIdChanged,
-    /// An item goes without its id: an earlier one has it, or it is longer than the provider takes.
+    /// An item goes without its id: an earlier one has it, or the provider takes none such (its form, its length).
     ItemIdRemoved,
     /// An item is left out: an earlier one has its id, and it needs one.
     DuplicateItemDropped,

@@ -1,5 +1,6 @@
 //! OpenAI Responses: a flat list of items, each one message, call, result or piece of reasoning.
 
+mod item_ids;
 mod parts;
 mod read;
 mod tools;
@@ -15,9 +16,10 @@ use super::keys::Object;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Opaque;
 
+pub use item_ids::{ItemIds, is_own_id};
 pub use read::read;
 pub use tools::shows_nothing;
-pub use write::write;
+pub use write::{write, write_with};
 
 /// Longest `call_id` and longest tool name that the API takes.
 const MAX_ID: usize = 64;

@@ -8,7 +8,7 @@ use super::note_code::NoteCode;
 use super::write::{ItemFault, Note};
 use crate::domain::model::format::Format;
 use crate::domain::model::json::mend_surrogates;
-use crate::domain::model::message::{Block, Media, Message, Opaque, ToolCall, ToolResult};
+use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, ToolCall, ToolResult};
 
 /// The notes of one writer, and the entry that it is at.
 pub struct Notes<'n> {
@@ -67,6 +67,18 @@ pub fn arguments_text(call: &ToolCall) -> String {
         (Some(text), _) => mend_surrogates(text).into_owned(),
         (None, Value::Null) => "{}".to_owned(),
         (None, arguments) => arguments.to_string(),
+    }
+}
+
+/// The arguments of a function call as the object that Anthropic and Gemini take, and whether they were another thing.
+/// An empty list is what some languages make of an empty object.
+pub fn arguments_object(call: &ToolCall) -> (Value, bool) {
+    match &call.arguments {
+        Value::Object(_) => (call.arguments.clone(), false),
+        Value::Null => (json!({}), false),
+        Value::String(blank) if call.kind == CallKind::Function && blank.trim().is_empty() => (json!({}), false),
+        Value::Array(list) if list.is_empty() => (json!({}), true),
+        other => (json!({ "input": other }), true),
     }
 }
 

@@ -118,7 +118,8 @@ pub enum ViolationCode {
     ItemIdTooLong,
     /// An id that an earlier item has.
     DuplicateItemId,
-    /// The same, seen when all items are put together; the item gets another id.
+    /// The same, or an id that is none of the provider's form, seen when all items are put together; the item gets
+    /// another id.
     ItemIdChanged,
     /// The same; the item goes without its id.
     ItemIdRemoved,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::report::Report;
+use crate::domain::format::openai_responses;
 use crate::domain::format::violation_code::ViolationCode;
 
 /// The ids that items had so far.
@@ -17,7 +18,9 @@ impl ItemIds {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
         // The output of a local shell call names its call by `id`.
         let own_id = item.get("id").and_then(Value::as_str).filter(|_| kind != "local_shell_call_output");
-        let Some(id) = own_id.filter(|id| !id.is_empty()) else { return true };
+        // One that the provider does not take at all is left out where the item is written.
+        let own_id = own_id.filter(|id| !id.is_empty() && openai_responses::is_own_id(&kind, id));
+        let Some(id) = own_id else { return true };
         if self.0.insert(id.to_owned()) {
             return true;
         }

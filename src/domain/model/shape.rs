@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::links::Links;
 use super::message::{Block, CallKind, Message, Role, ToolResult};
 use super::user_text::{is_by_harness, name_of};
 use crate::domain::model::chapter_task::asks_for_chapters;
@@ -49,6 +50,9 @@ pub struct Shape {
     /// Of a system message: what kind it is, told by how it begins. The newest of a kind takes the place of the others.
     #[serde(default, skip_serializing_if = "super::json::is_default")]
     pub opening: u32,
+    /// Ids by which it is tied to others, besides its calls and results.
+    #[serde(default, skip_serializing_if = "super::json::is_default")]
+    pub links: Links,
     /// In a folded path: stays verbatim behind the chapter that it belongs to, so that no cut may part the two. Never
     /// stored.
     #[serde(skip)]
@@ -178,6 +182,7 @@ impl Shape {
             && matches!(message.content.first(), Some(Block::Text { text, .. }) if asks_for_chapters(text));
         shape.by_harness = is_by_harness(message);
         shape.speaker = message.name().filter(|_| message.role == Role::User).map(name_of);
+        shape.links = Links::of(message);
         if matches!(message.role, Role::System | Role::Developer) {
             shape.opening = opening(&configured(message).unwrap_or_else(|| message.plain_text()));
         }

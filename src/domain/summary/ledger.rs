@@ -3,7 +3,7 @@
 //!
 //! It is cumulative: each compaction extends the ledger of the one before. Detail is bounded, counts are exact.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
 use crate::domain::model::message::{Message, ToolCall, ToolResult};
@@ -38,57 +38,90 @@ pub struct LedgerCall<'a> {
 pub fn calls(messages: &[Message]) -> Vec<LedgerCall<'_>> {
     let mut paired = Paired::default();
     for message in messages {
-        paired.add(message, |call| LedgerCall { call, result: None }, |made, result| made.result = Some(result));
+        let made = |call| LedgerCall { call, result: None };
+        paired.add(message, made, |result| result, |made, result| made.result = Some(result));
     }
     paired.made
 }
 
 /// The calls of a span that is read piece by piece, kept as lines alone.
 #[derive(Debug, Default)]
-pub struct Recorder(Paired<LedgerLine>);
+pub struct Recorder(Paired<LedgerLine, Answered>);
 
 impl Recorder {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
-        self.0.add(message, line, LedgerLine::answer);
+        self.0.add(message, line, Answered::of, LedgerLine::answer);
     }
 }
 
-/// Records kept of calls, and which of the calls wait for their results.
+/// Records kept of calls, which of the calls wait for their results, and results that came before their calls.
 #[derive(Debug)]
-struct Paired<T> {
+struct Paired<T, A> {
     made: Vec<T>,
     open: HashMap<String, usize>,
+    /// Every id that a call had.
+    called: HashSet<String>,
+    early: HashMap<String, A>,
 }
 
-impl<T> Default for Paired<T> {
+impl<T, A> Default for Paired<T, A> {
     fn default() -> Self {
-        Paired { made: Vec::new(), open: HashMap::new() }
+        Paired { made: Vec::new(), open: HashMap::new(), called: HashSet::new(), early: HashMap::new() }
     }
 }
 
-impl<T> Paired<T> {
+impl<T, A> Paired<T, A> {
     fn add<'m>(
         &mut self,
         message: &'m Message,
         make: impl Fn(&'m ToolCall) -> T,
-        answer: impl Fn(&mut T, &'m ToolResult),
+        read: impl Fn(&'m ToolResult) -> A,
+        answer: impl Fn(&mut T, A),
     ) {
-        self.close(message, &answer);
+        self.close(message, &read, &answer);
         for call in message.tool_calls() {
             self.open.insert(call.id.clone(), self.made.len());
-            self.made.push(make(call));
+            self.called.insert(call.id.clone());
+            let mut made = make(call);
+            // One behind it will take its place.
+            self.early.remove(&call.id).into_iter().for_each(|early| answer(&mut made, early));
+            self.made.push(made);
         }
         // A provider's own tools are answered inside the same message.
-        self.close(message, &answer);
+        self.close(message, &read, &answer);
     }
 
-    fn close<'m>(&mut self, message: &'m Message, answer: &impl Fn(&mut T, &'m ToolResult)) {
+    fn close<'m>(&mut self, message: &'m Message, read: &impl Fn(&'m ToolResult) -> A, answer: &impl Fn(&mut T, A)) {
         for result in message.tool_results() {
-            if let Some(made) = self.open.remove(&result.tool_call_id).and_then(|at| self.made.get_mut(at)) {
-                answer(made, result);
+            let id = &result.tool_call_id;
+            if let Some(made) = self.open.remove(id).and_then(|at| self.made.get_mut(at)) {
+                answer(made, read(result));
+            } else if !self.called.contains(id) {
+                self.early.entry(id.clone()).or_insert_with(|| read(result));
             }
         }
+    }
+}
+
+/// What a line keeps of a result.
+#[derive(Debug)]
+struct Answered {
+    outcome: CallOutcome,
+    says: String,
+    is_short: bool,
+    size: u64,
+}
+
+impl Answered {
+    fn of(result: &ToolResult) -> Answered {
+        let text = result.plain_text();
+        let outcome = match outcome::end(result.is_error, &text) {
+            CallEnd::Ok => CallOutcome::Ok,
+            CallEnd::Failed | CallEnd::Refused => CallOutcome::Error,
+        };
+        let is_short = text.lines().take(4).count() < 4;
+        Answered { outcome, says: outcome::telling(&text, OUTCOME_CHARS), is_short, size: text.len() as u64 }
     }
 }
 
@@ -166,16 +199,11 @@ impl LedgerLine {
         LedgerLine { calls: self.calls + earlier.calls, failed_before, ..self }
     }
 
-    fn answer(&mut self, result: &ToolResult) {
-        let text = result.plain_text();
-        self.outcome = match outcome::end(result.is_error, &text) {
-            CallEnd::Ok => CallOutcome::Ok,
-            CallEnd::Failed | CallEnd::Refused => CallOutcome::Error,
-        };
+    fn answer(&mut self, result: Answered) {
         // The first line of a file says nothing of it.
-        let tells = !self.read_only || self.outcome == CallOutcome::Error || text.lines().take(4).count() < 4;
-        self.says = if tells { outcome::telling(&text, OUTCOME_CHARS) } else { String::new() };
-        self.size = text.len() as u64;
+        let tells = !self.read_only || result.outcome == CallOutcome::Error || result.is_short;
+        self.says = if tells { result.says } else { String::new() };
+        (self.outcome, self.size) = (result.outcome, result.size);
     }
 }
 

@@ -168,6 +168,12 @@ impl Account {
         (self.answer_from, self.asked_since) = (self.path_tokens, false);
     }
 
+    /// The path's total at the mark.
+    pub fn path_at_mark(&self) -> Option<i64> {
+        let before = self.base.summary + self.base.messages + self.base.tool_results;
+        self.usage.map(|mark| mark.count - before + self.base.path_tokens)
+    }
+
     /// Sets the view that a compaction at the current end of the path leaves. The mark is of another view from here on;
     /// what it taught stays.
     pub fn rebase(&mut self, summary: i64, messages: i64, tool_results: i64) {

@@ -51,6 +51,8 @@ fn same_arguments(posted: &Value, stored: &Value) -> bool {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
         Value::Object(fields) => fields.is_empty(),
+        // What some languages make of an empty object.
+        Value::Array(list) => list.is_empty(),
         _ => false,
     };
     // Free text goes to some formats as the one argument that it is.

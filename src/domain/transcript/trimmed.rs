@@ -50,7 +50,7 @@ mod tests {
         let texts = ["a", "b", "go on", "c", "go on", "d"];
         let role = |at: usize| if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
         let all: Vec<Said> = texts.iter().enumerate().map(|(at, text)| said(role(at), text)).collect();
-        let step = |said: &Said| ExpectedEntry { said: said.clone(), is_task: false, sizes: Vec::new() };
+        let step = |said: &Said| ExpectedEntry { said: said.clone(), is_task: false, sizes: Default::default() };
         let steps: Vec<ExpectedEntry> = all.iter().map(step).collect();
         let from = |at: usize| all[at..].iter().cloned().map(Some).collect::<Vec<_>>();
         assert_eq!(starts(&steps, &from(2)), [2]);

@@ -23,7 +23,7 @@ use crate::service::core::tenant::Tenant;
 use crate::store::{compactions, queue};
 use crate::trace;
 
-pub(super) use plans::Fitted;
+pub(crate) use plans::Fitted;
 
 /// How often a compaction that somebody else ended first is looked after.
 const TRIES: u32 = 3;

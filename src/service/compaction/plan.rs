@@ -180,6 +180,12 @@ impl LiveCompaction {
     pub(super) fn about(&self) -> About {
         About { tenant: self.tenant, session_id: self.row.session_id, compaction_id: Some(self.row.id) }
     }
+
+    /// Somebody asked for it, and left to the service what stays and what the summary says.
+    pub(crate) fn leaves_the_choice(&self) -> bool {
+        let by_caller = self.request.summary.is_some() || self.request.first_kept_entry_id.is_some();
+        self.trigger == Trigger::Manual && !by_caller
+    }
 }
 
 impl PlanBasis {

@@ -6,11 +6,10 @@ use anyhow::Context as _;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::context::pairs::pairs;
-use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::verify;
 use crate::service::compaction::ahead::{Settled, save};
+use crate::service::compaction::caller_cut::cut_fault;
 use crate::service::compaction::committing::committing;
 use crate::service::compaction::job::{CompactRequest, Compaction, CompactionRef, Status, Trigger};
 use crate::service::compaction::status::show;
@@ -228,7 +227,7 @@ impl Service {
         Ok(true)
     }
 
-    /// The caller's cut must lie in the context and may not part a call from its result.
+    /// The caller's cut must lie in the context and keep the rules of every cut.
     async fn check_first_kept(
         &self,
         connection: &mut PgConnection,
@@ -237,24 +236,11 @@ impl Service {
         first_kept: Uuid,
     ) -> Result<()> {
         let loaded = load_view(connection, tenant, &ViewOrigin::of(head), ReadMode::Heads).await?;
-        match cut_fault(&loaded.heads, first_kept) {
+        match cut_fault(&loaded, first_kept) {
             Some(fault) => Err(ServiceError::invalid("/first_kept_entry_id", fault)),
             None => Ok(()),
         }
     }
-}
-
-/// Why a context can't be cut before this entry.
-pub(crate) fn cut_fault(heads: &[EntryMeta], first_kept: Uuid) -> Option<&'static str> {
-    let Some(cut) = heads.iter().position(|head| head.id == first_kept) else {
-        return Some("is not an entry of the context");
-    };
-    if heads.get(cut).is_some_and(|head| head.shape.in_chapter) {
-        return Some("would part a chapter from what it keeps");
-    }
-    let heads: Vec<&EntryMeta> = heads.iter().collect();
-    let parted = pairs(&heads).into_iter().any(|(call, result)| call < cut && cut <= result);
-    parted.then_some("would part a tool call from its result")
 }
 
 /// Compaction job to be queued, with its trigger and its delay.

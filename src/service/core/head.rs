@@ -11,11 +11,13 @@ use uuid::Uuid;
 
 use crate::domain::compaction::pays;
 use crate::domain::model::anti_thrash::AntiThrash;
+use crate::domain::model::early_results::EarlyResults;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::json::is_default;
 use crate::domain::model::message::Role;
-use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::open_calls::{OpenCall, OpenCalls};
+use crate::domain::model::shape::Shape;
 use crate::domain::settings::{Settings, Talked};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::domain::tokens::prices::SessionPrices;
@@ -38,6 +40,8 @@ pub struct SessionState {
     pub newest: Option<Newest>,
     #[serde(skip_serializing_if = "is_default")]
     pub open_calls: OpenCalls,
+    #[serde(skip_serializing_if = "is_default")]
+    pub early_results: EarlyResults,
     pub guard: AntiThrash,
     /// The leaf is the last entry of its branch, so that the next one goes behind it.
     #[serde(skip_serializing_if = "is_default")]
@@ -215,7 +219,7 @@ impl SessionState {
                 self.account.answer_from = head.path_tokens - i64::from(head.tokens);
             }
             self.answered = answers;
-            self.account.asked_since |= head.is_by_user() && (head.shape.results.is_empty() || head.shape.mixed);
+            self.account.asked_since |= head.is_by_user(&[]) && (head.shape.results.is_empty() || head.shape.mixed);
         }
     }
 
@@ -230,9 +234,21 @@ impl SessionState {
         self.ahead = self.ahead.filter(|ahead| ahead.compaction_id != compaction_id);
     }
 
+    /// The calls that have no result, neither behind nor before them.
+    pub fn waiting_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls.iter().filter(|call| !self.early_results.answer(call))
+    }
+
+    /// Takes in an entry's calls and results. Returns the ids of its results that answer no open call.
+    pub fn note_calls(&mut self, seq: i64, shape: &Shape) -> Vec<String> {
+        let orphans = self.open_calls.apply(seq, shape);
+        self.early_results.apply(shape, &orphans);
+        orphans
+    }
+
     /// No call is open, and the agent spoke last.
     pub fn turn_is_closed(&self) -> bool {
-        self.open_calls.is_empty() && self.answered
+        self.waiting_calls().next().is_none() && self.answered
     }
 
     /// Ends a compaction's wait for a turn, if that has ended; true: a compaction was waiting.

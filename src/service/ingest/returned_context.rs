@@ -28,7 +28,7 @@ impl Service {
         answer: LeafAnswer<'_>,
     ) -> Result<Option<Context>> {
         let Some(format) = wanted else { return Ok(None) };
-        let rebuild = Rebuild { format, leaf_id: None, max_tokens: None };
+        let rebuild = Rebuild::of_leaf(format);
         let Rebuilt { context, snapshot, relieved } = self.rebuild_at(tenant, session_id, rebuild, true).await?;
         if relieved.is_some() {
             *answer.compaction = relieved;

@@ -161,7 +161,7 @@ impl PathSlice {
             is_cut: self.newest.as_ref().is_some_and(|newest| newest.first_kept_depth != Some(0)),
             folds: self.folds(),
         };
-        let open = state.open_calls.iter().map(|call| call.seq).collect();
+        let open = state.waiting_calls().map(|call| call.seq).collect();
         spans(shown, &open, state.answered)
     }
 
@@ -394,7 +394,7 @@ fn worked_out(loaded: &PathSlice, fixed: (u32, u32), guard: SessionState) -> Ses
         state.messages += u64::from(head.is_visible());
         state.turns += u64::from(starts_task(head));
         state.note_speaker(head);
-        state.open_calls.apply(head.seq, &head.shape);
+        state.note_calls(head.seq, &head.shape);
         let is_newest = loaded.newest.as_ref().is_some_and(|newest| newest.id == head.id);
         if let (true, Some(record)) = (is_newest, &stored.record) {
             let size = view_size(&folded, record);

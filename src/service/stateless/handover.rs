@@ -258,7 +258,8 @@ fn kept_messages(loaded: &PathSlice, settings: &Settings) -> Result<Vec<Uuid>> {
     let (mut said, mut preamble) = (Vec::new(), Vec::new());
     for index in shown(loaded) {
         let head = &loaded.heads[index];
-        if head.role != Some(Role::User) || !head.shape.results.is_empty() {
+        let is_alone = head.shape.results.is_empty() && head.shape.links.needs.is_empty();
+        if head.role != Some(Role::User) || !is_alone {
             continue;
         }
         if head.is_by_user(&settings.agents) {

@@ -41,7 +41,8 @@ class ContextdSession:
             limit = self.session_settings.limit
         if limit is not None:
             return [entry["item"] for entry in reversed(await self._newest_entries(limit))]
-        context = await self.client.sessions.context(await self.contextd_id(), format=FORMAT)
+        # The SDK knows its items by their ids, also by those that no provider takes.
+        context = await self.client.sessions.context(await self.contextd_id(), format=FORMAT, item_ids="given")
         return context["messages"]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:

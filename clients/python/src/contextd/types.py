@@ -266,7 +266,7 @@ WarningCode: TypeAlias = Literal["orphan_tool_result", "usage_ignored", "usage_n
 """Codes of `warnings`: what of an append was taken otherwise than it looks.
 Later versions may add some: `detail` says in words what an unknown one means.
 
-- `orphan_tool_result`: A result with no open call before it is stored, and never sent out alone.
+- `orphan_tool_result`: A result without a call is stored, waits for its call, and is never sent out alone.
 - `usage_ignored`: `usage` came without an answer that it could belong to.
 - `usage_not_believed`: `usage` can't be that of this conversation: more than the window, less than half of what was counted, or in contradiction to the usage before it. Sizes rest on what is counted.
 - `unknown_parent`: A file's entry whose parent is not there, or itself, is taken to follow the line before it.
@@ -295,14 +295,14 @@ NoteCode: TypeAlias = Literal["orphan_result_dropped", "duplicate_result_dropped
 """Codes of `conversion_notes`: what a context says otherwise than the stored items do.
 Later versions may add some: `detail` says in words what an unknown one means.
 
-- `orphan_result_dropped`: A result with no call before it is left out.
+- `orphan_result_dropped`: A result without a call, before it or behind it, is left out.
 - `duplicate_result_dropped`: A second result of a call is left out.
 - `synthetic_result`: A call has no result; one that says so is put in.
 - `result_moved`: A result is put right behind its call.
 - `messages_merged`: Parallel calls, the results of one batch, or system messages in a row go in one message.
 - `call_id_renamed`: A call goes under another id: the provider refuses its own, or an earlier call has it.
 - `tool_name_renamed`: A tool goes under a name that the provider takes.
-- `arguments_wrapped`: Arguments that are no object become the one argument `input`.
+- `arguments_wrapped`: Arguments that are no object become the one argument `input`; an empty list becomes an empty object.
 - `error_flag_dropped`: The format can't mark a result as an error.
 - `result_media_moved`: Media of a result follow it in a user message.
 - `server_tool_as_text`: A tool that another provider ran is told in words.
@@ -334,8 +334,8 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `cache_marks_removed`: Cache marks are taken off or shortened: the provider takes no such ones, or not so many.
 - `item_repaired`: A stored item is mended: the provider would refuse it as it came.
 - `item_unreadable`: A stored item can't be read any more; its calls alone are sent.
-- `item_id_changed`: An item goes under another id: an earlier one has its own, or it is longer than the provider takes.
-- `item_id_removed`: An item goes without its id: an earlier one has it, or it is longer than the provider takes.
+- `item_id_changed`: An item goes under another id: an earlier one has its own, or the provider takes none such (its form, its length).
+- `item_id_removed`: An item goes without its id: an earlier one has it, or the provider takes none such (its form, its length).
 - `duplicate_item_dropped`: An item is left out: an earlier one has its id, and it needs one.
 - `parent_changed`: A pi entry hangs under the entry that is shown before it.
 - `tasks_numbered`: Tasks begin with their number, as `chaptering_trigger` has it."""
@@ -415,9 +415,10 @@ class Context(TypedDict):
     state: FillState
     summary_entry_id: NotRequired[str | None]
     system: NotRequired[Any]
-    """The system prompt that travels beside the messages, as it was given. For `anthropic`, system messages that
-    lead the transcript are here too."""
+    """The system prompt that travels beside the messages, in the form that `format` gives it: as it was given where
+    that is its own. For `anthropic` and `gemini`, system messages that lead the transcript are here too."""
     tokens: int
+    """Of what is handed out, system prompt and tools included."""
 
 
 class AppendAnswer(Appended):
@@ -1463,7 +1464,7 @@ Later versions may add some: `detail` says in words what an unknown one means.
 - `system_misplaced`: A system message at a place where the provider takes none.
 - `item_id_too_long`: An id of an item that is longer than the provider takes.
 - `duplicate_item_id`: An id that an earlier item has.
-- `item_id_changed`: The same, seen when all items are put together; the item gets another id.
+- `item_id_changed`: The same, or an id that is none of the provider's form, seen when all items are put together; the item gets another id.
 - `item_id_removed`: The same; the item goes without its id.
 - `duplicate_item_dropped`: The same; the item is left out.
 - `unknown_parent`: A parent that no earlier entry is.
@@ -1835,8 +1836,14 @@ class ReadyEvent(TypedDict):
     """`data` of `ready`: the beginning of a tenant's stream."""
 
 
+ItemIds: TypeAlias = Literal["sendable", "given"]
+"""The ids of items in a context. `sendable`: as the provider takes them; one that is not of its form is left out.
+`given`: as they came, for a client that knows its items by them."""
+
+
 class RebuildContext(TypedDict):
     format: Format
+    item_ids: NotRequired[ItemIds | None]
     leaf_id: NotRequired[str | None]
     """Another leaf than the session's."""
     max_tokens: NotRequired[int | None]

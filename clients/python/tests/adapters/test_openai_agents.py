@@ -22,6 +22,7 @@ from agents import (
     function_tool,
 )
 from agents.memory import Session, is_openai_responses_compaction_aware_session
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from pydantic import TypeAdapter
 
@@ -43,8 +44,9 @@ def meter_reading(room: str) -> str:
 class PlayedModel(Model):
     """Reads the meter that it is asked about, then tells what it shows."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_id: str | None = None) -> None:
         self.seen: list[list[Any]] = []
+        self.own_id = own_id
 
     async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> ModelResponse:
         self.seen.append(input)
@@ -54,12 +56,12 @@ class PlayedModel(Model):
             text = tells(last["output"])
             content = ResponseOutputText(type="output_text", text=text, annotations=[])
             message = ResponseOutputMessage(
-                id=f"msg_{call}", type="message", role="assistant", status="completed", content=[content]
+                id=self.own_id or f"msg_{call}", type="message", role="assistant", status="completed", content=[content]
             )
             return ModelResponse(output=[message], usage=Usage(), response_id=f"resp_{call}")
         [room] = re.findall(r"room-\d+", last["content"])
         asked = ResponseFunctionToolCall(
-            id=f"fc_{call}",
+            id=self.own_id or f"fc_{call}",
             type="function_call",
             call_id=f"call_{room}",
             name="meter_reading",
@@ -88,6 +90,15 @@ async def converse(session: ContextdSession, model: Model, turns: range) -> None
             run_config=RunConfig(tracing_disabled=True),
         )
         assert f"That is {reading(f'room-{n}')}." in result.final_output
+
+
+async def test_the_one_id_of_a_chat_model_comes_back_on_all_its_items(client: AsyncContextd) -> None:
+    session = ContextdSession("agents-chat-model", client)
+    await converse(session, PlayedModel(FAKE_RESPONSES_ID), range(3))
+    made = [item.get("id") for item in await session.get_items() if "output" not in item and item.get("role") != "user"]
+    assert made == [FAKE_RESPONSES_ID] * 6
+    sent = await client.sessions.context(await session.contextd_id(), format="openai_responses")
+    assert FAKE_RESPONSES_ID not in str(sent["messages"])
 
 
 async def test_thirty_turns_in_a_small_window(client: AsyncContextd) -> None:

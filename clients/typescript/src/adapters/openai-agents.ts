@@ -45,7 +45,9 @@ export class ContextdSession implements Session {
 
   /** The context; with a limit, its end. */
   async getItems(limit?: number): Promise<AgentInputItem[]> {
-    const { messages } = await this.#sessions.context<ResponsesItem>(await this.contextdId(), { format });
+    // The SDK knows its items by their ids, also by those that no provider takes.
+    const wanted = { format, itemIds: "given" } as const;
+    const { messages } = await this.#sessions.context<ResponsesItem>(await this.contextdId(), wanted);
     const items = agentItems(messages);
     return limit === undefined ? items : items.slice(Math.max(0, items.length - Math.max(0, limit)));
   }

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::compaction::prepare::tests::{entry, path};
-use crate::domain::context::pairs::pairs;
+use crate::domain::context::ties::{Tie, TieKind};
+use crate::domain::model::shape::ShapeKind;
 
 fn cut(spec: &str, keep: u32) -> Option<(usize, Option<usize>)> {
     let path = path(spec);
@@ -38,6 +39,35 @@ fn never_parts_a_call_from_its_result() {
 }
 
 #[test]
+fn never_parts_a_result_from_a_call_behind_it() {
+    assert_eq!(cut("u10 t10:c1 u10 a10:c1 u10", 25), Some((4, None)));
+    assert_eq!(
+        cut("u10 t10:c1 u10 a10:c1 t10:c1 u10", 45),
+        Some((2, None)),
+        "a call that has its own result behind it"
+    );
+}
+
+fn asked(spec: &str, first_kept: usize) -> Result<(), (&'static str, Option<usize>)> {
+    let path = path(spec);
+    let entries: Vec<&EntryMeta> = path.iter().collect();
+    check_cut(&entries, first_kept).map_err(|fault| (fault.why, fault.nearest))
+}
+
+#[test]
+fn a_cut_that_is_asked_for_keeps_the_same_rules() {
+    let parts_call = "would part a tool call from its result";
+    let spec = "u10 a10:c1 t10:c1 l0 a10 y5 u10";
+    assert_eq!(asked(spec, 4), Ok(()));
+    assert_eq!(asked(spec, 3), Ok(()), "what is not shown counts as what follows it");
+    assert_eq!(asked(spec, 2), Err((parts_call, Some(1))));
+    assert_eq!(asked("u10 r5 a10 u10", 2), Err(("would part an answer from its reasoning", Some(1))));
+    assert_eq!(asked(spec, 5), Err(("is nothing that a context can begin with", Some(4))));
+    assert_eq!(asked("u10 t10:c1", 1), Err(("is nothing that a context can begin with", None)));
+    assert_eq!(asked("a10:c1 u5 t10:c1", 1), Err((parts_call, None)), "nothing would be left to summarise");
+}
+
+#[test]
 fn metadata_before_the_tail_is_kept_with_it() {
     assert_eq!(cut("u10 a10 l0 l0 u10", 5), Some((2, Some(0))));
     assert_eq!(cut("u10 a10 k5 l0 u10", 5), Some((3, Some(0))), "but not what is before a compaction");
@@ -51,13 +81,13 @@ fn what_the_user_and_extensions_say_starts_a_turn() {
 }
 
 #[test]
-fn a_call_run_by_the_provider_ties_nothing() {
+fn a_call_run_by_the_provider_is_tied_to_its_result() {
     let mut call = entry(0, "a10:c1");
     let mut result = entry(1, "a10");
     call.shape.calls[0].kind = ShapeKind::Server;
     result.shape.results = entry(2, "t10:c1").shape.results;
     result.shape.results[0].kind = ShapeKind::Server;
-    assert_eq!(pairs(&[&call, &result]), []);
+    assert_eq!(ties(&[&call, &result]), [Tie { first: 0, last: 1, kind: TieKind::Link }]);
 }
 
 #[test]

@@ -163,8 +163,8 @@ proptest! {
         let summarised: Vec<usize> = plan.history.iter().chain(&plan.turn_prefix).copied().collect();
         prop_assert!(summarised.is_sorted() && summarised.iter().all(|index| *index < plan.first_kept));
         let shown_before: Vec<EntryMeta> = path[plan.boundary_start..].to_vec();
-        for (call, result) in pairs(&shown_before.iter().collect::<Vec<_>>()) {
-            let (call, result) = (call + plan.boundary_start, result + plan.boundary_start);
+        for tie in ties(&shown_before.iter().collect::<Vec<_>>()) {
+            let (call, result) = (tie.first + plan.boundary_start, tie.last + plan.boundary_start);
             let is_kept = |index: usize| index >= plan.first_kept || plan.anchors.contains(&index);
             prop_assert_eq!(is_kept(call), is_kept(result), "{} {}", call, result);
         }

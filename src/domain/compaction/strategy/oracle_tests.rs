@@ -21,7 +21,7 @@ use crate::data::Source;
 use crate::domain::compaction::cut::cut_by_messages;
 use crate::domain::compaction::prepare::tests::settings;
 use crate::domain::compaction::prune::{PruneItem, Pruner};
-use crate::domain::context::pairs::pairs;
+use crate::domain::context::ties::ties;
 use crate::domain::context::{elision, placeholder};
 use crate::domain::format::openai_chat;
 use crate::domain::model::compaction::{Elision, ElisionKind};
@@ -100,7 +100,7 @@ impl Pass {
     fn has_no_orphan(&self, kept: &[usize]) -> bool {
         let kept: BTreeSet<usize> = kept.iter().copied().collect();
         let heads: Vec<&EntryMeta> = self.heads.iter().collect();
-        pairs(&heads).iter().all(|(call, result)| kept.contains(call) == kept.contains(result))
+        ties(&heads).iter().all(|tie| kept.contains(&tie.first) == kept.contains(&tie.last))
     }
 }
 

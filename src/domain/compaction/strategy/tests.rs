@@ -6,7 +6,7 @@ use proptest::strategy::Strategy as _;
 use super::smart::Clues;
 use super::*;
 use crate::domain::compaction::prepare::tests::{path, settings};
-use crate::domain::context::pairs::pairs;
+use crate::domain::context::ties::ties;
 use crate::domain::context::view::{NewestCompaction, ViewItem, item_tokens, plan_view};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::message::Block;
@@ -181,9 +181,9 @@ fn check(choice: &Choice<'_>, plan: &Plan) -> Result<(), TestCaseError> {
     all.sort_unstable();
     prop_assert_eq!(all, choice.items.iter().map(|item| item.index).collect::<Vec<_>>());
     let heads: Vec<&EntryMeta> = choice.path.iter().collect();
-    for (call, result) in pairs(&heads) {
-        prop_assert_eq!(plan.history.contains(&call), plan.history.contains(&result));
-        prop_assert_eq!(plan.kept.contains(&call), plan.kept.contains(&result));
+    for tie in ties(&heads) {
+        prop_assert_eq!(plan.history.contains(&tie.first), plan.history.contains(&tie.last));
+        prop_assert_eq!(plan.kept.contains(&tie.first), plan.kept.contains(&tie.last));
     }
     let required = required(choice.path, choice.path.len(), choice.settings);
     prop_assert!(plan.history.iter().all(|index| !required.contains(index)));

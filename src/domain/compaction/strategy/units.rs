@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::choice::ShownMessage;
-use crate::domain::context::pairs::pairs;
+use crate::domain::context::ties::ties;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::shape::ShapeKind;
 
-/// A run of messages that no boundary may part: a call, its results and what stands between them, or the items that make
-/// up one answer.
+/// A run of messages that no boundary may part: what is tied together and what stands between, or the items that make up
+/// one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     /// Places in the list of items.
@@ -85,8 +85,8 @@ fn starts(shown: &[&EntryMeta]) -> Vec<usize> {
             }
         }
     };
-    for (call, result) in pairs(shown) {
-        join(call, result);
+    for tie in ties(shown) {
+        join(tie.first, tie.last);
     }
     for (at, two) in shown.windows(2).enumerate() {
         // The items of one answer: reasoning is worth nothing without what it led to.

@@ -42,7 +42,9 @@ pub enum MatchOutcome {
 
 impl Matching {
     /// Matches in one pass. A result answers the newest call of its id that still waits; a call that takes over an
-    /// id in a later turn ends the wait of the earlier one. `unique_ids`: no two calls of the context may share one.
+    /// id in a later turn ends the wait of the earlier one. A call that nothing behind it answers is answered by a
+    /// result that came before it, where no call of its id stands before that one. `unique_ids`: no two calls of the
+    /// context may share one.
     pub fn of(steps: &[ViewStep<'_>], unique_ids: bool) -> Matching {
         let ids = steps.iter().flat_map(|step| &step.shape.calls).map(|call| call.id.as_str()).collect();
         let mut matcher = Matcher { unique_ids, ids, ..Matcher::default() };
@@ -56,6 +58,7 @@ impl Matching {
             matcher.take_results(index, step);
         }
         starts.push((matcher.calls.len(), matcher.outcomes.len()));
+        matcher.take_early(steps);
         Matching { calls: matcher.calls, outcomes: matcher.outcomes, starts }
     }
 
@@ -96,6 +99,8 @@ struct Matcher<'v> {
     ids: HashSet<&'v str>,
     /// Every id made here.
     made: HashSet<String>,
+    /// Results that came before any call of their id, oldest first: place, and index among the outcomes.
+    early: HashMap<&'v str, VecDeque<(ResultPlace, usize)>>,
 }
 
 /// The calls of one id that wait, all of one run, oldest first.
@@ -140,13 +145,36 @@ impl<'v> Matcher<'v> {
         for (slot, result) in shape_of.shape.results.iter().enumerate() {
             let outcome = match self.waiting.get_mut(result.call_id.as_str()) {
                 _ if result.kind != ShapeKind::Function => MatchOutcome::Server,
-                None => MatchOutcome::Orphan,
+                None => {
+                    let early = self.early.entry(&result.call_id).or_default();
+                    early.push_back((ResultPlace { step, slot }, self.outcomes.len()));
+                    MatchOutcome::Orphan
+                }
                 Some(waiting) => waiting.calls.pop_front().map_or(MatchOutcome::Duplicate, MatchOutcome::Answers),
             };
             if let MatchOutcome::Answers(call) = outcome {
                 self.calls[call].answer = Some(ResultPlace { step, slot });
             }
             self.outcomes.push(outcome);
+        }
+    }
+
+    /// Gives each call the result that was posted before it, in their order, unless one behind it answers it.
+    fn take_early(&mut self, steps: &[ViewStep<'v>]) {
+        if self.early.is_empty() {
+            return;
+        }
+        for (index, call) in self.calls.iter_mut().enumerate() {
+            let id =
+                steps.get(call.step).and_then(|step| step.shape.calls.get(call.slot)).map(|known| known.id.as_str());
+            let Some((place, outcome)) = id.and_then(|id| self.early.get_mut(id)?.pop_front()) else { continue };
+            if call.answer.is_some() {
+                continue;
+            }
+            call.answer = Some(place);
+            if let Some(outcome) = self.outcomes.get_mut(outcome) {
+                *outcome = MatchOutcome::Answers(index);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::domain::context::view::ViewItem;
 use crate::domain::model::compaction::Elision;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::links::Links;
 use crate::domain::model::message::Role;
 use crate::domain::model::shape::{Shape, ShapeKind};
 
@@ -31,6 +32,7 @@ static NO_SHAPE: Shape = Shape {
     begins_by_harness: false,
     speaker: None,
     opening: 0,
+    links: Links::NONE,
     in_chapter: false,
 };
 

@@ -117,6 +117,59 @@ fn results_without_a_waiting_call_are_left_out() {
 }
 
 #[test]
+fn a_result_that_came_before_its_call_finds_it() {
+    let (out, notes) = chat(&[user("go"), answer("a", "1"), calls(&["a"]), user("next")]);
+    assert_eq!(out, [user("go"), calls(&["a"]), answer("a", "1"), user("next")]);
+    assert_eq!(codes(&notes), [("result_moved", Some(1))]);
+}
+
+#[test]
+fn results_in_any_order_around_their_calls_stand_behind_them() {
+    let items =
+        [answer("b", "2"), user("go"), answer("d", "4"), calls(&["a", "b"]), answer("a", "1"), calls(&["c", "d"])];
+    let (out, _) = chat(&[items.to_vec(), vec![answer("c", "3")]].concat());
+    let pairs = check(&out, Format::OpenaiChat);
+    let texts: Vec<&str> = pairs.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn a_result_before_its_call_is_found_in_every_format() {
+    let call = json!({ "type": "function_call", "call_id": "a", "name": "f", "arguments": "{}" });
+    let output = json!({ "type": "function_call_output", "call_id": "a", "output": "1" });
+    let spoken = json!({ "role": "user", "content": [
+        { "type": "tool_result", "tool_use_id": "a", "content": "1" }, { "type": "text", "text": "and more" },
+    ] });
+    let used = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a", "name": "f", "input": {} }] });
+    let response = json!({ "functionResponse": { "id": "a", "name": "f", "response": { "output": "1" } } });
+    let (response, request) = (
+        json!({ "role": "user", "parts": [response] }),
+        json!({ "role": "model", "parts": [{ "functionCall": { "id": "a", "name": "f", "args": {} } }] }),
+    );
+    for (format, items) in [
+        (Format::OpenaiResponses, [output, call]),
+        (Format::Anthropic, [spoken, used]),
+        (Format::Gemini, [response, request]),
+    ] {
+        let entries = appended(format, &items);
+        for target in [format, Format::Native] {
+            let (out, notes) = rebuilt(&entries, target);
+            let answers: Vec<String> = check(&out, target).into_iter().map(|(_, text)| text).collect();
+            assert_eq!(answers, ["1"], "{format:?} as {target:?}: {out:?}");
+            assert!(codes(&notes).contains(&("result_moved", Some(0))), "{notes:?}");
+        }
+    }
+}
+
+/// An id that comes again keeps each call to the results behind it.
+#[test]
+fn a_second_result_of_an_answered_call_is_not_that_of_the_next() {
+    let (out, notes) = chat(&[calls(&["a"]), answer("a", "1"), answer("a", "again"), user("u"), calls(&["a"])]);
+    assert_eq!(out, [calls(&["a"]), answer("a", "1"), user("u"), calls(&["a"]), answer("a", SYNTHETIC_RESULT)]);
+    assert!(codes(&notes).contains(&("duplicate_result_dropped", Some(2))));
+}
+
+#[test]
 fn only_what_answers_a_call_counts_as_shown() {
     let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
@@ -348,9 +401,18 @@ fn expected(turns: &[Turn], chat: bool) -> Vec<String> {
             !used[*place] && result.1 == id && result.0 > at && result.0 < until
         };
         let found = results.iter().enumerate().find(fits).map(|(place, _)| place);
-        found.inspect(|place| used[*place] = true).map_or(SYNTHETIC_RESULT.to_owned(), |place| results[place].2.clone())
+        found.inspect(|place| used[*place] = true)
     };
-    calls.iter().map(answer).collect()
+    let mut answers: Vec<Option<usize>> = calls.iter().map(answer).collect();
+    // What came before any call of its id belongs to the calls of it in their order, as far as they have none.
+    for (nth, &(at, _, id)) in calls.iter().enumerate() {
+        let first = calls.iter().find(|call| call.2 == id).map_or(at, |call| call.0);
+        let before = calls[..nth].iter().filter(|call| call.2 == id).count();
+        let early = results.iter().enumerate().filter(|(_, result)| result.1 == id && result.0 < first).nth(before);
+        answers[nth] = answers[nth].or(early.map(|(place, _)| place));
+    }
+    let text = |answer: Option<usize>| answer.map_or(SYNTHETIC_RESULT.to_owned(), |place| results[place].2.clone());
+    answers.into_iter().map(text).collect()
 }
 
 proptest! {

@@ -380,3 +380,23 @@ fn no_turn_ends_with_thinking() {
     let noted: Vec<_> = notes.iter().map(|note| (note.code.into_str(), note.entry)).collect();
     assert_eq!(noted, [5, 4, 2].map(|entry| ("thinking_dropped", Some(entry))));
 }
+
+/// What some languages make of an empty object.
+#[test]
+fn an_empty_list_of_arguments_is_an_empty_object() {
+    for (arguments, input) in [
+        (json!([]), json!({})),
+        (json!([1]), json!({"input": [1]})),
+        (json!(null), json!({})),
+        (json!({"a": []}), json!({"a": []})),
+    ] {
+        let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": arguments});
+        let message = message(json!({"role": "assistant", "content": [call]}));
+        let (out, notes) = written(&[piece(message.clone())]);
+        assert_eq!(out[1]["content"][0]["input"], input, "{out:?}");
+        assert_eq!(notes.contains(&"arguments_wrapped"), arguments.is_array());
+        let gemini = crate::domain::format::write_alone(Format::Gemini, message, &mut Vec::new()).concat();
+        let gemini: Value = serde_json::from_str(&gemini).unwrap();
+        assert_eq!(gemini["parts"][0]["functionCall"]["args"], input);
+    }
+}

@@ -92,15 +92,10 @@ fn write_call(call: &ToolCall, notes: &mut Notes<'_>) -> Value {
     if name != call.name {
         notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
-    let input = match &call.arguments {
-        Value::Object(_) => call.arguments.clone(),
-        Value::Null => json!({}),
-        Value::String(blank) if call.kind == CallKind::Function && blank.trim().is_empty() => json!({}),
-        other => {
-            notes.add(NoteCode::ArgumentsWrapped, format!("the arguments of {id} are no object"));
-            json!({"input": other})
-        }
-    };
+    let (input, wrapped) = outgoing::arguments_object(call);
+    if wrapped {
+        notes.add(NoteCode::ArgumentsWrapped, format!("the arguments of {id} are no object"));
+    }
     let mut block = around(call.opaque.as_ref().filter(|opaque| opaque.value["type"] == "tool_use"), "tool_use");
     block.insert("id".into(), id.into());
     block.insert("name".into(), name.into());

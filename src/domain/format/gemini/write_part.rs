@@ -104,15 +104,10 @@ fn write_call(call: &ToolCall, names: &mut CallNames<'_>, notes: &mut Notes<'_>)
         notes.add(NoteCode::ToolNameRenamed, format!("{} is sent as {name}", call.name));
     }
     names.sent.insert(call.id.clone(), name.clone());
-    let args = match &call.arguments {
-        Value::Object(_) => call.arguments.clone(),
-        Value::Null => json!({}),
-        Value::String(blank) if call.kind == CallKind::Function && blank.trim().is_empty() => json!({}),
-        other => {
-            notes.add(NoteCode::ArgumentsWrapped, format!("the arguments of {name} are no object"));
-            json!({"input": other})
-        }
-    };
+    let (args, wrapped) = outgoing::arguments_object(call);
+    if wrapped {
+        notes.add(NoteCode::ArgumentsWrapped, format!("the arguments of {name} are no object"));
+    }
     let Some((mut part, key)) = own_part.and_then(|part| data_of(part, "functionCall")) else {
         return json!({"functionCall": {"id": call.id, "name": name, "args": args}});
     };

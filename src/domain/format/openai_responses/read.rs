@@ -8,9 +8,12 @@ use crate::domain::format::field::{object, required_string, string};
 use crate::domain::format::keys::{Object, fail, only, without};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
 use crate::domain::model::json;
-use crate::domain::model::message::{Block, CallKind, Message, Role, Stop, ToolCall, ToolResult};
+use crate::domain::model::message::{Block, CallKind, Message, Opaque, Role, Stop, ToolCall, ToolResult};
+
+const FORMAT: Format = Format::OpenaiResponses;
 
 /// Reads one item. A type that is not known is kept whole as the assistant's.
 pub fn read(value: &Value) -> Result<Item, ItemError> {
@@ -41,6 +44,7 @@ fn read_typed(item: &Object, kind: &str, needs_repair: &mut bool) -> Result<Mess
         "function_call_output" => tool(read_output(item, CallKind::Function, needs_repair)?),
         "custom_tool_call_output" => tool(read_output(item, CallKind::Custom, needs_repair)?),
         "reasoning" => assistant(read_reasoning(item)?),
+        "agent_message" => Ok(read_agent_message(item)),
         // What holds for all that follows, until another takes its place.
         "additional_tools" | "configuration_update" => {
             Ok(Message::new(Role::System, vec![Block::Raw(opaque(item.clone()))]))
@@ -61,6 +65,27 @@ fn read_typed(item: &Object, kind: &str, needs_repair: &mut bool) -> Result<Mess
             })
         }
     }
+}
+
+/// What another agent says to this one. Its words stand in an element that names it, for readers who know no such item.
+fn read_agent_message(item: &Object) -> Message {
+    let read = |part: &Value| {
+        parts::read(part, Role::User, "", &mut false)
+            .unwrap_or_else(|_| Block::Raw(Opaque { format: FORMAT, value: part.clone() }))
+    };
+    let content: Vec<Block> = match item.get("content") {
+        Some(Value::Array(parts)) => parts.iter().map(read).collect(),
+        Some(Value::String(text)) => vec![Block::text(text)],
+        _ => Vec::new(),
+    };
+    let of = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().replace('"', "'");
+    let open = format!("<agent_message author=\"{}\" recipient=\"{}\">", of("author"), of("recipient"));
+    let told = |block: Block| match block {
+        Block::Text { text, .. } => Block::text(format!("{open}\n{text}\n</agent_message>")),
+        other => other,
+    };
+    let content = content.into_iter().map(told).collect();
+    Message { role: Role::User, content, stop: None, opaque: Some(opaque(item.clone())) }
 }
 
 fn read_message(item: &Object, needs_repair: &mut bool) -> Result<Message, ItemError> {

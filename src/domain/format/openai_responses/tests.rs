@@ -257,3 +257,50 @@ fn keep_their_calls(source: Source) {
         }
     }
 }
+
+/// A framework's own id, which it repeats for every item.
+#[test]
+fn ids_of_a_framework_are_left_out_and_come_back_to_who_sent_them() {
+    let fake = "__fake_id__";
+    let part = json!({"type": "output_text", "text": "hello", "annotations": []});
+    let items = [
+        json!({"role": "user", "content": "go"}),
+        json!({"id": fake, "type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}),
+        json!({"id": fake, "type": "message", "role": "assistant", "status": "completed", "content": [part]}),
+        json!({"id": fake, "type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}),
+        json!({"type": "function_call_output", "call_id": "c1", "output": "1"}),
+        json!({"id": fake, "type": "message", "role": "assistant", "status": "completed", "content": [part]}),
+        json!({"id": fake, "type": "reasoning", "summary": [], "encrypted_content": "x"}),
+        json!({"id": "lc_1", "type": "web_search_call", "status": "completed", "action": {}}),
+        json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}),
+    ];
+    let texts: Vec<String> = items.iter().map(Value::to_string).collect();
+    let pieces: Vec<Piece<'_>> =
+        texts.iter().enumerate().map(|(entry, item)| Piece::Verbatim { entry, item: item.as_str().into() }).collect();
+    assert_eq!(write_with(&pieces, ItemIds::Given, &mut Vec::new()), texts);
+
+    let sent: Vec<Value> =
+        write(&pieces, &mut Vec::new()).iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let said = json!({"type": "message", "role": "assistant", "content": "hello"});
+    assert_eq!(sent[0], items[0]);
+    assert_eq!(sent[1], said, "reasoning that no provider knows is left out");
+    assert_eq!(sent[2], json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}));
+    assert_eq!([&sent[3], &sent[4]], [&items[4], &said]);
+    assert_eq!(sent[5], json!({"type": "reasoning", "summary": [], "encrypted_content": "x"}));
+    assert!(sent[6]["id"].as_str().unwrap().starts_with("ws_"), "{}", sent[6]);
+    assert_eq!(sent[7], items[8]);
+    assert_eq!(sent.len(), 8);
+}
+
+#[test]
+fn what_another_agent_says_is_told_in_every_format() {
+    let item = json!({"type": "agent_message", "author": "/root/worker", "recipient": "/root", "id": "am_1",
+        "content": [{"type": "input_text", "text": "The build is green."}, {"type": "encrypted_content", "encrypted_content": "x"}]});
+    let text = item.to_string();
+    let message = super::read(&item).unwrap().message.unwrap();
+    for format in [Format::OpenaiChat, Format::Anthropic, Format::Gemini, Format::Native, Format::Pi] {
+        let written = crate::domain::format::write_alone(format, message.clone(), &mut Vec::new()).concat();
+        assert!(written.contains("The build is green.") && written.contains("/root/worker"), "{format:?}: {written}");
+    }
+    assert_eq!(crate::domain::format::write_alone(Format::OpenaiResponses, message, &mut Vec::new()), [text]);
+}

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::MAX_ID;
+use super::item_ids::{self, IdFault, ItemIds, WithoutId, id_fault};
 use super::write_item::{self, OutputTypes, call_type, output_type};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes};
@@ -19,6 +20,11 @@ use crate::domain::model::message::CallKind;
 
 /// The items, in order, each as JSON text. Reasoning that has lost the item it led to is left out.
 pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
+    write_with(pieces, ItemIds::Sendable, notes)
+}
+
+/// As [`write()`], with the ids of items as they are wanted.
+pub fn write_with(pieces: &[Piece<'_>], ids: ItemIds, notes: &mut Vec<Note>) -> Vec<String> {
     let mut types = OutputTypes::new();
     let mut noted = Notes::new(notes);
     let mut sent: Vec<OutgoingItem> = Vec::with_capacity(pieces.len());
@@ -27,62 +33,31 @@ pub fn write(pieces: &[Piece<'_>], notes: &mut Vec<Note>) -> Vec<String> {
         match piece {
             Piece::Verbatim { entry, item } => {
                 let head = head(item);
-                let (kind, id) = (ItemRole::of(&head), head.id.map(Cow::into_owned));
-                sent.push(OutgoingItem { entry: Some(*entry), id, kind, text: item.to_string() });
+                let (kind, text) = (ItemRole::of(&head), item.to_string());
+                let item_type = head.kind.as_deref().unwrap_or("message");
+                let fault = head.id.as_deref().and_then(|id| id_fault(item_type, id));
+                let id = head.id.map(Cow::into_owned);
+                sent.push(OutgoingItem { entry: Some(*entry), id, fault, kind, text });
             }
             Piece::Message { entry, message } => {
                 noted.entry = *entry;
                 for item in write_item::write(message, &types, &mut noted) {
                     let id = item["id"].as_str().map(str::to_owned);
-                    sent.push(OutgoingItem {
-                        entry: *entry,
-                        id,
-                        kind: ItemRole::of_value(&item),
-                        text: item.to_string(),
-                    });
+                    let item_type = item["type"].as_str().unwrap_or("message");
+                    let fault = id.as_deref().and_then(|id| id_fault(item_type, id));
+                    let (kind, text) = (ItemRole::of_value(&item), item.to_string());
+                    sent.push(OutgoingItem { entry: *entry, id, fault, kind, text });
                 }
             }
         }
     }
-    let sent = shorten_ids(sent, &mut noted);
+    let sent = match ids {
+        ItemIds::Sendable => without_refused_ids(sent, &mut noted),
+        ItemIds::Given => sent,
+    };
     let sent = tell_apart(sent, &mut noted);
     let sent = drop_lone_reasoning(sent, &mut noted);
     join_updates(sent, &mut noted).into_iter().map(|item| item.text).collect()
-}
-
-/// Items whose ids are longer than the API takes go without them where they can, else under shorter ones: a digest keeps
-/// them apart.
-fn shorten_ids(mut sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
-    for item in &mut sent {
-        let Some(id) = item.id.take_if(|id| id.len() > MAX_ID) else { continue };
-        let Ok(Value::Object(mut fields)) = json::parse_lenient(&item.text) else { continue };
-        let kind = fields.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
-        let by_content = kind == "reasoning" && fields.get("encrypted_content").is_some_and(Value::is_string);
-        if kind == "local_shell_call_output" {
-            // It names its call by it.
-            item.id = Some(id);
-            continue;
-        }
-        let is_answered = fields.get("call_id").is_some_and(Value::is_string);
-        let may_lack = matches!(kind.as_str(), "message" | "configuration_update") || by_content || is_answered;
-        notes.entry = item.entry;
-        let detail = format!("an id of {} characters is longer than the API takes", id.len());
-        let fault = ItemFault::Refused(ViolationCode::ItemIdTooLong);
-        if may_lack && !matches!(kind.as_str(), "local_shell_call" | "computer_call") {
-            fields.retain(|key, _| key != "id");
-            notes.add_fault(NoteCode::ItemIdRemoved, fault, detail);
-        } else {
-            let short = outgoing::word(&id, MAX_ID).into_owned();
-            fields.insert("id".to_owned(), short.as_str().into());
-            item.id = Some(short);
-            notes.add_fault(NoteCode::ItemIdChanged, fault, detail);
-        }
-        item.text = match kind.as_str() {
-            "message" => refused::mended(Format::OpenaiResponses, Value::Object(fields)).to_string(),
-            _ => Value::Object(fields).to_string(),
-        };
-    }
-    sent
 }
 
 /// The API refuses two changes of the configuration in a row: they go as one, in which the later one holds.
@@ -115,6 +90,40 @@ fn joined(before: &str, after: &str) -> String {
     Value::Object(joined).to_string()
 }
 
+/// Leaves out the ids that the API refuses: a framework may have one of its own for all items, or keep more in it than an
+/// id.
+fn without_refused_ids(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
+    let sendable = |mut item: OutgoingItem| {
+        let Some(fault) = item.fault else { return Some(item) };
+        let mut value = json::parse_lenient(&item.text).unwrap_or_default();
+        let kind = value["type"].as_str().unwrap_or("message").to_owned();
+        let Some(fields) = value.as_object_mut() else { return Some(item) };
+        let given = item.id.take().unwrap_or_default();
+        notes.entry = item.entry;
+        let mut note = |code, detail: String| match fault {
+            IdFault::TooLong => notes.add_fault(code, ItemFault::Refused(ViolationCode::ItemIdTooLong), detail),
+            IdFault::Foreign => notes.add(code, detail),
+        };
+        let detail = match fault {
+            IdFault::TooLong => format!("an id of {} characters is longer than the API takes", given.len()),
+            IdFault::Foreign => format!("{given:?} is no id of the provider's"),
+        };
+        match item_ids::take_off(&kind, fields) {
+            WithoutId::Removed => note(NoteCode::ItemIdRemoved, detail),
+            WithoutId::Changed => note(NoteCode::ItemIdChanged, detail),
+            WithoutId::Dropped => {
+                note(NoteCode::ThinkingDropped, "reasoning that the provider gave no id to".to_owned());
+                return None;
+            }
+        }
+        item.fault = None;
+        item.id = value["id"].as_str().map(str::to_owned);
+        item.text = value.to_string();
+        Some(item)
+    };
+    sent.into_iter().filter_map(sendable).collect()
+}
+
 /// The API refuses two items of one id. The later one goes without it where it can, under another where it needs one and
 /// is answered by its `call_id` (invariant 2: no result may lose its call), else not at all.
 fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
@@ -123,7 +132,9 @@ fn tell_apart(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingIte
     let mut tried: HashMap<String, usize> = HashMap::new();
     let mut kept = Vec::with_capacity(sent.len());
     for mut item in sent {
-        let Some(id) = item.id.take().filter(|id| !id.is_empty() && !seen.insert(id.clone())) else {
+        // Those are left here as they were given.
+        let Some(id) = item.id.take().filter(|id| !id.is_empty() && item.fault.is_none() && !seen.insert(id.clone()))
+        else {
             kept.push(item);
             continue;
         };
@@ -163,6 +174,8 @@ struct OutgoingItem {
     entry: Option<usize>,
     /// The item's own id.
     id: Option<String>,
+    /// Why the API refuses the id.
+    fault: Option<IdFault>,
     kind: ItemRole,
     text: String,
 }

@@ -36,6 +36,11 @@ pub fn call_type(call: &ToolCall) -> &str {
 
 /// Writes the items of one message, in the order of its blocks; neighbouring parts share a message item.
 pub fn write(message: &Message, types: &OutputTypes, notes: &mut Notes<'_>) -> Vec<Value> {
+    // What another agent said is kept whole.
+    let around = own(message.opaque.as_ref(), FORMAT).filter(|item| item["type"] == "agent_message");
+    if let Some(whole) = around {
+        return vec![whole.clone()];
+    }
     let (items, parts) = (Vec::new(), Vec::new());
     let mut writer = ItemWriter { message, items, parts, hosted: None, looked_at: 0, has_message: false };
     for block in &message.content {

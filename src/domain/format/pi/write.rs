@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::run::command_and_output;
 use crate::domain::format::note_code::NoteCode;
@@ -301,10 +301,7 @@ fn tool_call(call: &ToolCall) -> Value {
         return opaque.value.clone();
     }
     // pi's arguments are objects; free text travels as the one argument that such tools have.
-    let arguments = match &call.arguments {
-        Value::Object(fields) => Value::Object(fields.clone()),
-        other => Value::Object(Map::from_iter([("input".to_owned(), other.clone())])),
-    };
+    let (arguments, _) = outgoing::arguments_object(call);
     json!({"type": "toolCall", "id": call.id, "name": call.name, "arguments": arguments})
 }
 

@@ -15,7 +15,8 @@ use crate::domain::format::refused::TABLE;
 use crate::domain::format::write::Note;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::format::Format;
-use crate::domain::model::shape::{OpenCalls, Shape};
+use crate::domain::model::open_calls::OpenCalls;
+use crate::domain::model::shape::Shape;
 
 const PROVIDERS: [(Format, &str); 4] = [
     (Format::Anthropic, include_str!("../../../../tests/data/refusals/anthropic.ndjson")),

@@ -53,7 +53,7 @@ pub(crate) struct Fitted {
     pub work: CompactionWork,
     pub outcome: SummaryOutcome,
     /// Of the context behind it.
-    tokens: u64,
+    pub tokens: u64,
 }
 
 /// Basis of all plans for one context.
@@ -110,6 +110,20 @@ impl Service {
             }
         }
         Ok(best.ok_or(refused.unwrap_or(Reason::NothingToCompact)))
+    }
+
+    /// The size of the context behind a compaction, where that is larger than the window.
+    pub(crate) async fn left_above_window(
+        &self,
+        work: &CompactionWork,
+        outcome: &SummaryOutcome,
+    ) -> Result<Option<u64>> {
+        let Some(head) = self.inner.heads.read(self.pool(), work.tenant, work.session_id).await.optional()? else {
+            return Ok(None);
+        };
+        let evaluated = evaluate(&head, work, &draft(work, outcome), CommitThreshold::NoGrowth);
+        let (tokens, _) = evaluated.state.account.tokens(head.settings.estimator);
+        Ok(Some(tokens).filter(|tokens| *tokens > u64::from(head.settings.context_window)))
     }
 
     async fn ground(&self, tenant: Tenant, id: Uuid) -> Result<Option<Ground>> {

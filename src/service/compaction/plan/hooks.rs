@@ -9,9 +9,9 @@ use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::strategy::Strategy;
+use crate::service::compaction::caller_cut::cut_fault;
 use crate::service::compaction::plan::standing::plan_on;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
-use crate::service::compaction::request::cut_fault;
 use crate::service::compaction::summarise::hooks::check;
 use crate::service::core::error::Result;
 use crate::service::core::hooks::Hooks;
@@ -106,7 +106,7 @@ fn plan_of(planned: &PlannedCompaction, given: &Given) -> std::result::Result<Pl
     let plan = match given.first_kept_entry_id {
         None => planned.plan.clone(),
         Some(first_kept) => {
-            if let Some(fault) = cut_fault(&planned.loaded.heads, first_kept) {
+            if let Some(fault) = cut_fault(&planned.loaded, first_kept) {
                 return Err(format!("`first_kept_entry_id` {fault}"));
             }
             plan_on(&planned.loaded, &planned.settings, Some(first_kept), false)

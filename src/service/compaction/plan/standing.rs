@@ -8,6 +8,7 @@ use crate::domain::context::view::NewestCompaction;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::settings::Settings;
+use crate::service::compaction::caller_cut::cut_fault;
 use crate::service::path::view::PathSlice;
 
 /// The plan of a loaded view, with the caller's own cut where there is one.
@@ -20,6 +21,10 @@ pub(crate) fn plan_on(
     as_standing(loaded, again, |heads, newest| match first_kept {
         None => prepare(heads, newest, settings),
         Some(id) => {
+            // What came since may be tied to what is before it.
+            if cut_fault(loaded, id).is_some() {
+                return Err(Reason::NoValidCutPoint);
+            }
             let place = heads.iter().position(|head| head.id == id).ok_or(Reason::NoValidCutPoint)?;
             prepare_at(heads, newest, settings, place)
         }

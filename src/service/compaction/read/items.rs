@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::prune::{Largest, PruneCall, PruneItem, Pruner};
 use crate::domain::context::elision::occurrences;
+use crate::domain::context::ties::made_by_code;
 use crate::domain::context::view::ViewItem;
 use crate::domain::context::{elision, pairing};
 use crate::domain::hook::answer::Shortened;
@@ -72,9 +73,14 @@ impl ViewReading {
             let heads = &planned.loaded.heads;
             let view = planned.loaded.view();
             unanswered = pairing::unanswered(&view, heads);
+            let by_code = made_by_code(heads);
             for item in view {
                 let ViewItem::Entry { index, elisions } = item else { continue };
                 let shape = &heads[index].shape;
+                let calls = shape.calls.iter().map(|call| call.id.as_str());
+                if calls.chain(shape.results.iter().map(|one| one.call_id.as_str())).any(|id| by_code.contains(id)) {
+                    continue;
+                }
                 if !shape.results.is_empty() || !(shape.calls.is_empty() || planned.in_tail(index)) {
                     let elided = elisions.into_iter().map(|elision| (elision.part, elision.tool_call_id));
                     traffic.insert(index, elided.collect());

@@ -78,7 +78,7 @@ pub struct AppendedEntry {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum WarningCode {
-    /// A result with no open call before it is stored, and never sent out alone.
+    /// A result without a call is stored, waits for its call, and is never sent out alone.
     OrphanToolResult,
     /// `usage` came without an answer that it could belong to.
     UsageIgnored,

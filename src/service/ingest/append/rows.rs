@@ -10,6 +10,7 @@ use crate::domain::chapter::starts_task;
 use crate::domain::context::view::ViewItem;
 use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::early_results::EarlyResults;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
@@ -92,6 +93,8 @@ pub struct Planner<'a> {
     strayed: bool,
     /// A compaction came with the items: the view behind it is not known here.
     rebased: bool,
+    /// Results that no open call asked for: the item, its `seq`, and the id.
+    orphans: Vec<(usize, i64, String)>,
     /// Entries before the first item that are shown beside a handle; looked for only where there is one.
     beside: Vec<Uuid>,
 }
@@ -125,6 +128,7 @@ impl<'a> Planner<'a> {
             asides: HashSet::new(),
             strayed: false,
             rebased: false,
+            orphans: Vec::new(),
             beside: Vec::new(),
         }
     }
@@ -373,11 +377,12 @@ impl<'a> Planner<'a> {
         if self.planned.entries.last().map_or(self.origin, |last| Some(last.head.id)) != parent.id {
             self.strayed = true;
             self.planned.state.open_calls = OpenCalls::default();
+            self.planned.state.early_results = EarlyResults::default();
         }
         let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
-        let orphans = self.planned.state.open_calls.apply(seq, &shape);
+        let orphans = self.planned.state.note_calls(seq, &shape);
         if !self.strayed {
-            self.planned.warnings.extend(orphans.into_iter().map(|id| orphan_warning(item.place, &id)));
+            self.orphans.extend(orphans.into_iter().map(|id| (item.place, seq, id)));
         }
         let role = item.item.message.as_ref().filter(|_| item.item.kind.holds_message()).map(|message| message.role);
         let added = item.counted.total;
@@ -458,8 +463,27 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Warns of the results that answer no call, neither before nor behind them.
+    fn warn_of_orphans(&mut self) {
+        let orphans = std::mem::take(&mut self.orphans);
+        if orphans.is_empty() {
+            return;
+        }
+        let called = self
+            .planned
+            .entries
+            .iter()
+            .flat_map(|entry| entry.head.shape.calls.iter().map(|call| (call.id.as_str(), entry.head.seq)));
+        let called: HashMap<&str, i64> = called.collect();
+        let is_orphan = |(_, seq, id): &&(usize, i64, String)| called.get(id.as_str()).is_none_or(|call| call < seq);
+        let warnings: Vec<Warning> =
+            orphans.iter().filter(is_orphan).map(|(n, _, id)| orphan_warning(*n, id)).collect();
+        self.planned.warnings.extend(warnings);
+    }
+
     /// Makes the last place the leaf.
     fn settle(&mut self, leaf: AppendPosition) {
+        self.warn_of_orphans();
         let own = leaf.session_id == self.head.session_id;
         let row = &mut self.planned.row;
         if own {
@@ -533,6 +557,8 @@ fn orphan_warning(n: usize, id: &str) -> Warning {
     Warning {
         code: WarningCode::OrphanToolResult,
         pointer: format!("/items/{n}"),
-        detail: format!("no open call on the path has the id {id:?}; the result is stored and never sent out alone"),
+        detail: format!(
+            "no open call on the path has the id {id:?}; the result is stored, waits for its call, and is never sent out alone"
+        ),
     }
 }

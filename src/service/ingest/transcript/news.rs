@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use anyhow::Context as _;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -326,14 +325,7 @@ fn without_opening<'s>(said: &'s [Option<Said>], steps: &[ExpectedEntry]) -> Cow
 /// Leading system messages that repeat the session's own system prompt: clients put it there to send it.
 fn pass_over_system(said: &mut [Option<Said>], system: Option<&str>) {
     let Some(system) = system.and_then(|text| json::parse_lenient(text).ok()) else { return };
-    let text = match &system {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-            texts.join("\n")
-        }
-        _ => return,
-    };
+    let Some(text) = format::system::text(&system) else { return };
     for slot in said {
         match slot {
             Some(Said::Message(message)) if is_system(message) => {
@@ -395,6 +387,11 @@ impl<'b> StoredCallIndex<'b> {
             results.extend(head.shape.results.iter().map(|result| (result.call_id.as_str(), at)));
         }
         StoredCallIndex { basis, calls, results, read: RefCell::default(), sent: OnceCell::new() }
+    }
+
+    /// A stored message, read anew.
+    fn message(&self, place: Option<&usize>) -> Option<Message> {
+        message_of(self.basis.loaded.stored.get(*place?)?).ok()?
     }
 
     /// The calls and results of a stored message, which is read once, however many ask for them.

@@ -1,7 +1,8 @@
 //! Which result answers which call: by look-ups of the calls' ids, so that it costs what the calls asked about cost, not
 //! what the path is long.
 //!
-//! A result answers the oldest open call of its id; a call of a later answer ends the wait of earlier ones under its id.
+//! A result answers the oldest open call of its id; one that came before any call of its id is for the first that has no
+//! other; a call of a later answer ends the wait of earlier ones under its id.
 //! Answers of the agent are told apart by the messages of others between them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -43,7 +44,9 @@ pub(super) async fn of(
             search.take(connection, tenant, key, rows).await?;
         }
     }
-    Ok(search.answers)
+    let mut answers = search.early;
+    answers.extend(search.answers);
+    Ok(answers)
 }
 
 /// Where the agent's answer begins that the entry at this depth belongs to.
@@ -63,6 +66,8 @@ struct AnswerSearch<'p> {
     sessions: Vec<Uuid>,
     threads: HashMap<Uuid, Thread>,
     answers: HashMap<CallPosition, FoundCall>,
+    /// What was there before the call was made; another answer takes its place.
+    early: HashMap<CallPosition, FoundCall>,
 }
 
 /// One id along the path.
@@ -71,13 +76,24 @@ struct Thread {
     wanted: HashSet<CallPosition>,
     /// Open calls, oldest first.
     waiting: VecDeque<CallPosition>,
+    /// A call of it was seen.
+    called: bool,
+    /// Results before any call of it.
+    early: VecDeque<FoundCall>,
     session: usize,
     after: i64,
 }
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { wanted: HashSet::new(), waiting: VecDeque::new(), session: 0, after: -1 }
+        Thread {
+            wanted: HashSet::new(),
+            waiting: VecDeque::new(),
+            called: false,
+            early: VecDeque::new(),
+            session: 0,
+            after: -1,
+        }
     }
 }
 
@@ -86,7 +102,8 @@ impl<'p> AnswerSearch<'p> {
         let ahead = path.iter().filter(|segment| segment.to >= start);
         let mut sessions: Vec<Uuid> = ahead.map(|segment| segment.session_id).collect();
         sessions.dedup();
-        AnswerSearch { path, start, sessions, threads: HashMap::new(), answers: HashMap::new() }
+        let (threads, answers, early) = (HashMap::new(), HashMap::new(), HashMap::new());
+        AnswerSearch { path, start, sessions, threads, answers, early }
     }
 
     /// Lists the look-ups to make next, one for each id. `None`: every call is settled.
@@ -114,10 +131,20 @@ impl<'p> AnswerSearch<'p> {
             Some(last) => thread.after = last.seq,
             None => (thread.session, thread.after) = (thread.session + 1, -1),
         }
-        let on_path =
-            |one: &FoundCall| one.depth >= self.start && path::holds(self.path, one.session_id, one.branch, one.depth);
+        let on_path = |one: &FoundCall| path::holds(self.path, one.session_id, one.branch, one.depth);
         for row in rows.into_iter().filter(on_path) {
             let place = (row.depth, row.nth());
+            if row.is_result && !thread.called {
+                thread.early.push_back(row);
+                continue;
+            }
+            thread.called |= !row.is_result;
+            if row.depth < self.start {
+                if !row.is_result {
+                    thread.early.pop_front();
+                }
+                continue;
+            }
             if row.is_result {
                 if let Some(call) = thread.waiting.pop_front() {
                     thread.wanted.remove(&call);
@@ -133,6 +160,7 @@ impl<'p> AnswerSearch<'p> {
                     });
                 }
             }
+            self.early.extend(thread.early.pop_front().map(|row| (place, row)));
             thread.waiting.push_back(place);
         }
         Ok(())

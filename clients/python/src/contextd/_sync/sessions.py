@@ -26,6 +26,7 @@ from ..types import (
     FillState,
     ForkSession,
     Format,
+    ItemIds,
     Navigated,
     NavigateTo,
     PrepareCompaction,
@@ -125,10 +126,16 @@ class Sessions(Resource):
         return self._send(Call("PUT", path("/v1/sessions/{}/transcript", session_id), body))
 
     def context(
-        self, session_id: str, *, format: Format, leaf_id: str | None = None, max_tokens: int | None = None
+        self,
+        session_id: str,
+        *,
+        format: Format,
+        leaf_id: str | None = None,
+        max_tokens: int | None = None,
+        item_ids: ItemIds | None = None,
     ) -> Context:
-        """Gives the context that the model is sent next."""
-        query = {"format": format, "leaf_id": leaf_id, "max_tokens": max_tokens}
+        """Gives the context that the model is sent next; with `item_ids="given"`, the ids of its items as they came."""
+        query = {"format": format, "leaf_id": leaf_id, "max_tokens": max_tokens, "item_ids": item_ids}
         return self._send(Call("GET", path("/v1/sessions/{}/context", session_id), query=query))
 
     def rebuild(self, session_id: str, **body: Unpack[RebuildContext]) -> Context:

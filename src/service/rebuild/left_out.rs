@@ -1,0 +1,90 @@
+//! What of a view is not handed out: results without a call, and what the target's format can't say. A context's size is
+//! that of what is in it.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::domain::context::pairing::unanswered;
+use crate::domain::context::view::{ViewItem, item_tokens};
+use crate::domain::format;
+use crate::domain::format::write::Note;
+use crate::domain::model::format::Format;
+use crate::domain::settings::Estimator;
+use crate::domain::tokens::count_item;
+use crate::service::path::view::PathSlice;
+
+/// Tokens of results that no context shows, by the session's estimator: they answer no call, or one that is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct UnsentResults {
+    pub all: u64,
+    /// Of those behind the place at which the provider reported how much it was sent: the report has left out the others.
+    pub unreported: u64,
+}
+
+impl UnsentResults {
+    /// `reported_at`: the path's tokens up to that place.
+    pub(super) fn of(loaded: &PathSlice, view: &[ViewItem], reported_at: Option<i64>) -> UnsentResults {
+        let mut sizes: HashMap<usize, (usize, u64)> = HashMap::new();
+        for (index, slot) in unanswered(view, &loaded.heads) {
+            let tokens =
+                loaded.heads.get(index).and_then(|head| head.shape.results.get(slot)).map_or(0, |one| one.tokens);
+            let (count, sum) = sizes.entry(index).or_default();
+            (*count, *sum) = (*count + 1, *sum + u64::from(tokens));
+        }
+        let mut unsent = UnsentResults::default();
+        if sizes.is_empty() {
+            return unsent;
+        }
+        for item in view {
+            let ViewItem::Entry { index, .. } = item else { continue };
+            let (Some((count, sum)), Some(head)) = (sizes.get(index), loaded.heads.get(*index)) else { continue };
+            let whole = *count == head.shape.results.len() && !head.shape.mixed && head.shape.calls.is_empty();
+            let shown = item_tokens(&loaded.heads, item);
+            let tokens = if whole { shown } else { shown.min(*sum) };
+            unsent.all += tokens;
+            if reported_at.is_none_or(|at| head.path_tokens > at) {
+                unsent.unreported += tokens;
+            }
+        }
+        unsent
+    }
+}
+
+/// Tokens of a view that its messages lack beside those of unsent results: what this format can't say.
+pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenContext<'_>, estimator: Estimator) -> u64 {
+    // Nothing is left out without a note.
+    if written.notes.is_empty() {
+        return 0;
+    }
+    let unsent = UnsentResults::of(loaded, view, None);
+    let shown: u64 = view.iter().map(|item| item_tokens(&loaded.heads, item)).sum();
+    let mut stored: HashMap<&str, u64> = HashMap::new();
+    for item in view {
+        let ViewItem::Entry { index, elisions } = item else { continue };
+        let entry = loaded.stored.get(*index).map(|stored| &stored.entry);
+        if let Some(entry) = entry.filter(|entry| elisions.is_empty() && entry.source_format == written.format) {
+            stored.insert(&entry.item, item_tokens(&loaded.heads, item));
+        }
+    }
+    let count = |message: &RawValue| match stored.get(message.get()) {
+        Some(tokens) => *tokens,
+        None => tokens_of(written.format, message.get(), estimator),
+    };
+    let handed: u64 = written.messages.iter().map(|message| count(message)).sum();
+    shown.saturating_sub(unsent.all).saturating_sub(handed + written.led)
+}
+
+/// The messages of a context, and what was said of them.
+pub(super) struct WrittenContext<'w> {
+    pub format: Format,
+    pub messages: &'w [Box<RawValue>],
+    pub notes: &'w [Note],
+    /// Tokens of what stands in the system prompt instead.
+    pub led: u64,
+}
+
+fn tokens_of(format: Format, message: &str, estimator: Estimator) -> u64 {
+    let read = format::read(format, message).ok().and_then(|item| item.message);
+    read.map_or(0, |read| u64::from(count_item(estimator, format, message, &read).total))
+}
