@@ -198,7 +198,7 @@ impl Upstream {
                 Err(error) => error,
             };
             let pause = policy.pause(calls, &error, rand::random());
-            tracing::warn!(upstream = %self.config.name, attempt = calls, code = error.code(), %error, ?pause, "upstream call failed");
+            tracing::warn!(upstream = %self.config.name, attempt = calls, code = error.code(), ?pause, "upstream call failed");
             match pause {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(error),

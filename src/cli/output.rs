@@ -20,6 +20,12 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes lines of warnings to standard error.
+pub fn warn(lines: &str) -> anyhow::Result<()> {
+    let written = std::io::stderr().lock().write_all(visible_lines(lines).as_bytes());
+    written.map_err(|error| anyhow::Error::from(error).context("writing to standard error"))
+}
+
 /// Says on standard error what is wrong. Where nobody can be told, nothing can be done.
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "contextd: {}", visible_lines(text));

@@ -1,6 +1,6 @@
 //! Transcripts in and out of files.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::output::{columns, print};
+use super::output::{columns, print, warn};
 use super::progress::Progress;
 use super::text::visible;
 use crate::domain::model::format::Format;
@@ -108,7 +108,7 @@ impl Warnings {
         if self.count > MOST_WARNINGS {
             self.lines += &format!("warning: and {} more\n", self.count - MOST_WARNINGS);
         }
-        std::io::stderr().write_all(self.lines.as_bytes()).context("writing to standard error")
+        warn(&self.lines)
     }
 }
 

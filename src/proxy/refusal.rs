@@ -16,8 +16,7 @@ use crate::trace::RefusalCode;
 pub enum Refusal {
     /// 400. The body ended before its time.
     BodyUnreadable,
-    /// 400. The path leads out of the provider's base path, or could, in some way of reading it: a dot segment, a control
-    /// character or a broken escape, however it is spelt.
+    /// 400. The path leads out of the provider's base path, or could, in some way of reading it: a dot segment, a control character or a broken escape, however it is spelt.
     PathRefused,
     /// 400. A sealed handle in the input does not open; the message says which, and why.
     HandleRefused,
@@ -33,8 +32,7 @@ pub enum Refusal {
     RateLimited,
     /// 502. The provider could not be reached, or its connection broke before the answer began.
     UpstreamUnreachable,
-    /// 503. The key of `contextd-key` can't be looked up while the database is away, and was not seen good within the last
-    /// hour; see `Retry-After`.
+    /// 503. The key of `contextd-key` can't be looked up while the database is away, and was not seen good within the last hour; see `Retry-After`.
     Unavailable,
     /// 508. The request has come by here before, or by too many proxies.
     ProxyLoop,

@@ -213,6 +213,7 @@ impl Service {
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
         // The lock keeps the history from being erased between the look and the fork.
         let (mut transaction, source, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
+        let at_leaf = entry_id.is_none_or(|id| source.head.leaf_id == Some(id));
         let Head { settings, state: before, model, prices, .. } = head;
         let (leaf, leaf_id) = match entry_id {
             None => (
@@ -265,9 +266,12 @@ impl Service {
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
         let row = fork.head.clone();
         let mut head = Head { session_id: fork.id, row, state, settings, is_fork: true, model, prices };
-        if let Some(Carried { entry, branches }) =
-            carry(&mut transaction, tenant, session_id, &mut head, &mut loaded).await?
-        {
+        // At its leaf the source shows what the fork is to show.
+        let carried = match at_leaf {
+            true => None,
+            false => carry(&mut transaction, tenant, session_id, &mut head, &mut loaded).await?,
+        };
+        if let Some(Carried { entry, branches }) = carried {
             head.state.write_to(&mut head.row, &head.settings)?;
             write_head(&mut transaction, tenant, &mut head, &[entry], &branches).await?;
             fork.head = head.row;

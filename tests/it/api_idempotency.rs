@@ -75,7 +75,12 @@ async fn a_call_that_only_reads_is_made_anew() {
         let first = keyed(app, &key, path, body).await;
         let again = keyed(app, &key, path, body).await;
         assert!(!is_replay(&first) && !is_replay(&again), "{path}");
-        assert_eq!(first.expect(200), again.expect(200), "{path}");
+        let (mut first, mut again) = (first.expect(200), again.expect(200));
+        // A context says how much of it is as it was at the time before.
+        for answer in [&mut first, &mut again] {
+            answer.as_object_mut().unwrap().remove("stable_prefix_messages");
+        }
+        assert_eq!(first, again, "{path}");
         keyed(app, &key, path, other).await.assert_problem(422, "idempotency_key_reused");
     }
     app.append(&session, "native", turn("two")["items"].clone()).await;

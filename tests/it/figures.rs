@@ -71,8 +71,11 @@ fn config(one: &PlayedUpstream, two: &PlayedUpstream, dead: &PlayedUpstream) -> 
     file
 }
 
+/// An upstream with its calls, errors, tokens and money, in billionths of a dollar.
+type UpstreamSums = (String, i64, i64, i64, i64, i64, i64, i64);
+
 async fn of_rows(pool: &PgPool) -> Sums {
-    let rows: Vec<(String, i64, i64, i64, i64, i64, i64, i64)> = sqlx::query_as(
+    let rows: Vec<UpstreamSums> = sqlx::query_as(
         "SELECT upstream, count(*), count(*) FILTER (WHERE outcome <> 'ok'), sum(input_tokens)::bigint,
             sum(cached_tokens)::bigint, sum(cache_write_tokens)::bigint, sum(output_tokens)::bigint,
             sum(nano_usd)::bigint
@@ -308,8 +311,8 @@ async fn prepared_ones_are_told_apart() {
         let found = app.get(&format!("/v1/compactions?{query}")).await.expect(200);
         found["items"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(listed("prepared=true").await, [id.clone()]);
-    assert_eq!(listed("status=running").await, [id.clone()]);
+    assert_eq!(listed("prepared=true").await, std::slice::from_ref(&id));
+    assert_eq!(listed("status=running").await, std::slice::from_ref(&id));
     assert_eq!(listed("status=running&prepared=false").await, Vec::<String>::new());
     app.get("/v1/compactions?prepared=perhaps").await.assert_problem(422, "validation_failed");
     assert_eq!(stats(&app).await["compactions"]["prepared"], 1);

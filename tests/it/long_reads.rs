@@ -280,6 +280,8 @@ fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, &'static str, Option<
     let mut found: Vec<(Uuid, String, &'static str, Option<Uuid>)> = Vec::new();
     let mut open: HashMap<String, (usize, VecDeque<usize>)> = HashMap::new();
     let mut answers = 0;
+    // Results that came before any call of their id: the first is the first call's, unless one behind that answers it.
+    let mut early: HashMap<String, Vec<Uuid>> = HashMap::new();
     for (entry, item) in path {
         answers += usize::from(item["role"] != "assistant");
         for call in item["tool_calls"].as_array().into_iter().flatten() {
@@ -291,11 +293,23 @@ fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, &'static str, Option<
             waiting.push_back(found.len());
             found.push((*entry, id, "open", None));
         }
-        if let Some(id) = item["tool_call_id"].as_str()
-            && let Some(call) = open.get_mut(id).and_then(|(_, waiting)| waiting.pop_front())
-        {
-            (found[call].2, found[call].3) = ("ok", Some(*entry));
+        let Some(id) = item["tool_call_id"].as_str() else { continue };
+        match open.get_mut(id) {
+            None => early.entry(id.to_owned()).or_default().push(*entry),
+            Some((_, waiting)) => {
+                if let Some(call) = waiting.pop_front() {
+                    (found[call].2, found[call].3) = ("ok", Some(*entry));
+                }
+            }
         }
+    }
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for (_, id, status, result) in &mut found {
+        let nth = counts.entry(id.clone()).or_default();
+        if let Some(entry) = early.get(id).and_then(|early| early.get(*nth)).filter(|_| *status == "open") {
+            (*status, *result) = ("ok", Some(*entry));
+        }
+        *nth += 1;
     }
     found
 }
@@ -337,7 +351,7 @@ async fn check(stage: &Stage, session: Uuid) {
             break;
         }
     }
-    let rebuild = Rebuild { format: Format::Native, leaf_id: None, max_tokens: None };
+    let rebuild = Rebuild { format: Format::Native, leaf_id: None, max_tokens: None, item_ids: Default::default() };
     let context = service.rebuild(tenant, session, rebuild).await.unwrap();
     let shown: HashSet<Uuid> = context.entry_ids.iter().copied().collect();
     let elided: HashSet<(Uuid, &str, bool)> = context

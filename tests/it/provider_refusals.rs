@@ -59,7 +59,9 @@ async fn what_providers_refuse_is_told_of_and_never_handed_out() {
             put.expect(200);
             for (target, _) in EXAMPLES {
                 let context = app.get(&format!("{session}/context?format={target}")).await;
-                assert!(!context.text.to_lowercase().contains("\\ud"), "{row}: {}", context.text);
+                // A backslash that is written out makes six characters of what follows, and no half.
+                let text = context.text.replace(r"\\", "").to_lowercase();
+                assert!(!text.contains(r"\ud"), "{row}: {}", context.text);
                 let messages = context.expect(200)["messages"].as_array().unwrap().clone();
                 if target == format && target != "gemini" {
                     assert_eq!(violations(target, &messages, true), Vec::<String>::new(), "{row}: {body}");

@@ -177,7 +177,7 @@ async fn too_large() -> Stage {
 }
 
 async fn rebuilt(stage: &Stage) -> Context {
-    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None };
+    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None, item_ids: Default::default() };
     stage.service.rebuild(stage.tenant, stage.session, rebuild).await.unwrap()
 }
 

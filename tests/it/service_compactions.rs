@@ -186,7 +186,12 @@ async fn the_parts_of_a_snapshot_add_up() {
     let stage = Stage::set(small()).await;
     let talk = stage.talk(20).await;
     let sum = |breakdown: contextd::domain::tokens::accounting::Breakdown| {
-        breakdown.system + breakdown.tools + breakdown.summary + breakdown.messages + breakdown.tool_results
+        breakdown.system
+            + breakdown.tools
+            + breakdown.unposted
+            + breakdown.summary
+            + breakdown.messages
+            + breakdown.tool_results
     };
     assert_eq!(sum(talk.snapshot.breakdown), talk.snapshot.tokens);
     let usage = Some(json!({"input_tokens": 3_333, "output_tokens": 100}));

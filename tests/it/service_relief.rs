@@ -28,7 +28,7 @@ async fn enable(stage: &Stage) {
 }
 
 async fn rebuild(service: &Service, stage: &Stage, session: Uuid) -> Context {
-    let rebuild = Rebuild { format: FORMAT, leaf_id: None, max_tokens: None };
+    let rebuild = Rebuild { format: FORMAT, leaf_id: None, max_tokens: None, item_ids: Default::default() };
     service.rebuild(stage.tenant, session, rebuild).await.unwrap()
 }
 

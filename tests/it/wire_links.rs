@@ -9,7 +9,7 @@ async fn session(settings: Value) -> String {
 }
 
 async fn context(session: &str, query: &str) -> Value {
-    App::shared().get(&format!("/v1/sessions/{session}/context?{query}")).await.expect(200)
+    App::shared().get(&format!("{session}/context?{query}")).await.expect(200)
 }
 
 async fn count(format: &str, system: &Value, items: &Value) -> u64 {
@@ -44,9 +44,9 @@ async fn a_result_posted_before_its_call_is_handed_out_behind_it() {
     for (session, said) in [(&together, vec![user("go")]), (&apart, vec![user("go"), user("and")])] {
         let messages = context(session, "format=openai_chat").await["messages"].clone();
         assert_eq!(messages, json!([said, vec![call("a"), result("a", "1")]].concat()));
-        let listed = App::shared().get(&format!("/v1/sessions/{session}/tool-calls")).await.expect(200);
+        let listed = App::shared().get(&format!("{session}/tool-calls")).await.expect(200);
         assert_eq!(listed["items"][0]["status"], "ok", "{listed}");
-        let one = App::shared().get(&format!("/v1/sessions/{session}/tool-calls/a")).await.expect(200);
+        let one = App::shared().get(&format!("{session}/tool-calls/a")).await.expect(200);
         assert_eq!(one["result_text"], "1");
     }
 }
@@ -72,6 +72,10 @@ async fn the_tokens_of_a_context_are_those_of_what_is_handed_out() {
         let counted = count(target, &Value::Null, &handed["messages"]).await;
         let said = handed["tokens"].as_u64().unwrap();
         assert!(said.abs_diff(counted) <= 8, "{format} as {target}: said {said}, holds {counted}");
+        if format != target && items == &thinking {
+            // What the target can't say is known once it is written; a bound goes by what is stored.
+            continue;
+        }
         let bound = format!("format={target}&max_tokens={}", counted + 8);
         assert_eq!(context(&session, &bound).await["messages"], handed["messages"], "it fits");
     }
@@ -91,7 +95,7 @@ async fn a_system_prompt_is_handed_out_in_the_form_of_the_target() {
     let one = json!({"parts": {"text": "Be brief.\nBe kind."}});
     for system in [&blocks, &parts, &text, &message, &one] {
         let created = App::shared().post("/v1/sessions", json!({"system": system})).await.expect(201);
-        let session = created["id"].as_str().unwrap();
+        let session = &format!("/v1/sessions/{}", created["id"].as_str().unwrap());
         assert_eq!(&created["system"], system, "stored as it was given");
         App::shared().append(session, "openai_chat", json!([user("go")])).await;
         for format in ["openai_chat", "openai_responses", "anthropic", "gemini"] {
@@ -131,10 +135,10 @@ async fn ids_of_a_framework_go_to_the_provider_without_and_come_back_as_they_cam
     let given = context(&session, "format=openai_responses&item_ids=given").await;
     let messages = given["messages"].as_array().unwrap();
     assert_eq!(json!(messages[..5]), items, "and the made-up result behind them");
-    let entries = App::shared().get(&format!("/v1/sessions/{session}/entries")).await.expect(200);
+    let entries = App::shared().get(&format!("{session}/entries")).await.expect(200);
     assert_eq!(entries["items"][1]["item"], said, "{entries}");
     let put = json!({"format": "openai_responses", "items": items});
-    let put = App::shared().put(&format!("/v1/sessions/{session}/transcript"), put).await.expect(200);
+    let put = App::shared().put(&format!("{session}/transcript"), put).await.expect(200);
     assert_eq!((&put["matched"], &put["appended"]), (&json!(5), &json!(0)), "{put}");
 }
 
@@ -154,7 +158,7 @@ async fn a_callers_cut_obeys_the_rules_of_ours() {
     let appended = App::shared().append(&session, "openai_responses", items).await;
     let ids: Vec<&str> =
         appended["entries"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
-    let path = format!("/v1/sessions/{session}/compact");
+    let path = format!("{session}/compact");
     for (asked, nearest) in [(2, 1), (3, 1), (4, 5)] {
         let refused = App::shared().post(&path, json!({"first_kept_entry_id": ids[asked]})).await;
         refused.assert_problem(422, "validation_failed");
@@ -183,7 +187,7 @@ async fn a_compaction_that_is_asked_for_fits_where_none_comes_by_itself() {
             items.extend([call(&id), result(&id, &large)]);
         }
         App::shared().append(&session, "openai_chat", json!(items)).await;
-        let path = format!("/v1/sessions/{session}/compact");
+        let path = format!("{session}/compact");
         let done = App::shared().post(&path, json!({"wait": 120})).await.expect(200);
         assert_eq!(done["status"], "succeeded", "{done}");
         let handed = context(&session, "format=openai_chat").await;

@@ -1125,7 +1125,7 @@ export interface Problem {
  * - `read_only`: 503. The database takes no changes right now; see `Retry-After`.
  * - `storage_full`: 503. The database has no room left.
  * - `timeout`: 503. It took too long and was given up; a change may have been made all the same.
- * - `too_many_bytes`: 503. Too many bytes of bodies are held already; see `Retry-After`.
+ * - `too_many_bytes`: 503. Too many bytes of bodies or answers are held already; see `Retry-After`.
  * - `too_many_connections`: 503. Too many connections are open; see `Retry-After`.
  * - `shutting_down`: 503. The process is shutting down.
  */

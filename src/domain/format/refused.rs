@@ -12,6 +12,7 @@
 //! error messages say is taken and refused, written down apart from this code, and the tests hold the table to it.
 
 mod anthropic;
+mod fault;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
@@ -19,32 +20,16 @@ mod table;
 
 use serde_json::Value;
 
-use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
 
 pub use anthropic::NO_WORDS;
 pub(super) use anthropic::{
     mend_block as mend_anthropic_block, not_shown as anthropic_not_shown, told_to_user as anthropic_told_to_user,
 };
+pub use fault::Fault;
+use fault::Faults;
+pub(super) use fault::is_system_directive;
 pub use table::{Refusal, TABLE};
-
-/// A row of the table that an item shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    pub code: ViolationCode,
-    pub detail: String,
-}
-
-/// The faults of one item, as they are found.
-#[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Fault>);
-
-impl Faults {
-    fn add(&mut self, code: ViolationCode, detail: impl Into<String>) {
-        self.0.push(Fault { code, detail: detail.into() });
-    }
-}
 
 /// What the provider of `format` would refuse of one item. Halves of characters are not among it: a parsed item has none.
 pub fn faults(format: Format, value: &Value) -> Vec<Fault> {
@@ -97,25 +82,4 @@ pub fn may_be_refused(format: Format, text: &str) -> bool {
         Format::Native | Format::Pi | Format::ClaudeCode | Format::Codex => &[],
     };
     signs.iter().any(|sign| text.contains(sign))
-}
-
-/// A system message of Anthropic's without words, which changes the configuration from there on: it may stand anywhere.
-pub(super) fn is_system_directive(message: &Value) -> bool {
-    message.get("role").is_some_and(|role| role == "system")
-        && message.get("content").and_then(Value::as_array).is_some_and(Vec::is_empty)
-        && message.get("output_config").and_then(Value::as_object).is_some_and(|config| !config.is_empty())
-}
-
-/// Returns true if arguments that are JSON in a string hold an escaped half of a character.
-fn half_in_arguments(arguments: Option<&Value>) -> bool {
-    arguments.and_then(Value::as_str).is_some_and(|text| json::lone_surrogates(text) > 0)
-}
-
-/// Arguments that are JSON in a string, whole again.
-fn mend_arguments(arguments: Option<&mut Value>) {
-    if let Some(Value::String(text)) = arguments
-        && let std::borrow::Cow::Owned(whole) = json::mend_surrogates(text)
-    {
-        *text = whole;
-    }
 }

@@ -14,7 +14,7 @@
 //! context as it is now rests on these.
 
 use super::accounting::{Account, Base, calibrates};
-use super::marks::{Measured, MeasuredAnswer, UsageMark};
+use super::marks::{Marks, Measured, MeasuredAnswer, UsageMark};
 use crate::domain::settings::{Estimator, Settings, WindowSource};
 
 /// A view is plainly not the one that was measured, or plainly is, where what was learnt is off by this much.
@@ -91,6 +91,9 @@ impl Account {
             Shown::Before(base) => self.counted(&base, from),
         };
         if let Err(disbelief) = believable(request, reported.total(), count, most(settings)) {
+            if matches!(disbelief, Disbelief::Less { .. }) {
+                self.forget_discount();
+            }
             return self.reject(disbelief);
         }
         let mark = Measured { count, tokens: signed(request), fixed: self.fixed() };
@@ -138,6 +141,16 @@ impl Account {
         let Some(before) = self.usage.and_then(|mark| mark.answer) else { return Verdict::Earlier };
         let output = before.output.max(signed(reported.answer));
         self.believed(MeasuredAnswer { output, answered: before.answered + answered, ..before }, estimator)
+    }
+
+    /// Whoever tells of less than there can be may have done so before, when it was still plausible: a factor below 1 that
+    /// was learnt from such figures is forgotten, for it is safer to be early.
+    fn forget_discount(&mut self) {
+        if self.calibration < 1.0 {
+            (self.marks, self.usage) = (Marks::default(), None);
+            (self.calibration, self.unposted) = (1.0, 0);
+            self.disbelieved_to = self.path_tokens;
+        }
     }
 
     fn reject(&mut self, disbelief: Disbelief) -> Verdict {

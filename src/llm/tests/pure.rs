@@ -182,7 +182,7 @@ fn anthropic_counts_cached_input_in_and_tells_a_full_window() {
     let answer = anthropic::parse(&body).unwrap();
     assert_eq!(
         (answer.text.as_str(), answer.usage),
-        ("a", TokenUsage { input: 42, output: 2, cached: 30, cache_write: 0 })
+        ("a", TokenUsage { input: 42, output: 2, cached: 30, cache_write: 7 })
     );
     body["stop_reason"] = json!("model_context_window_exceeded");
     assert_eq!(anthropic::parse(&body).unwrap_err().code(), "context_overflow");

@@ -170,7 +170,7 @@ fn on_path(
     cut: usize,
 ) -> Option<CompactionRecord> {
     let is_here = |id: &Uuid| places.contains_key(id);
-    let covered = loaded.newest.as_ref().map_or(0, |newest| tail_of(newest));
+    let covered = loaded.newest.as_ref().map_or(0, tail_of);
     let whole = record.anchors.iter().all(is_here) && record.chapters.iter().all(|fold| is_here(&fold.chapter));
     if !whole || i64::try_from(cut).unwrap_or(i64::MAX) < covered {
         return None;

@@ -241,10 +241,15 @@ impl PlannedCompaction {
         (!self.about.session_id.is_nil()).then_some(id)
     }
 
-    /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way.
+    /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way. Not where
+    /// a strategy was asked for that writes no summary, nor where one masks or prunes, which replaces nothing.
     pub(crate) fn must_fit(&self) -> bool {
         let nothing = matches!(self.plan, Err(Reason::NothingToCompact | Reason::NoValidCutPoint));
+        let named = self.request.strategy.is_some_and(counts);
+        let shortens = matches!(self.strategy, Strategy::Mask | Strategy::Prune);
         nothing
+            && !named
+            && !shortens
             && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
             && self.state.account.exceeds_window(&self.settings)
     }

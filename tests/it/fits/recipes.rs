@@ -19,7 +19,7 @@ async fn rebuild(stage: &Stage) -> Context {
 }
 
 async fn rebuild_at(stage: &Stage, leaf_id: Option<Uuid>) -> Context {
-    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id, max_tokens: None };
+    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id, max_tokens: None, item_ids: Default::default() };
     stage.service.rebuild(stage.tenant, stage.session, rebuild).await.unwrap()
 }
 

@@ -41,16 +41,17 @@ async fn an_edited_conversation_fits_and_is_not_compacted_anew() {
     let stage = Stage::set(SMALL, &[]).await;
     for (path, format) in ROUTES {
         for (name, edits) in [("a covered one", 1_usize), ("another", 3), ("the last", usize::MAX)] {
-            let session = format!("{path} {name}");
+            let session = format!("{format}-{}", name.replace(' ', "-"));
             let mut history: Vec<Value> = Vec::new();
             let mut compactions = 0;
-            for n in 0..20 {
+            // Right behind a compaction no other is due.
+            for n in 0..40 {
                 let items = turn(format, n);
                 history.push(items[0].clone());
                 let one = sent(&stage, path, format, &session, &history).await;
                 compactions += usize::from(one.compaction);
                 history.extend(items[1..].iter().cloned());
-                if compactions > 0 && n > 12 {
+                if one.compaction && n > 12 {
                     break;
                 }
             }

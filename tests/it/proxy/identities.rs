@@ -43,7 +43,9 @@ async fn a_key_names_one_session_whatever_the_route() {
     assert_eq!(post(&stage, MESSAGES, &[], &in_body).await.session(), claude);
     // By its own id, and by the external one in the list.
     let id = named.rsplit('/').next().unwrap();
-    assert_eq!(stage.post(CHAT, id, &body(CHAT, &said).to_string()).await.session(), named);
+    let mut with_tools = body(CHAT, &said);
+    with_tools["tools"] = json!([{"name": "read"}]);
+    assert_eq!(stage.post(CHAT, id, &with_tools.to_string()).await.session(), named);
     let found = all(&stage.app, "/v1/sessions?external_id=mine").await;
     assert_eq!((found.len(), &found[0]["id"], &found[0]["model"]), (1, &json!(id), &json!("gpt-5")));
     assert_eq!(found[0]["metadata"], json!({"source": "proxy", "identified_by": "contextd-session"}));

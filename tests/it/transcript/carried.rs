@@ -118,7 +118,8 @@ fn is_summary(message: &Value) -> bool {
 #[tokio::test]
 async fn no_edit_is_a_second_compaction() {
     let app = App::shared();
-    let edits: [(&str, bool, fn(&mut Vec<Value>)); 9] = [
+    type Edit = fn(&mut Vec<Value>);
+    let edits: [(&str, bool, Edit); 9] = [
         ("the last replaced", true, |items| items[19] = said(19, "Something else.")),
         ("a kept one changed", true, |items| items[18] = said(18, "Another question.")),
         ("a shorter tail", true, |items| items.truncate(19)),

@@ -119,20 +119,22 @@ fn ends_in_server_result(message: &Value) -> bool {
     last.and_then(|block| block.get("type")?.as_str()).is_some_and(|kind| kind.ends_with("_tool_result"))
 }
 
-/// A run of system messages as one.
+/// A run of system messages as one. Each of them has a note: none goes as it came, the first neither.
 fn join(mut run: Vec<Placed>, notes: &mut Notes<'_>) -> Placed {
+    if run.len() > 1 {
+        for message in &run {
+            notes.entry = message.sent.entry;
+            let fault = ItemFault::Refused(ViolationCode::SystemMisplaced);
+            notes.add_fault(NoteCode::MessagesMerged, fault, "system messages in a row go as one");
+        }
+    }
     let mut first = run.remove(0);
     if run.is_empty() {
         return first;
     }
     let mut joined = first.sent.value();
     let mut blocks = blocks_of(&joined);
-    for next in run {
-        notes.entry = next.sent.entry;
-        let fault = ItemFault::Refused(ViolationCode::SystemMisplaced);
-        notes.add_fault(NoteCode::MessagesMerged, fault, "two system messages in a row go as one");
-        blocks.extend(blocks_of(&next.sent.value()));
-    }
+    run.iter().for_each(|next| blocks.extend(blocks_of(&next.sent.value())));
     joined["content"] = Value::Array(blocks);
     first.sent.text = joined.to_string();
     first

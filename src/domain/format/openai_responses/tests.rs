@@ -24,8 +24,12 @@ fn piece(message: Message) -> Piece<'static> {
 }
 
 fn written(pieces: &[Piece<'_>]) -> (Vec<Value>, Vec<&'static str>) {
+    written_with(pieces, ItemIds::Sendable)
+}
+
+fn written_with(pieces: &[Piece<'_>], ids: ItemIds) -> (Vec<Value>, Vec<&'static str>) {
     let mut notes = Vec::new();
-    let texts = write(pieces, &mut notes);
+    let texts = write_with(pieces, ids, &mut notes);
     let values = texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     (values, notes.iter().map(|note: &Note| note.code.into_str()).collect())
 }
@@ -205,7 +209,8 @@ fn come_back(source: Source) -> (usize, usize) {
             count += 1;
             let message = item.message.unwrap();
             let pieces = [piece(message), piece(Message::text(Role::Assistant, "end"))];
-            let (mut back, notes) = written(&pieces);
+            // Recorded from other providers too, whose ids are not this one's.
+            let (mut back, notes) = written_with(&pieces, ItemIds::Given);
             back.pop();
             if item.needs_repair {
                 println!("repaired {}: {} -> {notes:?}", session.name, raw["type"]);

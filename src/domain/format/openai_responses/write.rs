@@ -63,12 +63,21 @@ pub fn write_with(pieces: &[Piece<'_>], ids: ItemIds, notes: &mut Vec<Note>) -> 
 /// The API refuses two changes of the configuration in a row: they go as one, in which the later one holds.
 fn join_updates(sent: Vec<OutgoingItem>, notes: &mut Notes<'_>) -> Vec<OutgoingItem> {
     let mut kept: Vec<OutgoingItem> = Vec::with_capacity(sent.len());
+    let mut note = |entry: Option<usize>| {
+        notes.entry = entry;
+        let fault = ItemFault::Refused(ViolationCode::ConfigurationUpdatesAdjacent);
+        notes.add_fault(NoteCode::MessagesMerged, fault, "changes of the configuration in a row go as one");
+    };
+    // The place of the one that others went into, which has its note.
+    let mut grown = None;
     for item in sent {
+        let last = kept.len();
         match kept.last_mut().filter(|before| before.kind == ItemRole::Update && item.kind == ItemRole::Update) {
             Some(before) => {
-                notes.entry = item.entry;
-                let fault = ItemFault::Refused(ViolationCode::ConfigurationUpdatesAdjacent);
-                notes.add_fault(NoteCode::MessagesMerged, fault, "two changes of the configuration in a row go as one");
+                if grown.replace(last) != Some(last) {
+                    note(before.entry);
+                }
+                note(item.entry);
                 before.text = joined(&before.text, &item.text);
             }
             None => kept.push(item),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Faults, is_system_directive};
+use super::fault::{Faults, is_system_directive};
 use crate::domain::format::homes::is_foreign;
 use crate::domain::format::outgoing::is_word;
 use crate::domain::format::violation_code::ViolationCode;

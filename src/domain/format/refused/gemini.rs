@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Faults;
 use super::anthropic::told;
+use super::fault::Faults;
 use crate::domain::format::homes::is_foreign;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;

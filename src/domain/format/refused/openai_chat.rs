@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Faults, half_in_arguments, mend_arguments};
+use super::fault::{Faults, half_in_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
 use crate::domain::format::openai_chat::THINKING_FIELDS;
 use crate::domain::format::outgoing::is_word;

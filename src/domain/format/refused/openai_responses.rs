@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Faults, half_in_arguments, mend_arguments};
+use super::fault::{Faults, half_in_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
@@ -150,13 +150,14 @@ fn mend_message(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The words of spoken parts, one after the other; `None` where one of them is something else.
+/// The words of spoken parts, each on lines of its own, by which they are recognised when they come back; `None` where
+/// one of them is something else.
 fn words(parts: &[Value]) -> Option<String> {
     let text = |part: &Value| {
         let is_spoken = matches!(kind_of(part), "output_text" | "refusal");
         part.get("text").or(part.get("refusal")).and_then(Value::as_str).filter(|_| is_spoken).map(str::to_owned)
     };
-    parts.iter().map(text).collect::<Option<Vec<String>>>().map(|texts| texts.concat())
+    parts.iter().map(text).collect::<Option<Vec<String>>>().map(|texts| texts.join("\n"))
 }
 
 fn mend_part(part: &mut Value, assistant: bool) {

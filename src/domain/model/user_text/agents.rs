@@ -74,7 +74,7 @@ pub fn name_of(name: &str) -> String {
 pub fn attributed(mut message: Message, agents: &[String]) -> Message {
     let Some(name) = message.name().filter(|_| message.role == Role::User) else { return message };
     let name = name_of(name);
-    let is_agent = agents.iter().any(|agent| *agent == name);
+    let is_agent = agents.contains(&name);
     let mut is_told = false;
     for block in &mut message.content {
         let Block::Text { text, .. } = block else { continue };

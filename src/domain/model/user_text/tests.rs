@@ -85,7 +85,7 @@ fn each_block_is_judged_by_itself() {
         for order in [[harness, stop], [stop, harness]] {
             let message = blocks(&order);
             assert!(!is_by_harness(&message), "{order:?}");
-            assert_eq!(of(&[message.clone()]), [words(stop)], "{order:?}");
+            assert_eq!(of(std::slice::from_ref(&message)), [words(stop)], "{order:?}");
             let parts = parts(message.clone());
             assert_eq!(parts.len(), 2, "{order:?}");
             assert_eq!(parts.into_iter().flat_map(|part| part.content).collect::<Vec<_>>(), message.content);

@@ -172,3 +172,17 @@ fn an_account_of_an_older_version_is_brought_up_to_date() {
     let again: Account = serde_json::from_str(&serde_json::to_string(&account).unwrap()).unwrap();
     assert_eq!(again, account);
 }
+
+/// A client that posts one and the same usage with every turn: as long as it is more than half of what is counted it may be
+/// true, and a factor is learnt from it; once it can't be, that factor goes too, or the context would overflow unseen.
+#[test]
+fn a_factor_learnt_from_usage_that_stopped_being_true_is_forgotten() {
+    let settings = window(4_000);
+    let mut account = Account::default();
+    for _ in 0..16 {
+        turn(&mut account, 100, 80);
+        let _ = account.report(told(1_212, 310), &settings);
+    }
+    assert_eq!(account.calibration, 1.0);
+    assert_eq!(tokens(&account), (16 * 180, Source::UsageRejected));
+}

@@ -22,7 +22,7 @@ use crate::domain::model::user_text::attributed;
 use crate::domain::settings::Settings;
 use crate::domain::summary::{Allowance, SummaryMessage, identifiers};
 use crate::domain::tokens::count_message;
-use crate::service::compaction::plan::standing::{as_standing, plan_on};
+use crate::service::compaction::plan::standing::{as_standing, is_carried, plan_on};
 use crate::service::compaction::records::{Records, SpanRecords};
 use crate::service::core::error::Result;
 use crate::service::core::head::SessionState;
@@ -113,8 +113,9 @@ impl Planning<'_> {
     fn judged(&self, plan: std::result::Result<Plan, Reason>) -> std::result::Result<Plan, Reason> {
         let is_last = self.again && self.loaded.heads.last().is_some_and(|head| head.kind == EntryType::Compaction);
         let reverted = self.loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
+        let moved = reverted || is_carried(self.loaded);
         plan.map_err(|reason| match reason {
-            Reason::NothingToCompact | Reason::NoValidCutPoint if is_last && !reverted => Reason::AlreadyCompacted,
+            Reason::NothingToCompact | Reason::NoValidCutPoint if is_last && !moved => Reason::AlreadyCompacted,
             other => other,
         })
     }

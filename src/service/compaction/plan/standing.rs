@@ -31,15 +31,16 @@ pub(crate) fn plan_on(
     })
 }
 
-/// Plans on what stands: a compaction that was taken back does not count as one just done, nor, `again`, does one that
-/// was not enough.
+/// Plans on what stands: a compaction that was taken back does not count as one just done, nor does one that was carried
+/// to the end of another path, behind whatever came there, nor, `again`, one that was not enough.
 pub(crate) fn as_standing<T>(
     loaded: &PathSlice,
     again: bool,
     plan: impl FnOnce(&[EntryMeta], Option<NewestCompaction<'_>>) -> T,
 ) -> T {
     let reverted = loaded.newest.as_ref().is_some_and(|newest| newest.is_revert);
-    if !reverted && !again {
+    let carried = is_carried(loaded);
+    if !reverted && !carried && !again {
         return plan(&loaded.heads, loaded.compaction());
     }
     // The record stays in force; only the entry at the end must not read as "already compacted".
@@ -51,4 +52,9 @@ pub(crate) fn as_standing<T>(
         .compaction()
         .map(|compaction| NewestCompaction { index: compaction.index.min(heads.len()), ..compaction });
     plan(&heads, compaction)
+}
+
+/// Returns true if the compaction in force repeats one of another path.
+pub(crate) fn is_carried(loaded: &PathSlice) -> bool {
+    loaded.record().is_some_and(|record| record.carries.is_some())
 }

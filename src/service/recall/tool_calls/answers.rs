@@ -62,7 +62,7 @@ async fn beginning(connection: &mut PgConnection, tenant: Tenant, path: &[Segmen
 struct AnswerSearch<'p> {
     path: &'p [Segment],
     start: i64,
-    /// The sessions that the path leads through from there on, in its order.
+    /// The sessions that the path leads through, in its order.
     sessions: Vec<Uuid>,
     threads: HashMap<Uuid, Thread>,
     answers: HashMap<CallPosition, FoundCall>,
@@ -99,8 +99,8 @@ impl Default for Thread {
 
 impl<'p> AnswerSearch<'p> {
     fn new(path: &'p [Segment], start: i64) -> AnswerSearch<'p> {
-        let ahead = path.iter().filter(|segment| segment.to >= start);
-        let mut sessions: Vec<Uuid> = ahead.map(|segment| segment.session_id).collect();
+        // From the first on: whether a result came before any call of its id is told by what lies behind the page, too.
+        let mut sessions: Vec<Uuid> = path.iter().map(|segment| segment.session_id).collect();
         sessions.dedup();
         let (threads, answers, early) = (HashMap::new(), HashMap::new(), HashMap::new());
         AnswerSearch { path, start, sessions, threads, answers, early }

@@ -1,0 +1,44 @@
+//! A fault of an item, and what finding faults has in common over the formats.
+
+use serde_json::Value;
+
+use crate::domain::format::violation_code::ViolationCode;
+use crate::domain::model::json;
+
+/// A row of the table that an item shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: ViolationCode,
+    pub detail: String,
+}
+
+/// The faults of one item, as they are found.
+#[derive(Debug, Default)]
+pub struct Faults(pub(super) Vec<Fault>);
+
+impl Faults {
+    pub fn add(&mut self, code: ViolationCode, detail: impl Into<String>) {
+        self.0.push(Fault { code, detail: detail.into() });
+    }
+}
+
+/// A system message of Anthropic's without words, which changes the configuration from there on: it may stand anywhere.
+pub fn is_system_directive(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "system")
+        && message.get("content").and_then(Value::as_array).is_some_and(Vec::is_empty)
+        && message.get("output_config").and_then(Value::as_object).is_some_and(|config| !config.is_empty())
+}
+
+/// Returns true if arguments that are JSON in a string hold an escaped half of a character.
+pub(super) fn half_in_arguments(arguments: Option<&Value>) -> bool {
+    arguments.and_then(Value::as_str).is_some_and(|text| json::lone_surrogates(text) > 0)
+}
+
+/// Arguments that are JSON in a string, whole again.
+pub(super) fn mend_arguments(arguments: Option<&mut Value>) {
+    if let Some(Value::String(text)) = arguments
+        && let std::borrow::Cow::Owned(whole) = json::mend_surrogates(text)
+    {
+        *text = whole;
+    }
+}
