@@ -93,6 +93,12 @@ async fn holding(
         if taken_back.contains(&id) {
             taken_back.extend(record.carries);
         }
+        if record.reverts.is_some_and(|reverted| places.contains_key(&reverted)) {
+            // It was taken back behind a message that is not on this path: here it stays so, too.
+            let cut = cut_on(connection, tenant, from, &stored, record, &places).await?;
+            let first_kept = cut.and_then(|cut| loaded.heads.get(cut)).map(|head| head.id.to_string());
+            return Ok(first_kept.map(|first_kept_entry_id| CompactionRecord { first_kept_entry_id, ..record.clone() }));
+        }
         let is_back = taken_back.contains(&id) || record.carries.is_some_and(|root| taken_back.contains(&root));
         let is_plain = record.reverts.is_none() && !record.closes && !record.by_handle;
         if is_back || !is_plain || stored.entry.source_format != Format::Native {
