@@ -110,7 +110,7 @@ async fn compacted(app: &App) -> (Poster<'_>, Vec<Value>, Vec<Value>) {
 }
 
 fn is_summary(message: &Value) -> bool {
-    message["content"].as_str().is_some_and(|text| text.len() > 800 && !text.starts_with("Step "))
+    message["content"].as_str().is_some_and(|text| text.contains("<context-summary>"))
 }
 
 /// Edits of what the compaction keeps leave it; edits of what it covers have its record told again. Neither is another
