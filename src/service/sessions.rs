@@ -25,8 +25,6 @@ use crate::domain::model::json;
 use crate::domain::settings::{Estimator, Settings, merge_patch};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
-use crate::service::compaction::carry::{Carried, carry};
-use crate::service::compaction::commit::write_head;
 use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::error::Result;
@@ -213,8 +211,7 @@ impl Service {
     pub async fn fork_session(&self, tenant: Tenant, session_id: Uuid, entry_id: Option<Uuid>) -> Result<Session> {
         // The lock keeps the history from being erased between the look and the fork.
         let (mut transaction, source, head) = self.inner.heads.begin_locked(tenant, session_id).await?;
-        let at_leaf = entry_id.is_none_or(|id| source.head.leaf_id == Some(id));
-        let Head { settings, state: before, model, prices, .. } = head;
+        let (settings, before) = (head.settings, head.state);
         let (leaf, leaf_id) = match entry_id {
             None => (
                 Leaf { session_id, branch: source.head.leaf_branch, depth: source.head.leaf_depth },
@@ -225,7 +222,7 @@ impl Service {
                 (Leaf { session_id: place.session_id, branch: place.branch, depth: place.depth }, Some(id))
             }
         };
-        let mut loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
+        let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
         let fixed = (before.account.system, before.account.tools);
         let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
         let fresh = SessionState {
@@ -264,18 +261,6 @@ impl Service {
         state.write_to(&mut fork.head, &settings)?;
         sessions::insert(&mut *transaction, tenant.0, &fork).await?;
         crate::store::path::insert_fork(&mut transaction, tenant.0, fork.id, leaf).await?;
-        let row = fork.head.clone();
-        let mut head = Head { session_id: fork.id, row, state, settings, is_fork: true, model, prices };
-        // At its leaf the source shows what the fork is to show.
-        let carried = match at_leaf {
-            true => None,
-            false => carry(&mut transaction, tenant, session_id, &mut head, &mut loaded).await?,
-        };
-        if let Some(Carried { entry, branches }) = carried {
-            head.state.write_to(&mut head.row, &head.settings)?;
-            write_head(&mut transaction, tenant, &mut head, &[entry], &branches).await?;
-            fork.head = head.row;
-        }
         about(fork.id);
         let session = show_row(&self.inner.heads, fork.clone())?;
         seal(&mut transaction, Outcome::Created, &session).await?;
