@@ -73,10 +73,12 @@ async fn enter(
             ([(header::SET_COOKIE, cookie)], Redirect::to(inside(next.as_deref()))).into_response()
         }
         Ok(None) => {
-            ui.logins.failed(attempt);
             form(StatusCode::UNAUTHORIZED, Some("The key is unknown, has expired or was revoked."), next.as_deref())
         }
-        Err(fault) => form(fault.status, Some(&fault.detail), next.as_deref()),
+        Err(fault) => {
+            ui.logins.untold(attempt);
+            form(fault.status, Some(&fault.detail), next.as_deref())
+        }
     }
 }
 

@@ -35,6 +35,11 @@ impl Attempt {
     pub fn new(address: IpAddr, tenant: Option<Uuid>) -> Attempt {
         Attempt { address: network(address), tenant }
     }
+
+    /// Whom it counts for.
+    fn parties(self) -> impl Iterator<Item = Party> {
+        [Some(Party::Address(self.address)), self.tenant.map(Party::Tenant)].into_iter().flatten()
+    }
 }
 
 /// The network that one customer has of a provider: anybody has 2^64 addresses of the newer kind.
@@ -62,18 +67,28 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Tells if another key may be tried.
+    /// Tells if another key may be tried. It counts as a wrong one until it is known to be good, so that many that are
+    /// tried at once count too.
     pub fn admits(&self, attempt: Attempt) -> bool {
-        self.admits_at(attempt, Instant::now())
+        let now = Instant::now();
+        let admitted = self.admits_at(attempt, now);
+        if admitted {
+            self.failed_at(attempt, now);
+        }
+        admitted
     }
 
-    /// The key was wrong.
-    pub fn failed(&self, attempt: Attempt) {
-        self.failed_at(attempt, Instant::now());
+    /// Nobody could tell what the key is: it counts no more.
+    pub fn untold(&self, attempt: Attempt) {
+        for until in attempt.parties().filter_map(|party| self.until.get(&party)) {
+            let mut until = until.lock().unwrap_or_else(PoisonError::into_inner);
+            *until = until.and_then(|until| until.checked_sub(EACH));
+        }
     }
 
     /// The key was a good one.
     pub fn succeeded(&self, attempt: Attempt) {
+        self.untold(attempt);
         if let Some(tenant) = attempt.tenant {
             self.known.insert((attempt.address, tenant), ());
         }
@@ -91,8 +106,7 @@ impl Pace {
     }
 
     fn failed_at(&self, attempt: Attempt, now: Instant) {
-        let parties = [Some(Party::Address(attempt.address)), attempt.tenant.map(Party::Tenant)];
-        for party in parties.into_iter().flatten() {
+        for party in attempt.parties() {
             let until = self.until.get_with(party, Arc::default);
             let mut until = until.lock().unwrap_or_else(PoisonError::into_inner);
             *until = Some(until.unwrap_or(now).max(now) + EACH);
