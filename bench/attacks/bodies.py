@@ -123,10 +123,7 @@ def never_answered(form, n):
 
 
 def results_far_off(form, n):
-    items = []
-    for index in range(n):
-        items += [*message(form, [call(form, f"c{index}")]), user(form, f"go {index}")]
-    return items + results(form, names(n))
+    return never_answered(form, n) + results(form, names(n))
 
 
 def answers_in_a_row(form, n):

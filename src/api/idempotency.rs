@@ -14,7 +14,9 @@ use super::body;
 use super::check::Faults;
 use super::problem::{Problem, Result};
 use super::problem_code::ProblemCode;
+use super::scope;
 use super::state::AppState;
+use crate::service::core::access::Scope;
 use crate::service::core::error::ServiceError;
 use crate::service::core::idempotency::{KeptAnswer, KeyState, Keyed, LARGEST_KEPT, under};
 use crate::service::core::offload::offload;
@@ -23,8 +25,6 @@ use crate::service::core::tenant::Tenant;
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const MAX_KEY_CHARS: usize = 255;
-/// Routes that take a POST and change nothing, nor ask a model.
-const ONLY_READ: [&str; 4] = ["/v1/sessions/{sid}/rebuild", "/v1/sessions/{sid}/prepare", "/v1/count", "/v1/lint"];
 
 /// Behind authentication: a key means something within its tenant only.
 pub async fn replay(State(state): State<AppState>, tenant: Tenant, request: Request, next: Next) -> Result<Response> {
@@ -67,7 +67,9 @@ async fn under_key(tenant: Tenant, key: String, request: Request, max_body: usiz
     };
     let hash = offload(bytes.len(), hash).await?;
     let keyed = Keyed::new(tenant, key, hash, session_of(parts.uri.path()));
-    let only_reads = parts.extensions.get().is_some_and(|path: &MatchedPath| ONLY_READ.contains(&path.as_str()));
+    // Whatever a key that may only read is let do changes nothing, and asks no model.
+    let reads = |path: &MatchedPath| scope::needed(&parts.method, path.as_str()) == Scope::Read;
+    let only_reads = parts.extensions.get().is_some_and(reads);
     let keyed = Arc::new(if only_reads { keyed.for_a_reading() } else { keyed });
     Ok((keyed, Request::from_parts(parts, HttpBody::from(bytes))))
 }

@@ -46,11 +46,7 @@ pub use order::parents_first;
 /// # Errors
 /// Text that is not JSON, an item of the wrong kind, or a known field of the wrong type.
 pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
-    if is_abandoned() {
-        return Err(ItemError::new("", "nobody waits for it any more"));
-    }
-    let value = json::parse_lenient(raw).map_err(|error| ItemError::new("", error.to_string()))?;
-    read_value(format, &value)
+    read_value(format, &parsed(raw)?)
 }
 
 /// [`read`] of an item that is parsed already.
@@ -58,15 +54,38 @@ pub fn read(format: Format, raw: &str) -> Result<Item, ItemError> {
 /// # Errors
 /// As [`read`], text that is not JSON aside.
 pub fn read_value(format: Format, value: &Value) -> Result<Item, ItemError> {
-    if is_abandoned() {
-        return Err(ItemError::new("", "nobody waits for it any more"));
-    }
     let mut item = read_shaped(format, value)?;
     item.needs_repair |= refused::is_refused(format, value);
     Ok(item)
 }
 
+/// The message of one raw item, for whoever does not ask whether its provider would refuse it; `None` where it holds none.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_message(format: Format, raw: &str) -> Result<Option<Message>, ItemError> {
+    message_of(format, &parsed(raw)?)
+}
+
+/// [`read_message`] of an item that is parsed already.
+///
+/// # Errors
+/// As [`read_value`].
+pub fn message_of(format: Format, value: &Value) -> Result<Option<Message>, ItemError> {
+    Ok(read_shaped(format, value)?.message)
+}
+
+fn parsed(raw: &str) -> Result<Value, ItemError> {
+    stop_if_abandoned()?;
+    json::parse_lenient(raw).map_err(|error| ItemError::new("", error.to_string()))
+}
+
+fn stop_if_abandoned() -> Result<(), ItemError> {
+    if is_abandoned() { Err(ItemError::new("", "nobody waits for it any more")) } else { Ok(()) }
+}
+
 fn read_shaped(format: Format, value: &Value) -> Result<Item, ItemError> {
+    stop_if_abandoned()?;
     match format {
         Format::Native => native::read(value),
         Format::OpenaiChat => openai_chat::read(value),

@@ -29,6 +29,7 @@ use crate::domain::model::shape::Shape;
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::service::compaction::carry::{carry, take_up};
+use crate::service::compaction::commit::entry::{new_branch, step_behind};
 use crate::service::compaction::committing::committing;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
@@ -154,7 +155,7 @@ impl Service {
             head.row = row.head.clone();
             head.state.leaf_is_tip = landing.is_tip;
             take_up(&mut head, &loaded);
-            let carried = carry(&mut transaction, tenant, session_id, &mut head, &mut loaded).await?;
+            let carried = carry(&mut transaction, tenant, &mut head, &mut loaded, None).await?;
             let (mut entries, mut branches) =
                 carried.map_or_else(Default::default, |carried| (vec![carried.entry], carried.branches));
             let carried_id = entries.last().map(|entry| entry.head.id);
@@ -266,31 +267,14 @@ fn settle_summary(
     from_id: Option<Uuid>,
     draft: &BranchSummaryDraft,
 ) -> (NewEntry, Vec<NewBranch>) {
-    let branches = branch_for(head);
+    let branches = new_branch(head, head.row.next_branch);
     let branch = branches.first().map_or(head.row.leaf_branch, |new| new.branch);
     let entry = summary_entry(head, branch, from_id, draft);
-    head.row.next_branch += i32::from(!branches.is_empty());
-    head.row.next_seq += 1;
-    head.row.entry_count += 1;
-    (head.row.leaf_branch, head.row.leaf_depth) = (branch, entry.head.depth);
-    head.row.leaf_id = Some(entry.head.id);
-    head.state.leaf_is_tip = true;
+    step_behind(head, &entry);
     loaded.heads.push(entry.head.clone());
     loaded.stored.push(Arc::new(StoredEntry::unsaved(&entry, head.session_id)));
     take_up(head, loaded);
     (entry, branches)
-}
-
-fn branch_for(head: &Head) -> Vec<NewBranch> {
-    if head.state.leaf_is_tip {
-        return Vec::new();
-    }
-    vec![NewBranch {
-        branch: head.row.next_branch,
-        parent_session: head.session_id,
-        parent_branch: head.row.leaf_branch,
-        fork_depth: head.row.leaf_depth,
-    }]
 }
 
 fn summary_entry(head: &Head, branch: i32, from_id: Option<Uuid>, draft: &BranchSummaryDraft) -> NewEntry {

@@ -31,7 +31,7 @@ use crate::domain::model::json as domain_json;
 use crate::domain::model::json::mend_surrogates;
 use crate::domain::model::message::Role;
 use crate::domain::settings::models::takes_system_messages;
-use crate::domain::settings::{Estimator, OnUpstreamFailure, Settings, Thinking};
+use crate::domain::settings::{OnUpstreamFailure, Settings, Thinking};
 use crate::domain::tokens::accounting::{Account, FillState, Snapshot};
 use crate::service::compaction::{CompactionRef, save};
 use crate::service::core::answer_room::AnswerRoom;
@@ -134,7 +134,6 @@ struct RenderOptions {
     numbered: bool,
     /// The first `seq` since the session's model was changed.
     model_since: i64,
-    estimator: Estimator,
     item_ids: ItemIds,
 }
 
@@ -147,7 +146,6 @@ impl RenderOptions {
             tools,
             numbered: head.settings.chaptering_trigger.is_some(),
             model_since: head.state.model_since,
-            estimator: head.settings.estimator,
             item_ids: ItemIds::Sendable,
         }
     }
@@ -161,8 +159,8 @@ struct WrittenMessages {
     summary_entry_id: Option<Uuid>,
     elided: Vec<Elided>,
     notes: Vec<ConversionNote>,
-    /// Estimated tokens of the view that this format can't say.
-    unsaid: u64,
+    /// Estimated tokens of what stands in the system prompt instead.
+    led: u64,
 }
 
 impl Context {
@@ -259,10 +257,13 @@ impl Service {
         let load = loaded.load();
         let job = move || {
             let written = write(&loaded, &view, format, how, system)?;
-            Ok::<_, ServiceError>((crate::service::core::digests::of(&written.messages), written, loaded))
+            let WrittenMessages { messages, led, .. } = &written;
+            let said = WrittenContext { format, messages, is_noted: !written.notes.is_empty(), led: *led };
+            let unsaid = unsaid(&loaded, &view, &said, estimator);
+            Ok::<_, ServiceError>((crate::service::core::digests::of(messages), written, unsaid, loaded))
         };
-        let (digests, written, loaded) = offload(load, job).await??;
-        let tokens = tokens.saturating_sub(part(written.unsaid));
+        let (digests, written, unsaid, loaded) = offload(load, job).await??;
+        let tokens = tokens.saturating_sub(part(unsaid));
         let exceeds_window = excess(&loaded, &head, &state, tokens, is_leaf);
         let leaf_id = if is_leaf { head.row.leaf_id } else { rebuild.leaf_id };
         let stable_prefix_messages =
@@ -374,7 +375,6 @@ pub(crate) fn render(
         tools: None,
         numbered: false,
         model_since: 0,
-        estimator: Estimator::O200k,
         item_ids: ItemIds::Sendable,
     };
     let written = write(loaded, &view, format, how, system)?;
@@ -429,8 +429,6 @@ fn write(
     let raw = |text: String| RawValue::from_string(text).context("a written message");
     let messages = messages.into_iter().map(raw).collect::<anyhow::Result<Vec<_>>>()?;
     let led = led.iter().filter_map(|index| loaded.heads.get(*index)).map(|head| u64::from(head.tokens)).sum();
-    let said = WrittenContext { format, messages: &messages, notes: &notes, led };
-    let unsaid = unsaid(loaded, view, &said, how.estimator);
     let id_at = |index: usize| loaded.heads.get(index).map(|head| head.id);
     let mut written = WrittenMessages {
         system,
@@ -442,7 +440,7 @@ fn write(
             .into_iter()
             .map(|note| ConversionNote { code: note.code, entry_id: note.entry.and_then(id_at), detail: note.detail })
             .collect(),
-        unsaid,
+        led,
     };
     for item in view {
         match item {
@@ -552,7 +550,7 @@ fn system_text(piece: &Piece<'_>, heads: &[EntryMeta]) -> Option<String> {
         Piece::Message { message, .. } => is_system(message.role).then(|| message.plain_text()),
         Piece::Verbatim { entry, item } => {
             heads.get(*entry)?.role.filter(|role| is_system(*role))?;
-            Some(format::read(Format::Anthropic, item).ok()?.message?.plain_text())
+            Some(format::read_message(Format::Anthropic, item).ok()??.plain_text())
         }
     }
 }

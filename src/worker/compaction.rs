@@ -94,7 +94,7 @@ async fn tighter(
         return Ok(None);
     }
     let Some(left) = jobs.service.left_above_window(work, outcome).await? else { return Ok(None) };
-    let fitted = stage("plan", jobs.service.plan_to_fit(work.tenant, work.compaction_id)).await?;
+    let fitted = stage("plan", jobs.service.plan_tighter(work.tenant, work.compaction_id)).await?;
     Ok(fitted.filter(|fitted| fitted.tokens < left))
 }
 

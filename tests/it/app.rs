@@ -71,6 +71,11 @@ impl Drop for Keyed {
     }
 }
 
+/// Another key of the same form, of the same tenant.
+pub fn made_up_key(key: &str, number: u64) -> String {
+    format!("{}{number:064x}", &key[..key.len() - 64])
+}
+
 /// An answer; `body` is null where it is not JSON, and then `text` has it.
 pub struct Answer {
     pub status: u16,
@@ -210,13 +215,7 @@ impl App {
 
     /// Any request; `headers` may replace the JSON content type. What refuses it must be in the OpenAPI document.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
-        let mut request = self.client.request(method.clone(), self.url(path)).header(CONTENT_TYPE, "application/json");
-        for (name, value) in headers {
-            let mut one = HeaderMap::new();
-            one.insert(name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap());
-            request = request.headers(one);
-        }
-        let response = request.body(body).send().await.unwrap();
+        let response = self.request(method.clone(), path, headers).body(body).send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or_default();
@@ -230,14 +229,18 @@ impl App {
 
     /// Any request, whatever comes of it.
     pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: String) -> u16 {
-        let mut request = self.client.request(method, self.url(path)).body(body);
-        if !headers.iter().any(|(name, _)| *name == "content-type") {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
+        self.request(method, path, headers).body(body).send().await.map_or(0, |answer| answer.status().as_u16())
+    }
+
+    /// `headers` may replace the JSON content type.
+    fn request(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> reqwest::RequestBuilder {
+        let mut request = self.client.request(method, self.url(path)).header(CONTENT_TYPE, "application/json");
         for (name, value) in headers {
-            request = request.header(*name, *value);
+            let mut one = HeaderMap::new();
+            one.insert(name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap());
+            request = request.headers(one);
         }
-        request.send().await.map_or(0, |answer| answer.status().as_u16())
+        request
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {

@@ -68,8 +68,7 @@ async fn a_caller_who_goes_away_leaves_no_transaction_open() {
     for waits in 0..STEPS {
         let named =
             SessionPatch { settings: json!({"yellow_at": 0.5}).as_object().cloned(), ..SessionPatch::default() };
-        let rebuild =
-            Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None, item_ids: Default::default() };
+        let rebuild = Rebuild::of_leaf(Format::OpenaiChat);
         cut_after(waits, service.append(tenant, id, chat(vec![user("hi"), assistant("ho")]))).await;
         cut_after(waits, service.patch_session(tenant, id, named)).await;
         cut_after(waits, service.create_session(tenant, NewSession::default())).await;

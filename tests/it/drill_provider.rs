@@ -24,10 +24,6 @@ fn writing(range: std::ops::Range<usize>) -> Vec<Value> {
     range.flat_map(turn).collect()
 }
 
-async fn snapshot(app: &App, session: &str) -> Value {
-    app.get(&format!("{session}/snapshot")).await.expect(200)
-}
-
 async fn count_with(app: &App, session: &str, estimator: &str) -> Value {
     app.patch(session, json!({"settings": {"estimator": estimator}})).await.expect(200);
     eventually("it is counted again", async || {

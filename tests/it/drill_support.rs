@@ -72,6 +72,10 @@ pub async fn context(app: &App, session: &str, format: &str) -> Value {
     app.post(&format!("{session}/rebuild"), json!({"format": format})).await.expect(200)
 }
 
+pub async fn snapshot(app: &App, session: &str) -> Value {
+    app.get(&format!("{session}/snapshot")).await.expect(200)
+}
+
 /// The messages of a context.
 pub fn messages(context: &Value) -> &Vec<Value> {
     context["messages"].as_array().unwrap()

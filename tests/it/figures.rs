@@ -88,12 +88,7 @@ async fn of_rows(pool: &PgPool) -> Sums {
 }
 
 fn of_stats(stats: &Value) -> Sums {
-    let one = |one: &Value| {
-        let of = |name: &str| one[name].as_i64().unwrap();
-        let sums = ["calls", "errors", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens"].map(of);
-        let [a, b, c, d, e, f] = sums;
-        (one["name"].as_str().unwrap().to_owned(), [a, b, c, d, e, f, nanos(one["cost_usd"].as_f64().unwrap())])
-    };
+    let one = |one: &Value| (one["name"].as_str().unwrap().to_owned(), own_figures(one));
     let upstreams = stats["upstreams"].as_array().unwrap();
     let sums: Sums = upstreams.iter().map(one).collect();
     assert_eq!(sums.len(), upstreams.len(), "an upstream has one row for each model: {stats}");
@@ -170,15 +165,9 @@ async fn scrape(app: &App) -> Scrape {
     Scrape::read(&app.get("/metrics").await.text)
 }
 
-fn without_cache_writes(sums: Sums) -> Sums {
-    sums.into_iter()
-        .map(|(name, mut sums)| {
-            (name, {
-                sums[4] = -1;
-                sums
-            })
-        })
-        .collect()
+fn without_cache_writes(mut sums: Sums) -> Sums {
+    sums.values_mut().for_each(|one| one[4] = -1);
+    sums
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -351,7 +351,7 @@ async fn check(stage: &Stage, session: Uuid) {
             break;
         }
     }
-    let rebuild = Rebuild { format: Format::Native, leaf_id: None, max_tokens: None, item_ids: Default::default() };
+    let rebuild = Rebuild::of_leaf(Format::Native);
     let context = service.rebuild(tenant, session, rebuild).await.unwrap();
     let shown: HashSet<Uuid> = context.entry_ids.iter().copied().collect();
     let elided: HashSet<(Uuid, &str, bool)> = context

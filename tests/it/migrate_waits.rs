@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection, PgPool, Row};
 
 use crate::patience::until;
 
-/// The processes that the pool's statement `named` waits for.
+/// The processes that this one waits for.
 async fn waits_for(pool: &PgPool, pid: i32) -> Vec<i32> {
     sqlx::query_scalar("SELECT unnest(pg_blocking_pids($1))").bind(pid).fetch_all(pool).await.unwrap()
 }
@@ -21,18 +21,7 @@ async fn behind_a_reader_others_go_on() {
     let options = crate::pg::blank().await;
     let mut first = PgConnection::connect_with(&options).await.unwrap();
     // All but what alters the compactions' table, and what came after.
-    let before = MIGRATIONS.iter().take_while(|one| one.version < 51).map(|one| one.version).max().unwrap();
-    MIGRATIONS.run_direct(None, &mut first, false).await.unwrap();
-    for statement in [
-        "DROP TABLE upstream_calls",
-        "DROP TABLE upstream_days",
-        "DROP TABLE upstream_breakers",
-        "DROP TABLE refused_texts",
-        "ALTER TABLE compactions DROP COLUMN errors, DROP COLUMN cache_write_tokens, DROP COLUMN nano_usd, DROP COLUMN cache_usd",
-    ] {
-        sqlx::query(statement).execute(&mut first).await.unwrap();
-    }
-    sqlx::query("DELETE FROM _sqlx_migrations WHERE version > $1").bind(before).execute(&mut first).await.unwrap();
+    MIGRATIONS.run_direct(Some(50), &mut first, false).await.unwrap();
     let pool = PgPool::connect_with(options.clone()).await.unwrap();
 
     // Reads, and goes on reading.
@@ -41,9 +30,7 @@ async fn behind_a_reader_others_go_on() {
     let mut transaction = reader.begin().await.unwrap();
     sqlx::query("SELECT count(*) FROM compactions").fetch_one(&mut *transaction).await.unwrap();
 
-    let socket = options.get_socket().unwrap().to_str().unwrap().replace('/', "%2F");
-    let url =
-        format!("postgres://{}@{socket}/{}?sslmode=disable", options.get_username(), options.get_database().unwrap());
+    let url = crate::pg::url_of(&options);
     let mut command = Command::new(env!("CARGO_BIN_EXE_contextd"));
     let command = command.arg("migrate").env("DATABASE_URL", &url).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut migrating = command.spawn().unwrap();

@@ -22,7 +22,11 @@ pub async fn database() -> PgPool {
 
 /// The same, as a URL for another process.
 pub async fn url() -> String {
-    let options = fresh().await;
+    url_of(&fresh().await)
+}
+
+/// The URL of a database that is there.
+pub fn url_of(options: &PgConnectOptions) -> String {
     let socket = options.get_socket().unwrap().to_str().unwrap().replace('/', "%2F");
     format!("postgres://{}@{socket}/{}?sslmode=disable", options.get_username(), options.get_database().unwrap())
 }

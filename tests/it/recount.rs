@@ -177,7 +177,7 @@ async fn too_large() -> Stage {
 }
 
 async fn rebuilt(stage: &Stage) -> Context {
-    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id: None, max_tokens: None, item_ids: Default::default() };
+    let rebuild = Rebuild::of_leaf(Format::OpenaiChat);
     stage.service.rebuild(stage.tenant, stage.session, rebuild).await.unwrap()
 }
 

@@ -28,7 +28,7 @@ async fn enable(stage: &Stage) {
 }
 
 async fn rebuild(service: &Service, stage: &Stage, session: Uuid) -> Context {
-    let rebuild = Rebuild { format: FORMAT, leaf_id: None, max_tokens: None, item_ids: Default::default() };
+    let rebuild = Rebuild::of_leaf(FORMAT);
     service.rebuild(stage.tenant, session, rebuild).await.unwrap()
 }
 

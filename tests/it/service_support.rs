@@ -79,12 +79,7 @@ impl Stage {
 
     /// The text of every message of the context.
     pub async fn context(&self) -> Vec<String> {
-        let rebuild = contextd::service::rebuild::Rebuild {
-            format: Format::OpenaiChat,
-            leaf_id: None,
-            max_tokens: None,
-            item_ids: Default::default(),
-        };
+        let rebuild = contextd::service::rebuild::Rebuild::of_leaf(Format::OpenaiChat);
         let context = self.service.rebuild(self.tenant, self.session, rebuild).await.unwrap();
         context.messages.iter().map(|message| message.get().to_owned()).collect()
     }

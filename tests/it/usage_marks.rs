@@ -24,10 +24,6 @@ fn words(n: usize, count: usize) -> String {
     (0..count).map(|word| format!("line{n}_{word} ")).collect()
 }
 
-async fn snapshot(app: &App, session: &str) -> Value {
-    app.get(&format!("{session}/snapshot")).await.expect(200)
-}
-
 async fn succeeded(app: &App, session: &str) -> usize {
     let compactions = all(app, &format!("{session}/compactions")).await;
     compactions.iter().filter(|one| one["status"] == "succeeded").count()

@@ -10,10 +10,6 @@ async fn refused(app: &App, session: &str, error: &str) -> Value {
     app.post(&format!("{session}/entries"), body).await.expect(201)
 }
 
-async fn snapshot(app: &App, session: &str) -> Value {
-    app.get(&format!("{session}/snapshot")).await.expect(200)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_relieved_though_the_guard_has_given_up() {
     let app = App::shared();

@@ -99,7 +99,7 @@ const EARLIER_MODEL: &str = "signed before the session's model was changed";
 /// Reads a stored item, so that something can be taken out of it.
 fn open(piece: &mut Piece<'_>) {
     if let Piece::Verbatim { entry, item } = piece
-        && let Some(message) = format::read(Format::Anthropic, item).ok().and_then(|item| item.message)
+        && let Ok(Some(message)) = format::read_message(Format::Anthropic, item)
     {
         *piece = Piece::Message { entry: Some(*entry), message };
     }
@@ -110,7 +110,7 @@ fn holds_signed(piece: &Piece<'_>) -> bool {
     match piece {
         Piece::Message { message, .. } => message.content.iter().any(is_signed),
         Piece::Verbatim { item, .. } if item.contains("thinking") => {
-            let message = format::read(Format::Anthropic, item).ok().and_then(|item| item.message);
+            let message = format::read_message(Format::Anthropic, item).ok().flatten();
             message.is_some_and(|message| message.content.iter().any(is_signed))
         }
         Piece::Verbatim { .. } => false,

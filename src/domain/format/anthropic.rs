@@ -21,5 +21,5 @@ pub use write::{spoken, write, write_within};
 pub const OPENING: &str = "(The conversation is taken up at an answer of the assistant.)";
 
 /// Longest tool name that the API takes; ids have no stated limit, so theirs is only a sane one.
-const MAX_NAME: usize = 128;
-const MAX_ID: usize = 256;
+pub(super) const MAX_NAME: usize = 128;
+pub(super) const MAX_ID: usize = 256;

@@ -30,6 +30,7 @@ use super::keys::Object;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::Opaque;
 
+pub(super) use fields::SIGNATURES;
 pub use fields::{has_call, has_result};
 pub use read::read;
 pub use write::{spoken, write};

@@ -11,6 +11,8 @@ pub use write::write;
 
 /// Message fields in which imitators of the API put the model's thinking, the readable ones first.
 pub const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+/// The longest name of a tool that the API takes.
+pub(super) const MAX_NAME: usize = 64;
 
 /// How the user message begins that holds what a tool message can't.
 pub const ATTACHED: &str = "Attached to the result of tool call ";

@@ -22,7 +22,7 @@ pub use tools::shows_nothing;
 pub use write::{write, write_with};
 
 /// Longest `call_id` and longest tool name that the API takes.
-const MAX_ID: usize = 64;
+pub(super) const MAX_ID: usize = 64;
 const MAX_NAME: usize = 128;
 
 fn opaque(value: Object) -> Opaque {

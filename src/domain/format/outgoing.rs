@@ -111,9 +111,14 @@ pub fn told_to_user<'m>(message: &'m Message, notes: &mut Notes<'_>) -> Cow<'m, 
         return Cow::Borrowed(&message.content);
     }
     notes.add(NoteCode::SystemAsUser, "a system message inside the conversation is passed on by the user");
-    let tagged = Block::text(format!("<system_message>\n{text}\n</system_message>"));
+    let tagged = Block::text(told(&text));
     let others = message.content.iter().filter(|block| !matches!(block, Block::Text { .. }));
     Cow::Owned(std::iter::once(tagged).chain(others.cloned()).collect())
+}
+
+/// The words of a system message as the user passes them on.
+pub fn told(text: &str) -> String {
+    if text.trim().is_empty() { text.to_owned() } else { format!("<system_message>\n{text}\n</system_message>") }
 }
 
 /// The note for a block that only its own provider can read: a code, `usual` but for compactions, and why.
@@ -130,7 +135,11 @@ pub const COMPACTION_AS_TEXT: (NoteCode, &str) =
 
 /// Writes the text that stands for an image or document that the target can't be given.
 pub fn media_stand_in(kind: &str, source: &Media) -> String {
-    let name = source.filename.as_deref().or(source.url.as_deref()).or(source.media_type.as_deref());
+    not_shown(kind, source.filename.as_deref().or(source.url.as_deref()).or(source.media_type.as_deref()))
+}
+
+/// [`media_stand_in`] for something of which no more than a name is known.
+pub fn not_shown(kind: &str, name: Option<&str>) -> String {
     match name {
         Some(name) => format!("[{kind} not shown: {name}]"),
         None => format!("[{kind} not shown]"),

@@ -24,6 +24,7 @@ use crate::domain::model::format::Format;
 
 pub use anthropic::NO_WORDS;
 pub(super) use anthropic::{
+    is_marked as is_anthropic_marked, is_thinking as is_anthropic_thinking, is_too_large as is_anthropic_too_large,
     mend_block as mend_anthropic_block, not_shown as anthropic_not_shown, told_to_user as anthropic_told_to_user,
 };
 pub use fault::Fault;

@@ -13,7 +13,7 @@ const AROUND: [&str; 6] = ["role", "type", "name", "id", "call_id", "tool_call_i
 
 /// Checks that the item reads; the error says where it does not.
 pub fn check(format: Format, value: &Value) -> Result<(), ItemError> {
-    format::read_value(format, value).map(drop)
+    format::message_of(format, value).map(drop)
 }
 
 /// Leaves `value` as an item that the format can read. What has to change is reported.

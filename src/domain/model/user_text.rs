@@ -11,7 +11,7 @@ use super::framed::is_framed;
 use super::message::{Block, Message, Role};
 use super::running;
 
-pub use agents::{attributed, name_of};
+pub use agents::{NAME_CHARS, attributed, name_of};
 
 /// Kind of a message, for a reader who looks for the user's words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -65,7 +65,6 @@ const SYSTEM_MESSAGES: &[(&str, bool)] = &[
     ("claude-sonnet-4", false),
     ("claude-opus-4", false),
     ("claude-opus-4-8", true),
-    ("claude-opus-4.8", true),
 ];
 
 /// Returns true if the model takes messages of the system among the others, as far as the table knows.

@@ -15,7 +15,6 @@ use crate::domain::model::user_text;
 const TEXT_MAX_CHARS: usize = 100_000;
 const LIST_MAX: usize = 1000;
 const AGENTS_MAX: usize = 100;
-const AGENT_MAX_CHARS: usize = 64;
 
 /// Why a value is refused; `below` is the JSON pointer inside the value.
 #[derive(Debug)]
@@ -97,8 +96,8 @@ pub(super) fn agents(value: &Value) -> ReadValue<Vec<String>> {
         return Err(format!("must have at most {AGENTS_MAX} items").into());
     }
     list(value, |value| match name(value)? {
-        name if name.chars().count() > AGENT_MAX_CHARS => {
-            Err(format!("must have at most {AGENT_MAX_CHARS} characters").into())
+        name if name.chars().count() > user_text::NAME_CHARS => {
+            Err(format!("must have at most {} characters", user_text::NAME_CHARS).into())
         }
         name => Ok(user_text::name_of(&name)),
     })

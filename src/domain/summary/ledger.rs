@@ -39,7 +39,7 @@ pub fn calls(messages: &[Message]) -> Vec<LedgerCall<'_>> {
     let mut paired = Paired::default();
     for message in messages {
         let made = |call| LedgerCall { call, result: None };
-        paired.add(message, made, |result| result, |made, result| made.result = Some(result));
+        paired.add(message, made, |_, result| result, |made, result| made.result = Some(result));
     }
     paired.made
 }
@@ -76,7 +76,7 @@ impl<T, A> Paired<T, A> {
         &mut self,
         message: &'m Message,
         make: impl Fn(&'m ToolCall) -> T,
-        read: impl Fn(&'m ToolResult) -> A,
+        read: impl Fn(Option<&T>, &'m ToolResult) -> A,
         answer: impl Fn(&mut T, A),
     ) {
         self.close(message, &read, &answer);
@@ -92,13 +92,19 @@ impl<T, A> Paired<T, A> {
         self.close(message, &read, &answer);
     }
 
-    fn close<'m>(&mut self, message: &'m Message, read: &impl Fn(&'m ToolResult) -> A, answer: &impl Fn(&mut T, A)) {
+    fn close<'m>(
+        &mut self,
+        message: &'m Message,
+        read: &impl Fn(Option<&T>, &'m ToolResult) -> A,
+        answer: &impl Fn(&mut T, A),
+    ) {
         for result in message.tool_results() {
             let id = &result.tool_call_id;
             if let Some(made) = self.open.remove(id).and_then(|at| self.made.get_mut(at)) {
-                answer(made, read(result));
+                let told = read(Some(made), result);
+                answer(made, told);
             } else if !self.called.contains(id) {
-                self.early.entry(id.clone()).or_insert_with(|| read(result));
+                self.early.entry(id.clone()).or_insert_with(|| read(None, result));
             }
         }
     }
@@ -114,14 +120,18 @@ struct Answered {
 }
 
 impl Answered {
-    fn of(result: &ToolResult) -> Answered {
+    /// `line`: that of the call that is answered, where it came before the result.
+    fn of(line: Option<&LedgerLine>, result: &ToolResult) -> Answered {
         let text = result.plain_text();
         let outcome = match outcome::end(result.is_error, &text) {
             CallEnd::Ok => CallOutcome::Ok,
             CallEnd::Failed | CallEnd::Refused => CallOutcome::Error,
         };
         let is_short = text.lines().take(4).count() < 4;
-        Answered { outcome, says: outcome::telling(&text, OUTCOME_CHARS), is_short, size: text.len() as u64 }
+        // A long result of a call that only reads is kept by its size alone.
+        let tells = line.is_none_or(|line| !line.read_only) || outcome == CallOutcome::Error || is_short;
+        let says = if tells { outcome::telling(&text, OUTCOME_CHARS) } else { String::new() };
+        Answered { outcome, says, is_short, size: text.len() as u64 }
     }
 }
 

@@ -43,10 +43,7 @@ pub fn check_summary(
 ) -> Result<(), RejectReason> {
     check_stop(stop)?;
     check_form(text)?;
-    let tokens = u64::from(count_text(estimator, text));
-    if tokens > replaced_tokens {
-        return Err(RejectReason::TooLarge { tokens, replaced: replaced_tokens });
-    }
+    check_size(text, replaced_tokens, estimator)?;
     repetition::check(text)?;
     headings::check(text, span.wants_headings())?;
     check_against(text, span)
@@ -63,6 +60,10 @@ pub fn check_given(text: &str) -> Result<(), RejectReason> {
 /// As [`check_given`], of one that stands for so many tokens.
 pub fn check_given_for(text: &str, replaced_tokens: u64, estimator: Estimator) -> Result<(), RejectReason> {
     check_given(text)?;
+    check_size(text, replaced_tokens, estimator)
+}
+
+fn check_size(text: &str, replaced_tokens: u64, estimator: Estimator) -> Result<(), RejectReason> {
     let tokens = u64::from(count_text(estimator, text));
     if tokens > replaced_tokens { Err(RejectReason::TooLarge { tokens, replaced: replaced_tokens }) } else { Ok(()) }
 }

@@ -294,7 +294,7 @@ impl Account {
         ((self.messages_counted() - mark.count) as f64 * self.factor(exact)).round() as i64
     }
 
-    fn factor(&self, exact: bool) -> f64 {
+    pub(super) fn factor(&self, exact: bool) -> f64 {
         if exact { 1.0 } else { self.calibration }
     }
 
@@ -355,6 +355,6 @@ pub(super) fn calibrates(estimator: Estimator) -> bool {
     matches!(estimator, Estimator::O200k | Estimator::Cl100k)
 }
 
-fn size(tokens: i64) -> u64 {
+pub(super) fn size(tokens: i64) -> u64 {
     u64::try_from(tokens).unwrap_or(0)
 }

@@ -22,7 +22,7 @@ pub fn item(format: Format, raw: &str, message: &Message) -> Counted {
 /// How many surrogates in the arguments of calls have no partner. Reading them as text loses what they were.
 fn lone_surrogates(format: Format, raw: &str) -> usize {
     let Some(marked) = parse_marked(raw) else { return 0 };
-    let read = format::read_value(format, &marked).ok().and_then(|item| item.message);
+    let read = format::message_of(format, &marked).ok().flatten();
     read.iter().flat_map(Message::tool_calls).map(|call| marks(&call.arguments)).sum()
 }
 

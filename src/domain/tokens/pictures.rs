@@ -32,18 +32,22 @@ pub fn pages(data: &str) -> Option<u32> {
     if !bytes.starts_with(b"%PDF") {
         return None;
     }
-    let (mut pages, mut most) = (0_u32, 0_u32);
+    let mut pages = 0_u32;
     for at in places(&bytes, b"/Type") {
         let rest = trimmed(bytes.get(at + 5..).unwrap_or_default());
         let is_page = rest.starts_with(b"/Page") && !rest.get(5).is_some_and(u8::is_ascii_alphanumeric);
         pages = pages.saturating_add(u32::from(is_page));
     }
+    if pages > 0 {
+        return Some(pages);
+    }
+    let mut most = 0_u32;
     for at in places(&bytes, b"/Count") {
         let digits = trimmed(bytes.get(at + 6..).unwrap_or_default()).iter().take_while(|byte| byte.is_ascii_digit());
         let count: String = digits.take(7).map(|byte| char::from(*byte)).collect();
         most = most.max(count.parse().unwrap_or(0));
     }
-    Some(pages.max(if pages == 0 { most } else { 0 })).filter(|pages| *pages > 0)
+    (most > 0).then_some(most)
 }
 
 fn beginning(data: &str, most: usize) -> Option<Vec<u8>> {

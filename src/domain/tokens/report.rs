@@ -13,7 +13,7 @@
 //! Usage of a view of before is compared with what is counted of that, and teaches factor and constant; the size of the
 //! context as it is now rests on these.
 
-use super::accounting::{Account, Base, calibrates};
+use super::accounting::{Account, Base, calibrates, size as unsigned};
 use super::marks::{Marks, Measured, MeasuredAnswer, UsageMark};
 use crate::domain::settings::{Estimator, Settings, WindowSource};
 
@@ -86,10 +86,7 @@ impl Account {
         }
         let from = if reported.request > 0 { self.answer_from } else { self.path_tokens };
         let shown = self.measured(signed(request), from, settings);
-        let count = match shown {
-            Shown::Now => self.counted(&self.base, from),
-            Shown::Before(base) => self.counted(&base, from),
-        };
+        let count = self.counted_of(shown, from);
         if let Err(disbelief) = believable(request, reported.total(), count, most(settings)) {
             if matches!(disbelief, Disbelief::Less { .. }) {
                 self.forget_discount();
@@ -123,8 +120,7 @@ impl Account {
 
     fn believed(&mut self, answer: MeasuredAnswer, estimator: Estimator) -> Verdict {
         let exact = !calibrates(estimator);
-        let factor = if exact { 1.0 } else { self.calibration };
-        let mark = answer.mark(self.messages_counted(), factor, exact);
+        let mark = answer.mark(self.messages_counted(), self.factor(exact), exact);
         self.usage = Some(mark);
         Verdict::Believed(unsigned(mark.tokens))
     }
@@ -165,10 +161,7 @@ impl Account {
         let before = Shown::Before(sent.base);
         let is_before = self.unshown || (sent.in_flight && first);
         let (likely, other) = if is_before { (before, Shown::Now) } else { (Shown::Now, before) };
-        let count = |shown| match shown {
-            Shown::Now => self.counted(&self.base, from),
-            Shown::Before(base) => self.counted(&base, from),
-        };
+        let count = |shown| self.counted_of(shown, from);
         let can_be = |shown| believable(unsigned(request), unsigned(request), count(shown), most(settings)).is_ok();
         let off = |shown| {
             let bill = self.learnt(settings.estimator).bill(count(shown)).max(1) as f64;
@@ -177,6 +170,14 @@ impl Account {
         let says_otherwise = !self.marks.is_empty() && off(likely) > FAR && off(other) < NEAR;
         let can_only_be = is_before && !can_be(likely) && can_be(other);
         if says_otherwise || can_only_be { other } else { likely }
+    }
+
+    /// What is counted of a view up to `to`, in tokens of the path.
+    fn counted_of(&self, shown: Shown, to: i64) -> i64 {
+        match shown {
+            Shown::Now => self.counted(&self.base, to),
+            Shown::Before(base) => self.counted(&base, to),
+        }
     }
 
     /// Brings a stored account of an older version up to date: its ratio of usage and count was of everything together.
@@ -227,10 +228,6 @@ fn believable(request: u64, total: u64, count: i64, most: u64) -> Result<(), Dis
 
 fn signed(tokens: u64) -> i64 {
     i64::try_from(tokens).unwrap_or(i64::MAX / 4)
-}
-
-fn unsigned(tokens: i64) -> u64 {
-    u64::try_from(tokens).unwrap_or(0)
 }
 
 #[cfg(test)]

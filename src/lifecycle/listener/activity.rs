@@ -44,7 +44,7 @@ enum Phase {
 impl Activity {
     pub fn new() -> Activity {
         let phase = Phase::Idle { since: Instant::now(), is_new: true };
-        let state = ActivityState { phase, head: HeadScan::new(), lingers: false, stuck: None };
+        let state = ActivityState { phase, head: HeadScan::default(), lingers: false, stuck: None };
         Activity { state: Mutex::new(state), evicted: CancellationToken::new() }
     }
 
@@ -84,7 +84,7 @@ impl Activity {
         let mut state = self.state();
         state.phase = Phase::Busy;
         // Of a request that was sent before the last one was answered, the head may have come too early to be seen here.
-        let head = std::mem::replace(&mut state.head, HeadScan::new());
+        let head = std::mem::take(&mut state.head);
         (Busy(Arc::clone(self)), head.is_ambiguous())
     }
 

@@ -10,7 +10,6 @@ pub struct HeadScan {
     /// The beginning of a line, up to its colon.
     name: Vec<u8>,
     is_named: bool,
-    line_is_empty: bool,
     /// The first line has come.
     began: bool,
     ended: bool,
@@ -19,37 +18,30 @@ pub struct HeadScan {
 }
 
 impl HeadScan {
-    pub fn new() -> HeadScan {
-        HeadScan { line_is_empty: true, ..HeadScan::default() }
-    }
-
     pub fn read(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             match byte {
                 _ if self.ended => return,
                 b'\r' => {}
                 b'\n' => self.end_line(),
-                b':' => (self.is_named, self.line_is_empty) = (true, false),
-                byte => {
-                    self.line_is_empty = false;
-                    if !self.is_named && self.name.len() < LONGEST_NAME {
-                        self.name.push(byte.to_ascii_lowercase());
-                    }
-                }
+                b':' => self.is_named = true,
+                byte if !self.is_named && self.name.len() < LONGEST_NAME => self.name.push(byte.to_ascii_lowercase()),
+                _ => {}
             }
         }
     }
 
     fn end_line(&mut self) {
         // Empty lines before a request count as nothing.
-        self.ended = self.line_is_empty && self.began;
-        self.began |= !self.line_is_empty;
+        let is_empty = !self.is_named && self.name.is_empty();
+        self.ended = is_empty && self.began;
+        self.began |= !is_empty;
         if self.is_named {
             self.lengths += usize::from(self.name == b"content-length");
             self.codings += usize::from(self.name == b"transfer-encoding");
         }
         self.name.clear();
-        (self.is_named, self.line_is_empty) = (false, true);
+        self.is_named = false;
     }
 
     /// Returns true if the length of the body is said more than once.
@@ -65,7 +57,7 @@ mod tests {
     fn is_ambiguous(head: &str) -> bool {
         // In pieces of every size, as they may come.
         let whole = |size: usize| {
-            let mut scan = HeadScan::new();
+            let mut scan = HeadScan::default();
             head.as_bytes().chunks(size).for_each(|piece| scan.read(piece));
             scan.is_ambiguous()
         };

@@ -75,7 +75,7 @@ impl Keeper {
         let entries = queries.entries(tenant, session, EntryQuery::default(), page).await?.items;
         let Session { model, tools, system, .. } = queries.session(tenant, session).await?;
         let fixed = Fixed { tools: tools.as_deref(), system: system.as_deref() };
-        let message = |entry: &EntryView| format::read(entry.source_format, entry.item.get()).ok()?.message;
+        let message = |entry: &EntryView| format::read_message(entry.source_format, entry.item.get()).ok().flatten();
         let messages: Vec<_> = entries.iter().filter(|entry| entry.kind == "message").map(message).collect();
         let words = Speech::of_messages(messages.iter().flatten()).words();
         let opening = (!entries.is_empty()).then(|| Opening::of_messages(messages.into_iter(), fixed).0);

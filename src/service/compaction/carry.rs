@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
-use crate::service::compaction::commit::entry::{entry_of, item_of, new_branch};
+use crate::service::compaction::commit::entry::{entry_of, item_of, new_branch, step_behind};
 use crate::service::core::clock;
 use crate::service::core::error::Result;
 use crate::service::core::head::{Head, Newest, SessionState};
@@ -32,29 +32,23 @@ pub(crate) struct Carried {
 }
 
 /// Puts the compaction behind the leaf that still holds on its path and is not on it. `loaded` is that path, `head` stands
-/// at its end; both end with the new entry then. `from`: the session whose compactions may hold.
+/// at its end; both end with the new entry then. `left` was in force on the path that an edit leaves: if that took a
+/// compaction back, the compaction stays so. A move to a chosen place leaves nothing: it goes to what was in force there.
 pub(crate) async fn carry(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: Uuid,
     head: &mut Head,
     loaded: &mut PathSlice,
+    left: Option<&Newest>,
 ) -> Result<Option<Carried>> {
-    let Some(record) = holding(connection, tenant, from, loaded).await? else { return Ok(None) };
+    let Some(record) = holding(connection, tenant, head, loaded, left).await? else { return Ok(None) };
     let mut entry = entry_of(head, record);
     if let Some(record) = entry.record.as_mut().filter(|record| record.first_kept_entry_id.is_empty()) {
         record.first_kept_entry_id = entry.head.id.to_string();
         entry.item = item_of(record);
     }
     let branches = new_branch(head, entry.branch);
-    if !head.state.leaf_is_tip {
-        head.row.next_branch += 1;
-        head.state.leaf_is_tip = true;
-    }
-    head.row.next_seq += 1;
-    head.row.entry_count += 1;
-    (head.row.leaf_branch, head.row.leaf_depth) = (entry.branch, entry.head.depth);
-    head.row.leaf_id = Some(entry.head.id);
+    step_behind(head, &entry);
     loaded.newest = entry.record.as_ref().map(|record| view::newest_from(&entry.head, record, &loaded.stored));
     loaded.heads.push(entry.head.clone());
     loaded.stored.push(Arc::new(StoredEntry::unsaved(&entry, head.session_id)));
@@ -75,10 +69,15 @@ pub(crate) fn take_up(head: &mut Head, loaded: &PathSlice) {
 async fn holding(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: Uuid,
+    head: &Head,
     loaded: &PathSlice,
+    left: Option<&Newest>,
 ) -> Result<Option<CompactionRecord>> {
-    let candidates = candidates(connection, tenant, from, loaded).await?;
+    let sessions = match head.is_fork {
+        true => path::sessions(&mut *connection, tenant.0, head.session_id).await?,
+        false => vec![head.session_id],
+    };
+    let candidates = candidates(connection, tenant, &sessions, loaded).await?;
     if candidates.is_empty() {
         return Ok(None);
     }
@@ -93,9 +92,10 @@ async fn holding(
         if taken_back.contains(&id) {
             taken_back.extend(record.carries);
         }
-        if record.reverts.is_some_and(|reverted| places.contains_key(&reverted)) {
+        let is_left = left.is_some_and(|left| left.id == id);
+        if is_left && record.reverts.is_some_and(|reverted| places.contains_key(&reverted)) {
             // It was taken back behind a message that is not on this path: here it stays so, too.
-            let cut = cut_on(connection, tenant, from, &stored, record, &places).await?;
+            let cut = cut_on(connection, tenant, &sessions, &stored, record, &places).await?;
             let first_kept = cut.and_then(|cut| loaded.heads.get(cut)).map(|head| head.id.to_string());
             return Ok(first_kept.map(|first_kept_entry_id| CompactionRecord { first_kept_entry_id, ..record.clone() }));
         }
@@ -104,7 +104,7 @@ async fn holding(
         if is_back || !is_plain || stored.entry.source_format != Format::Native {
             continue;
         }
-        let Some(cut) = cut_on(connection, tenant, from, &stored, record, &places).await? else { continue };
+        let Some(cut) = cut_on(connection, tenant, &sessions, &stored, record, &places).await? else { continue };
         let Some(here) = on_path(loaded, &places, record, cut) else { continue };
         if !grew_from(connection, tenant, loaded, &stored).await? {
             return Ok(None);
@@ -118,16 +118,17 @@ async fn holding(
 async fn candidates(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: Uuid,
+    sessions: &[Uuid],
     loaded: &PathSlice,
 ) -> Result<Vec<StoredEntry>> {
-    let mut found = entries::newest_compactions(&mut *connection, tenant.0, from, MOST_CANDIDATES).await?;
-    if loaded.stored.first().is_none_or(|first| first.session_id == from) {
+    let Some((own, parents)) = sessions.split_first() else { return Ok(Vec::new()) };
+    let mut found = entries::newest_compactions(&mut *connection, tenant.0, *own, MOST_CANDIDATES).await?;
+    if loaded.stored.first().is_none_or(|first| first.session_id == *own) {
         return Ok(found);
     }
-    let shared = path::shared_history(&mut *connection, tenant.0, from).await?;
-    for session in path::sessions(&mut *connection, tenant.0, from).await?.into_iter().skip(1).take(MOST_PARENTS) {
-        let its = entries::newest_compactions(&mut *connection, tenant.0, session, MOST_CANDIDATES).await?;
+    let shared = path::shared_history(&mut *connection, tenant.0, *own).await?;
+    for session in parents.iter().take(MOST_PARENTS) {
+        let its = entries::newest_compactions(&mut *connection, tenant.0, *session, MOST_CANDIDATES).await?;
         let is_shared =
             |stored: &StoredEntry| path::holds(&shared, stored.session_id, stored.branch, stored.entry.head.depth);
         found.extend(its.into_iter().filter(is_shared));
@@ -139,7 +140,7 @@ async fn candidates(
 async fn cut_on(
     connection: &mut PgConnection,
     tenant: Tenant,
-    from: Uuid,
+    sessions: &[Uuid],
     stored: &StoredEntry,
     record: &CompactionRecord,
     places: &HashMap<Uuid, usize>,
@@ -155,9 +156,8 @@ async fn cut_on(
     let last_summarised = if first_kept == stored.entry.head.id {
         stored.entry.parent_id
     } else {
-        let sessions = path::sessions(&mut *connection, tenant.0, from).await?;
         let seq = clock::seq_of(first_kept);
-        match entries::parent_of(&mut *connection, tenant.0, &sessions, seq, first_kept).await? {
+        match entries::parent_of(&mut *connection, tenant.0, sessions, seq, first_kept).await? {
             Some(parent) => parent,
             None => return Ok(None),
         }
@@ -215,4 +215,16 @@ pub(crate) fn fallen(before: Option<&Newest>, after: Option<&Newest>, last_depth
     let before = before.filter(|newest| !newest.is_revert)?;
     let covers = |after: &Newest| tail_of(after) >= tail_of(before);
     (!after.is_some_and(covers) && last_depth + 1 >= tail_of(before)).then_some(before.id)
+}
+
+/// The compaction that an entry says, wherever that hangs.
+pub(super) async fn root_of(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    session_id: Uuid,
+    entry_id: Uuid,
+) -> Result<Uuid> {
+    let place = view::place(connection, tenant, session_id, entry_id).await?;
+    let record = entries::record_at(connection, tenant.0, place.session_id, place.seq).await?;
+    Ok(record.and_then(|record| record.carries).unwrap_or(entry_id))
 }

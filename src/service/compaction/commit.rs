@@ -128,12 +128,9 @@ impl Service {
         // It was let through because the guard re-armed itself, so the guard is to count from there.
         head.state.guard.admit(before.tokens, head.state.messages, &head.settings);
         let Evaluation { entry, mut state, rewritten, refused } = evaluate(head, work, draft, worth);
-        if let Some(reason) = refused.filter(|_| work.retells) {
-            return Ok(CommitOutcome::Refused(reason));
-        }
         if let Some(reason) = refused {
             // Somebody who asked is told why there was nothing to gain, and that is all.
-            if work.trigger != Trigger::Manual {
+            if work.trigger != Trigger::Manual && !work.retells {
                 head.state.guard.record(before.tokens, before.tokens, head.state.messages, &head.settings);
             }
             return Ok(CommitOutcome::Refused(reason));

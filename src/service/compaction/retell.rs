@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::domain::compaction::result::BUILTIN;
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::ahead::save;
+use crate::service::compaction::carry::root_of;
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::{advance, item_of, new_branch};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate, newest_behind, write_head};
@@ -22,8 +23,6 @@ use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
-use crate::service::path::view;
-use crate::store::entries;
 
 /// How often a leaf that moves on meanwhile is planned for.
 const TRIES: u32 = 3;
@@ -108,11 +107,4 @@ impl Service {
         self.inner.feed.touch(tenant, session_id);
         Ok(Some(true))
     }
-}
-
-/// The compaction that an entry says, wherever that hangs.
-async fn root_of(connection: &mut PgConnection, tenant: Tenant, session_id: Uuid, entry_id: Uuid) -> Result<Uuid> {
-    let place = view::place(connection, tenant, session_id, entry_id).await?;
-    let record = entries::record_at(connection, tenant.0, place.session_id, place.seq).await?;
-    Ok(record.and_then(|record| record.carries).unwrap_or(entry_id))
 }

@@ -1,7 +1,7 @@
 //! Stage 4 of a compaction, summarise: what is asked of whom. Models are asked by the worker, with no connection held;
 //! hooks and the rules here.
 
-pub(super) mod hooks;
+pub(crate) mod hooks;
 
 use serde::{Deserialize, Serialize};
 

@@ -111,7 +111,7 @@ impl Heads {
         session_id: Uuid,
         patch: &Map<String, Value>,
     ) -> Result<Settings> {
-        self.patched(&found(sessions::head(executor, tenant.0, session_id).await?)?, patch)
+        Ok(self.read_with(executor, tenant, session_id, patch).await?.1)
     }
 
     /// A session's head, and its settings with a patch for one call.
@@ -123,14 +123,10 @@ impl Heads {
         patch: &Map<String, Value>,
     ) -> Result<(Head, Settings)> {
         let row = found(sessions::head(executor, tenant.0, session_id).await?)?;
-        let settings = self.patched(&row, patch)?;
-        Ok((self.of_head(session_id, row)?, settings))
-    }
-
-    fn patched(&self, row: &HeadAndSettings, patch: &Map<String, Value>) -> Result<Settings> {
         let merged = merge_patch(&json::parse_object(&row.settings), patch);
-        let state = SessionState::read(&row.head.state)?;
-        self.settings.resolve_map(&merged, state.talked(row.model.as_deref()))
+        let head = self.of_head(session_id, row)?;
+        let settings = self.settings.resolve_map(&merged, head.state.talked(head.model.as_deref()))?;
+        Ok((head, settings))
     }
 
     /// The head of a row as it was just read.

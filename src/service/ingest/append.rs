@@ -259,16 +259,15 @@ impl Service {
         let mut loaded = view::load_path(connection, tenant, leaf, head.is_plain(), ReadMode::Heads).await?;
         let (auto_retry_at, unrelieved) = (before.auto_retry_at, before.unrelieved);
         let (unrelieved_at, retell) = (before.unrelieved_at, before.retell);
+        let left = before.newest.clone();
         let leaf_is_tip = planned.state.leaf_is_tip;
-        let learnt = planned.state.account;
-        let rejected = learnt.usage_rejected;
-        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, account: learnt, ..before });
-        head.state.account.usage_rejected = rejected;
+        let account = planned.state.account;
+        head.state = view::state_of_path(&loaded, fixed, SessionState { leaf_is_tip, account, ..before });
         head.state.account.judge_placed(&head.settings);
-        let goes_on = loaded.heads.iter().any(|entry| Some(entry.id) == leaf_before);
+        let goes_on = leaf_before.is_none_or(|leaf| loaded.heads.iter().any(|entry| entry.id == leaf));
         let carried = match goes_on {
             true => None,
-            false => carry(connection, tenant, session_id, head, &mut loaded).await?,
+            false => carry(connection, tenant, head, &mut loaded, left.as_ref()).await?,
         };
         let (carried, branches) = carried.map_or_else(Default::default, |one| (vec![one.entry], one.branches));
         head.state.auto_retry_at = auto_retry_at;

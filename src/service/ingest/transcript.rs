@@ -255,7 +255,7 @@ async fn depart(
     head.row = row.head.clone();
     head.state.leaf_is_tip = landing.is_tip;
     take_up(head, &loaded);
-    let carried = carry(connection, tenant, head.session_id, head, &mut loaded).await?;
+    let carried = carry(connection, tenant, head, &mut loaded, before.as_ref()).await?;
     head.state.auto_retry_at = auto_retry_at;
     head.state.retell = fallen(before.as_ref(), head.state.newest.as_ref(), landing.leaf.depth.saturating_add(more));
     if let Some(Carried { entry, branches }) = carried {

@@ -11,8 +11,9 @@ use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranch
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, builtin, verify};
+use crate::domain::summary::{Allowance, builtin};
 use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::summarise::hooks::check;
 use crate::service::core::clock;
 use crate::service::core::error::{ConflictCode, Result, ServiceError};
 use crate::service::core::state::Service;
@@ -69,10 +70,8 @@ impl Service {
             return Ok(None);
         };
         let given = &offered.given;
-        let (text, replaced, estimator) = (given.summary.clone(), work.replaced_tokens, work.settings.estimator);
-        let checked = tokio::task::spawn_blocking(move || verify::check_given_for(&text, replaced, estimator));
-        if let Err(fault) = checked.await.context("judging a summary")? {
-            offered.refuse(self.hooks(), tenant, &fault.to_string()).await?;
+        if let Err(fault) = check(given, work.replaced_tokens, &work.settings).await? {
+            offered.refuse(self.hooks(), tenant, &fault).await?;
             return Ok(None);
         }
         offered.take(self.hooks(), tenant).await;

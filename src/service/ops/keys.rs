@@ -6,7 +6,7 @@ mod text;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -48,9 +48,8 @@ const DEV_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_00
 #[derive(Clone)]
 pub struct Keys {
     pool: PgPool,
-    /// Keys found valid lately, by their digests. One that was revoked or replaced elsewhere works this much longer.
-    known: moka::sync::Cache<[u8; 32], Found>,
-    /// Keys found valid within the last hour. What is found out of a key's end meanwhile takes it out.
+    /// Keys found valid within the last hour, by their digests; for the first ten seconds none is looked up again, so that
+    /// one that was revoked or replaced elsewhere works this much longer. What is found out of a key's end takes it out.
     seen: moka::sync::Cache<[u8; 32], Found>,
     /// Keys that were found to be none lately. None of them can be one that is made later: a key's text is drawn when it is
     /// made, from 2^256, and told once it is stored, so nobody can have tried it before.
@@ -69,16 +68,16 @@ pub struct Keys {
 struct Found {
     access: Access,
     expires_at: Option<DateTime<Utc>>,
+    at: Instant,
 }
 
 impl Keys {
     pub fn new(pool: PgPool) -> Keys {
-        let known = moka::sync::Cache::builder().max_capacity(MOST_REMEMBERED).time_to_live(CACHED_FOR).build();
         let seen = moka::sync::Cache::builder().max_capacity(MOST_REMEMBERED).time_to_live(REMEMBERED_FOR).build();
         let gone = moka::sync::Cache::builder().max_capacity(MOST_REMEMBERED).time_to_live(REMEMBERED_FOR).build();
         let wrong = moka::sync::Cache::builder().max_capacity(MOST_WRONG).time_to_live(CACHED_FOR).build();
         let lookups = Arc::new(Semaphore::new(LOOKUPS));
-        Keys { pool, known, seen, wrong, lookups, gone, forgotten: Arc::default(), rates: RateLimits::default() }
+        Keys { pool, seen, wrong, lookups, gone, forgotten: Arc::default(), rates: RateLimits::default() }
     }
 
     /// The tenant of that name, made when new: for the operator's command line only.
@@ -97,7 +96,7 @@ impl Keys {
     pub async fn authenticate(&self, key: &str) -> Result<Option<Access>> {
         let Some(tenant) = tenant_in(key) else { return Ok(None) };
         let (hash, now) = (digest(key), clock::now());
-        if let Some(found) = self.known.get(&hash) {
+        if let Some(found) = self.seen.get(&hash).filter(|found| found.at.elapsed() < CACHED_FOR) {
             return Ok(Some(found.access).filter(|_| found.expires_at.is_none_or(|end| end > now)));
         }
         if self.wrong.contains_key(&hash) {
@@ -109,8 +108,8 @@ impl Keys {
             self.wrong.insert(hash, ());
             return Ok(None);
         };
-        let found = Found { expires_at: live.expires_at, access: self.used(Tenant(tenant), live, now) };
-        self.known.insert(hash, found);
+        let expires_at = live.expires_at;
+        let found = Found { expires_at, access: self.used(Tenant(tenant), live, now), at: Instant::now() };
         self.seen.insert(hash, found);
         // One that was ended since it was read is not to come back.
         if self.forgotten.load(Ordering::SeqCst) != forgotten {
@@ -219,7 +218,6 @@ impl Keys {
     }
 
     fn drop_from_memory(&self, hash: &[u8; 32]) {
-        self.known.invalidate(hash);
         self.seen.invalidate(hash);
     }
 }

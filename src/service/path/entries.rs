@@ -227,9 +227,9 @@ pub(crate) fn message_of(stored: &StoredEntry) -> Result<Option<Message>> {
     if stored.entry.head.kind == EntryType::Chapter {
         return Ok(Some(chapter_of(stored)?.shown()));
     }
-    let item = format::read(stored.entry.source_format, &stored.entry.item)
+    let message = format::read_message(stored.entry.source_format, &stored.entry.item)
         .map_err(|error| anyhow::anyhow!("a stored item no longer reads: {error}"))?;
-    Ok(item.message.map(|mut message| {
+    Ok(message.map(|mut message| {
         apply_shape(&mut message, &stored.entry.head.shape);
         message
     }))

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 use crate::domain::context::pairing::unanswered;
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::format;
-use crate::domain::format::write::Note;
 use crate::domain::model::format::Format;
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::count_item;
@@ -54,7 +53,7 @@ impl UnsentResults {
 /// Tokens of a view that its messages lack beside those of unsent results: what this format can't say.
 pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenContext<'_>, estimator: Estimator) -> u64 {
     // Nothing is left out without a note.
-    if written.notes.is_empty() {
+    if !written.is_noted {
         return 0;
     }
     let unsent = UnsentResults::of(loaded, view, None);
@@ -75,16 +74,17 @@ pub(super) fn unsaid(loaded: &PathSlice, view: &[ViewItem], written: &WrittenCon
     shown.saturating_sub(unsent.all).saturating_sub(handed + written.led)
 }
 
-/// The messages of a context, and what was said of them.
+/// The messages of a context.
 pub(super) struct WrittenContext<'w> {
     pub format: Format,
     pub messages: &'w [Box<RawValue>],
-    pub notes: &'w [Note],
+    /// Something was said of them.
+    pub is_noted: bool,
     /// Tokens of what stands in the system prompt instead.
     pub led: u64,
 }
 
 fn tokens_of(format: Format, message: &str, estimator: Estimator) -> u64 {
-    let read = format::read(format, message).ok().and_then(|item| item.message);
+    let read = format::read_message(format, message).ok().flatten();
     read.map_or(0, |read| u64::from(count_item(estimator, format, message, &read).total))
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sqlx::postgres::PgConnectOptions;
 
 use super::{Ran, contextd, end_of};
 use crate::app::App;
@@ -34,12 +33,6 @@ async fn judged(args: &[&str], envs: &[(&str, &str)], code: i32) -> Value {
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(report["ok"], code == 0, "{report}");
     report
-}
-
-/// As in `pg.rs`, for a database that is there.
-fn url_of(options: &PgConnectOptions) -> String {
-    let socket = options.get_socket().unwrap().to_str().unwrap().replace('/', "%2F");
-    format!("postgres://{}@{socket}/{}?sslmode=disable", options.get_username(), options.get_database().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +97,7 @@ async fn a_bad_database_is_told() {
         told.out.contains("fail     database") && told.out.contains("DATABASE_URL") && !told.out.contains("hunter2")
     );
 
-    let blank = url_of(&crate::pg::blank().await);
+    let blank = crate::pg::url_of(&crate::pg::blank().await);
     let report = judged(&[], &[("DATABASE_URL", &blank)], 1).await;
     assert_eq!((verdict(&report, "database"), verdict(&report, "schema")), ("ok", "fail"), "{report}");
     assert!(check(&report, "schema")["advice"].as_str().unwrap().contains("contextd migrate"), "{report}");
@@ -116,7 +109,7 @@ async fn a_bad_database_is_told() {
     let role = format!("looker_{}", fresh.get_database().unwrap());
     let statements = format!("CREATE ROLE {role} LOGIN; GRANT SELECT ON _sqlx_migrations TO {role}");
     sqlx::raw_sql(sqlx::AssertSqlSafe(statements)).execute(&pool).await.unwrap();
-    let url = url_of(&fresh.username(&role));
+    let url = crate::pg::url_of(&fresh.username(&role));
     let report = judged(&[], &[("DATABASE_URL", &url)], 1).await;
     assert_eq!((verdict(&report, "schema"), verdict(&report, "rights")), ("ok", "fail"), "{report}");
     assert!(check(&report, "rights")["found"].as_str().unwrap().contains("sessions"), "{report}");

@@ -180,7 +180,7 @@ impl<'a> Growing<'a> {
     }
 
     async fn rebuild(&self, format: Format) -> Context {
-        let rebuild = Rebuild { format, leaf_id: None, max_tokens: None, item_ids: Default::default() };
+        let rebuild = Rebuild::of_leaf(format);
         self.service.rebuild(self.tenant, self.session, rebuild).await.unwrap()
     }
 

@@ -19,7 +19,7 @@ async fn rebuild(stage: &Stage) -> Context {
 }
 
 async fn rebuild_at(stage: &Stage, leaf_id: Option<Uuid>) -> Context {
-    let rebuild = Rebuild { format: Format::OpenaiChat, leaf_id, max_tokens: None, item_ids: Default::default() };
+    let rebuild = Rebuild { leaf_id, ..Rebuild::of_leaf(Format::OpenaiChat) };
     stage.service.rebuild(stage.tenant, stage.session, rebuild).await.unwrap()
 }
 

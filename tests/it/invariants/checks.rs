@@ -122,7 +122,7 @@ impl World {
     async fn check_determinism(&self, step: usize, contexts: &HashMap<Format, Context>) {
         let format = Format::OF_CONTEXTS[step % Format::OF_CONTEXTS.len()];
         let fresh = Service::new(self.service.pool().clone(), Options::default());
-        let rebuild = Rebuild { format, leaf_id: self.model().leaf, max_tokens: None, item_ids: Default::default() };
+        let rebuild = Rebuild { leaf_id: self.model().leaf, ..Rebuild::of_leaf(format) };
         let again = self.context(format, None).await;
         let elsewhere = fresh.rebuild(self.tenant, self.id(), rebuild).await.unwrap();
         for other in [&again, &elsewhere] {
@@ -247,8 +247,7 @@ impl World {
             let here = self.context(format, Some(*id)).await;
             let fork = self.service.fork_session(self.tenant, self.id(), Some(*id)).await.unwrap();
             // With a bound, so that one larger than the window is not compacted for being a leaf now.
-            let rebuild =
-                Rebuild { format, leaf_id: None, max_tokens: Some(u64::from(u32::MAX)), item_ids: Default::default() };
+            let rebuild = Rebuild { max_tokens: Some(u64::from(u32::MAX)), ..Rebuild::of_leaf(format) };
             let there = self.service.rebuild(self.tenant, fork.id, rebuild).await.unwrap();
             assert_eq!((texts(&here.messages), here.tokens), (texts(&there.messages), there.tokens));
         }

@@ -135,7 +135,7 @@ impl World {
         leaf_id: Option<Uuid>,
         max_tokens: Option<u64>,
     ) -> Result<Context, ServiceError> {
-        let rebuild = Rebuild { format, leaf_id, max_tokens, item_ids: Default::default() };
+        let rebuild = Rebuild { leaf_id, max_tokens, ..Rebuild::of_leaf(format) };
         let context = self.service.rebuild(self.tenant, self.id(), rebuild).await?;
         if leaf_id.is_none() {
             assert_eq!(context.leaf_id, self.model().leaf, "a context that was made to fit does not stay as it is");

@@ -4,13 +4,9 @@ use contextd::service::ops::keys::Keys;
 use futures::future::join_all;
 use sqlx::PgPool;
 
+use crate::app::made_up_key as made_up;
 use crate::patience::until;
 use crate::pg_proxy::{Mode, Proxy};
-
-/// Another key of the same form, of the same tenant.
-fn made_up(key: &str, number: u64) -> String {
-    format!("{}{number:064x}", &key[..key.len() - 64])
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_key_is_looked_up_once_and_hides_none_that_is_made() {

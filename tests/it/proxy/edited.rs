@@ -60,7 +60,7 @@ async fn an_edited_conversation_fits_and_is_not_compacted_anew() {
             for day in ["Monday", "Tuesday", "Wednesday"] {
                 history.push(turn(format, 40)[0].clone());
                 let mut posted = history.clone();
-                let users: Vec<usize> = (0..posted.len()).filter(|at| posted[*at] == turn_like(&posted[*at])).collect();
+                let users: Vec<usize> = (0..posted.len()).filter(|at| is_users(&posted[*at])).collect();
                 let at = if edits == usize::MAX { posted.len() - 1 } else { users[edits] };
                 dated(&mut posted[at], day);
                 let one = sent(&stage, path, format, &session, &posted).await;
@@ -79,8 +79,7 @@ async fn an_edited_conversation_fits_and_is_not_compacted_anew() {
     }
 }
 
-/// A user's own message, or null.
-fn turn_like(item: &Value) -> Value {
-    let is_text = item["content"].is_string() || item["content"][0]["text"].is_string();
-    if item["role"] == "user" && is_text { item.clone() } else { Value::Null }
+/// Returns true if it is a user's own message.
+fn is_users(item: &Value) -> bool {
+    item["role"] == "user" && (item["content"].is_string() || item["content"][0]["text"].is_string())
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::provider::Provider;
 use super::{CHAT, Got, MESSAGES, body, client, send};
-use crate::app::Keyed;
+use crate::app::{Keyed, made_up_key as made_up};
 use crate::patience::until;
 use crate::pg_proxy::{Mode, Proxy};
 
@@ -42,11 +42,6 @@ impl Doors {
         until("it is let in", async || self.post(CHAT, key).await.header("contextd-session").is_some()).await;
         self.provider.take();
     }
-}
-
-/// Another key of the same form, of the same tenant.
-fn made_up(key: &str, number: u64) -> String {
-    format!("{}{number:064x}", &key[..key.len() - 64])
 }
 
 #[tokio::test(flavor = "multi_thread")]

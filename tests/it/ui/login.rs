@@ -189,10 +189,9 @@ async fn wrong_keys_shut_nobody_else_out() {
         let headers = [("origin", place.server.base.as_str()), ("x-forwarded-for", address)];
         visitor.send(Method::POST, "/ui/login", &headers, &[("key", key)]).await.status
     };
-    let wrong = |key: &str, n: usize| format!("{}{n:064x}", &key[..37]);
     // At once, so that none of them is forgotten meanwhile.
     let all = futures::future::join_all((0..60).map(|n| {
-        let key = wrong(&one, n);
+        let key = crate::app::made_up_key(&one, n);
         async move { try_from("203.0.113.1", &key).await }
     }));
     let statuses = all.await;

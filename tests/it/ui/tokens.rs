@@ -1,19 +1,15 @@
 //! Tokens on a session's page: its parts say the same of the same message.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Visitor;
 use crate::app::App;
-use crate::drill_support::{by_hand, compact, filled, id_of, turns};
+use crate::drill_support::{by_hand, compact, filled, id_of, snapshot, turns};
 
 /// The exact figures behind a word of a page, each in the title of what is shown.
 fn figures(page: &str, word: &str) -> Vec<u64> {
     let after = page.split(word).skip(1);
     after.map(|rest| super::value(rest, "title=\"").replace(',', "").parse().unwrap()).collect()
-}
-
-async fn snapshot(app: &App, session: &str) -> Value {
-    app.get(&format!("{session}/snapshot")).await.expect(200)
 }
 
 #[tokio::test]

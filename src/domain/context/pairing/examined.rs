@@ -4,6 +4,7 @@ use super::source::StoredSource;
 use super::step::ViewStep;
 use crate::domain::format;
 use crate::domain::format::refused::{self, Fault};
+use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::json;
 use crate::domain::model::message::Message;
@@ -14,6 +15,7 @@ pub const HALF_CHARACTER: &str = "halves of characters, which no strict reader o
 pub fn is_refused(step: &ViewStep<'_>, source: StoredSource<'_>, target: Format) -> bool {
     source.format == target
         && !step.shape.needs_repair
+        && !is_abandoned()
         && refused::may_be_refused(target, source.item)
         && json::parse_lenient(source.item).is_ok_and(|value| refused::is_refused(target, &value))
 }
@@ -26,7 +28,7 @@ pub fn mended(source: StoredSource<'_>, target: Format) -> (Option<Message>, Vec
         faults = refused::faults(target, &value);
         refused::mend(target, &mut value);
     }
-    (format::read_value(source.format, &value).ok().and_then(|item| item.message), faults)
+    (format::message_of(source.format, &value).ok().flatten(), faults)
 }
 
 /// The words of a note about an item that was mended.

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::sent::{Sent, each_block};
+use super::sent::{Sent, each_block, keep_newest};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::Notes;
+use crate::domain::format::refused::is_anthropic_marked as is_marked;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::format::write::{ItemFault, Note};
 
@@ -48,20 +49,11 @@ pub fn bound_beside(messages: Vec<String>, beside: Beside, notes: &mut Vec<Note>
 
 /// Leaves the newest marks, and none for an hour behind one for five minutes.
 pub fn bound(sent: &mut [Sent], beside: Beside, notes: &mut Notes<'_>) {
-    let mut room = MOST.saturating_sub(beside.marks);
-    for message in sent.iter_mut().rev().filter(|message| message.text.contains(MARK)) {
-        let mut value = message.value();
-        let marks = count(&mut value);
-        let gone = marks.saturating_sub(room);
-        room = room.saturating_sub(marks);
-        if gone > 0 {
-            take_off(&mut value, gone);
-            message.text = value.to_string();
-            notes.entry = message.entry;
-            let fault = ItemFault::Refused(ViolationCode::TooManyCacheMarks);
-            notes.add_fault(NoteCode::CacheMarksRemoved, fault, format!("a request has {MOST} cache marks at most"));
-        }
-    }
+    keep_newest(sent, MARK, MOST.saturating_sub(beside.marks), is_marked, take_off, |entry| {
+        notes.entry = entry;
+        let fault = ItemFault::Refused(ViolationCode::TooManyCacheMarks);
+        notes.add_fault(NoteCode::CacheMarksRemoved, fault, format!("a request has {MOST} cache marks at most"));
+    });
     shorten(sent, beside.short, notes);
 }
 
@@ -91,28 +83,12 @@ fn shorten(sent: &mut [Sent], mut short: bool, notes: &mut Notes<'_>) {
     }
 }
 
-fn is_marked(block: &Value) -> bool {
-    block.get(MARK).is_some_and(|mark| !mark.is_null())
-}
-
 fn is_long(block: &Value) -> bool {
     block.get(MARK).and_then(|mark| mark.get("ttl")).is_some_and(|ttl| ttl == "1h")
 }
 
-fn count(message: &mut Value) -> usize {
-    let mut marks = 0;
-    each_block(message, &mut |block| marks += usize::from(is_marked(block)));
-    marks
-}
-
-/// Takes the first `gone` marks off.
-fn take_off(message: &mut Value, mut gone: usize) {
-    each_block(message, &mut |block| {
-        if gone > 0 && is_marked(block) {
-            gone -= 1;
-            if let Some(fields) = block.as_object_mut() {
-                fields.shift_remove(MARK);
-            }
-        }
-    });
+fn take_off(block: &mut Value) {
+    if let Some(fields) = block.as_object_mut() {
+        fields.shift_remove(MARK);
+    }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::sent::{Sent, each_block};
+use super::sent::{Sent, keep_newest};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::Notes;
 use crate::domain::format::refused::anthropic_not_shown;
@@ -20,27 +20,12 @@ pub fn most(window: u32) -> usize {
 
 /// Leaves the newest pictures; a text stands in the place of each of the others.
 pub fn bound(sent: &mut [Sent], most: usize, notes: &mut Notes<'_>) {
-    let mut room = most;
-    for message in sent.iter_mut().rev().filter(|message| message.text.contains("\"image\"")) {
-        let mut value = message.value();
-        let mut pictures = 0;
-        each_block(&mut value, &mut |block| pictures += usize::from(is_picture(block)));
-        let mut gone = pictures.saturating_sub(room);
-        room = room.saturating_sub(pictures);
-        if gone == 0 {
-            continue;
-        }
-        each_block(&mut value, &mut |block| {
-            if gone > 0 && is_picture(block) {
-                gone -= 1;
-                *block = anthropic_not_shown("image", block);
-            }
-        });
-        message.text = value.to_string();
-        notes.entry = message.entry;
+    let leave_out = |block: &mut Value| *block = anthropic_not_shown("image", block);
+    keep_newest(sent, "\"image\"", most, is_picture, leave_out, |entry| {
+        notes.entry = entry;
         let fault = ItemFault::Refused(ViolationCode::TooManyMedia);
         notes.add_fault(NoteCode::MediaDropped, fault, format!("a request has {most} images at most"));
-    }
+    });
 }
 
 fn is_picture(block: &Value) -> bool {

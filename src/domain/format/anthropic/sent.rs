@@ -15,17 +15,22 @@ pub struct Sent {
 
 impl Sent {
     pub fn role(&self) -> String {
-        #[derive(Deserialize)]
-        struct MessageHeader<'h> {
-            #[serde(borrow)]
-            role: Cow<'h, str>,
-        }
-        serde_json::from_str(&self.text).map(|header: MessageHeader<'_>| header.role.into_owned()).unwrap_or_default()
+        role_of(&self.text)
     }
 
     pub fn value(&self) -> Value {
         json::parse_lenient(&self.text).unwrap_or_default()
     }
+}
+
+/// The role of a message; empty where it has none. The rest of the message is not read.
+pub fn role_of(message: &str) -> String {
+    #[derive(Deserialize)]
+    struct MessageHeader<'h> {
+        #[serde(borrow)]
+        role: Cow<'h, str>,
+    }
+    serde_json::from_str(message).map(|header: MessageHeader<'_>| header.role.into_owned()).unwrap_or_default()
 }
 
 /// The blocks of a message; content that is a string is one.
@@ -47,4 +52,34 @@ pub fn each_block(message: &mut Value, each: &mut impl FnMut(&mut Value)) {
         }
     }
     walk(message.get_mut("content"), 2, each);
+}
+
+/// Leaves the newest `room` blocks of a kind: `change` does away with each of the others, and `note` is told the entry of
+/// each message that had one. `sign` is a text that every message with such a block has.
+pub fn keep_newest(
+    sent: &mut [Sent],
+    sign: &str,
+    mut room: usize,
+    is_one: impl Fn(&Value) -> bool,
+    change: impl Fn(&mut Value),
+    mut note: impl FnMut(Option<usize>),
+) {
+    for message in sent.iter_mut().rev().filter(|message| message.text.contains(sign)) {
+        let mut value = message.value();
+        let mut found = 0;
+        each_block(&mut value, &mut |block| found += usize::from(is_one(block)));
+        let mut gone = found.saturating_sub(room);
+        room = room.saturating_sub(found);
+        if gone == 0 {
+            continue;
+        }
+        each_block(&mut value, &mut |block| {
+            if gone > 0 && is_one(block) {
+                gone -= 1;
+                change(block);
+            }
+        });
+        message.text = value.to_string();
+        note(message.entry);
+    }
 }

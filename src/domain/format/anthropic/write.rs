@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sent::Sent;
+use super::sent::{Sent, role_of};
 use super::write_block::{self, BlockContext};
 use super::{OPENING, marks, pictures, server, systems};
 use crate::domain::format::keys::Object;
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, Notes, own};
+use crate::domain::format::refused::is_anthropic_thinking as is_thought;
 use crate::domain::format::write::{ItemFault, Note, Piece};
 use crate::domain::model::format::Format;
 use crate::domain::model::json as domain_json;
@@ -120,10 +120,6 @@ fn trim_text(text: &mut Value) -> bool {
     true
 }
 
-fn is_thought(block: &Value) -> bool {
-    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
-}
-
 enum OutgoingMessage<'a> {
     Verbatim { entry: usize, item: &'a str },
     Built(Built),
@@ -149,16 +145,9 @@ impl Built {
 
 impl OutgoingMessage<'_> {
     fn is_from(&self, role: &str) -> bool {
-        #[derive(Deserialize)]
-        struct MessageHeader<'h> {
-            #[serde(borrow)]
-            role: Cow<'h, str>,
-        }
         match self {
             OutgoingMessage::Built(built) => built.role == role,
-            OutgoingMessage::Verbatim { item, .. } => {
-                serde_json::from_str(item).is_ok_and(|head: MessageHeader<'_>| head.role == role)
-            }
+            OutgoingMessage::Verbatim { item, .. } => role_of(item) == role,
         }
     }
 

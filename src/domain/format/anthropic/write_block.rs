@@ -72,11 +72,7 @@ fn around(opaque: Option<&Opaque>, kind: &str) -> Object {
 
 fn write_media(kind: &str, source: &Media, place: BlockContext<'_>, notes: &mut Notes<'_>) -> Value {
     let written = if place.assistant { None } else { media::write(kind, source) };
-    let is_taken = |block: &Value| {
-        let mut mended = block.clone();
-        refused::mend_anthropic_block(&mut mended, false);
-        mended == *block
-    };
+    let is_taken = |block: &Value| !refused::is_anthropic_too_large(block);
     written.filter(is_taken).unwrap_or_else(|| {
         notes.add(NoteCode::MediaDropped, format!("this {kind} can't be given to Anthropic here"));
         text(outgoing::media_stand_in(kind, source))

@@ -17,7 +17,8 @@ pub const KINDS: [[&str; 2]; 9] = [
     ["toolResponse", "tool_response"],
 ];
 
-const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
+/// The names of a signature, as REST and as Python name it.
+pub const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
 /// The kinds of data that a part has, each with the name that it goes under.
 pub fn kinds(part: &Object) -> impl Iterator<Item = (&'static str, &'static str)> {

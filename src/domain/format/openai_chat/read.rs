@@ -36,7 +36,7 @@ pub fn read(value: &Value) -> Result<Item, ItemError> {
     reader.needs_repair |= role != Role::Assistant && fields.get("tool_calls").is_some_and(|calls| !calls.is_null());
     let says_something = content.iter().any(|block| !matches!(block, Block::Thinking { .. }));
     reader.needs_repair |= !says_something && (content.is_empty() || !has_text_field(fields));
-    let name = fields.get("name").filter(|_| role != Role::Tool && fields.get("name").is_some_and(Value::is_string));
+    let name = fields.get("name").filter(|name| role != Role::Tool && name.is_string());
     let opaque = name.map(|name| Opaque { format: Format::OpenaiChat, value: json!({ "name": name }) });
     let message = Message { role, content, stop: reader.stop, opaque };
     let source_id = fields.get("id").and_then(Value::as_str).map(str::to_owned);

@@ -1,15 +1,12 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{ATTACHED, ATTACHMENT_FOLLOWS};
+use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text};
 use crate::domain::format::write::{Note, Piece, document_link, media_url};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Media, Message, Opaque, Role, ToolCall, ToolResult};
-
-/// The longest name of a tool that the API takes.
-const MAX_NAME: usize = 64;
 
 /// Writes Chat Completions messages.
 ///

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::fault::{Faults, is_system_directive};
+use crate::domain::format::anthropic::{MAX_ID, MAX_NAME};
 use crate::domain::format::homes::is_foreign;
-use crate::domain::format::outgoing::is_word;
+use crate::domain::format::outgoing::{self, is_word};
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
 
@@ -96,10 +97,10 @@ fn check_thinking(block: &Value, assistant: bool, found: &mut Faults) {
 
 fn check_call(block: &Value, found: &mut Faults) {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-    if !is_word(text("id"), 256) {
+    if !is_word(text("id"), MAX_ID) {
         found.add(ViolationCode::InvalidCallId, format!("{:?} is no id that the API takes", text("id")));
     }
-    if !is_word(text("name"), 128) {
+    if !is_word(text("name"), MAX_NAME) {
         found.add(ViolationCode::InvalidToolName, format!("{:?} is no name that the API takes", text("name")));
     }
     if !block.get("input").is_some_and(Value::is_object) {
@@ -153,15 +154,15 @@ fn thinks_late(blocks: &[Value]) -> bool {
     any("tool_use") && !any("server_tool_use") && !any("mcp_tool_use") && !led
 }
 
-fn is_thinking(block: &Value) -> bool {
+pub fn is_thinking(block: &Value) -> bool {
     matches!(block.get("type").and_then(Value::as_str), Some("thinking" | "redacted_thinking"))
 }
 
-fn is_marked(block: &Value) -> bool {
+pub fn is_marked(block: &Value) -> bool {
     block.get("cache_control").is_some_and(|mark| !mark.is_null())
 }
 
-fn is_too_large(block: &Value) -> bool {
+pub fn is_too_large(block: &Value) -> bool {
     let most = if block.get("type").is_some_and(|kind| kind == "image") { MAX_IMAGE_BYTES } else { MAX_DOCUMENT_BYTES };
     let data = block.get("source").and_then(|source| source.get("data")).and_then(Value::as_str);
     data.is_some_and(|data| data.len() > most)
@@ -198,12 +199,7 @@ pub fn told_to_user(message: &Value) -> Value {
         }
         _ => String::new(),
     };
-    json!({"role": "user", "content": told(&text)})
-}
-
-/// The words of a system message as the user passes them on.
-pub fn told(text: &str) -> String {
-    if text.trim().is_empty() { text.to_owned() } else { format!("<system_message>\n{text}\n</system_message>") }
+    json!({"role": "user", "content": outgoing::told(&text)})
 }
 
 pub fn mend_block(block: &mut Value, assistant: bool) {
@@ -256,6 +252,5 @@ pub fn mend_result(block: &mut Value) {
 pub fn not_shown(kind: &str, block: &Value) -> Value {
     let source = |key: &str| block.get("source").and_then(|source| source.get(key)).and_then(Value::as_str);
     let name = block.get("title").and_then(Value::as_str).or(source("url")).or(source("media_type"));
-    let text = name.map_or_else(|| format!("[{kind} not shown]"), |name| format!("[{kind} not shown: {name}]"));
-    json!({"type": "text", "text": text})
+    json!({"type": "text", "text": outgoing::not_shown(kind, name)})
 }

@@ -29,9 +29,17 @@ pub fn is_system_directive(message: &Value) -> bool {
         && message.get("output_config").and_then(Value::as_object).is_some_and(|config| !config.is_empty())
 }
 
-/// Returns true if arguments that are JSON in a string hold an escaped half of a character.
-pub(super) fn half_in_arguments(arguments: Option<&Value>) -> bool {
-    arguments.and_then(Value::as_str).is_some_and(|text| json::lone_surrogates(text) > 0)
+/// The faults of arguments, which are JSON in a string with no escaped half of a character in it.
+pub(super) fn check_arguments(arguments: Option<&Value>, found: &mut Faults) {
+    let Some(text) = arguments.and_then(Value::as_str) else {
+        return found.add(ViolationCode::InvalidArguments, "the arguments are no string");
+    };
+    if json::parse_lenient(text).is_err() {
+        found.add(ViolationCode::InvalidArguments, "the arguments are no JSON");
+    }
+    if json::lone_surrogates(text) > 0 {
+        found.add(ViolationCode::HalfCharacter, "half of a character in the arguments");
+    }
 }
 
 /// Arguments that are JSON in a string, whole again.

@@ -2,14 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::anthropic::told;
 use super::fault::Faults;
+use crate::domain::format::gemini::SIGNATURES;
 use crate::domain::format::homes::is_foreign;
+use crate::domain::format::outgoing;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
-
-/// The names of a signature, as REST and as Python name it.
-const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
 pub fn check(value: &Value, found: &mut Faults) {
     match value.get("role").and_then(Value::as_str) {
@@ -95,7 +93,7 @@ pub fn mend(value: &mut Value) {
 fn told_to_user(content: &Value) -> Value {
     let parts = content.get("parts").and_then(Value::as_array).into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part.get("text")?.as_str()).collect();
-    json!({"role": "user", "parts": [{"text": told(&texts.join("\n"))}]})
+    json!({"role": "user", "parts": [{"text": outgoing::told(&texts.join("\n"))}]})
 }
 
 fn mend_part(part: &mut Value) {

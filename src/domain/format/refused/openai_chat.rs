@@ -2,17 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::{Faults, half_in_arguments, mend_arguments};
+use super::fault::{Faults, check_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
-use crate::domain::format::openai_chat::THINKING_FIELDS;
+use crate::domain::format::openai_chat::{MAX_NAME, THINKING_FIELDS};
 use crate::domain::format::outgoing::is_word;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
 
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
-/// The longest name of a tool that the API takes.
-pub const MAX_NAME: usize = 64;
 
 pub fn check(value: &Value, found: &mut Faults) {
     let role = value.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -48,15 +45,7 @@ fn check_call(call: &Value, found: &mut Faults) {
     }
     let Some(function) = call.get("function").filter(|_| kind == "function") else { return };
     check_name(function, found);
-    let arguments = function.get("arguments");
-    match arguments {
-        Some(Value::String(text)) if json::parse_lenient(text).is_ok() => {}
-        Some(Value::String(_)) => found.add(ViolationCode::InvalidArguments, "the arguments are no JSON"),
-        _ => found.add(ViolationCode::InvalidArguments, "the arguments are no string"),
-    }
-    if half_in_arguments(arguments) {
-        found.add(ViolationCode::HalfCharacter, "half of a character in the arguments");
-    }
+    check_arguments(function.get("arguments"), found);
 }
 
 fn check_name(called: &Value, found: &mut Faults) {
@@ -72,13 +61,7 @@ fn check_content(value: &Value, role: &str, found: &mut Faults) {
     let acts = acts(value, role);
     let is_result = matches!(role, "tool" | "function");
     let content = value.get("content");
-    let is_empty = match content {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty() && !is_result,
-        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
-        _ => false,
-    };
-    if is_empty && !acts && thinks(value, role) {
+    if says_nothing(content) && !acts && thinks(value, role) {
         return found.add(ViolationCode::ThinkingAlone, "an answer of nothing but its thinking");
     }
     match content {
@@ -91,6 +74,15 @@ fn check_content(value: &Value, role: &str, found: &mut Faults) {
         }
         Some(Value::Array(parts)) => parts.iter().for_each(|part| check_part(part, found)),
         _ => {}
+    }
+}
+
+fn says_nothing(content: Option<&Value>) -> bool {
+    match content {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        _ => false,
     }
 }
 
@@ -161,13 +153,7 @@ pub fn mend(value: &mut Value) {
 
 /// Thinking without an answer says nothing that the provider takes: what is left of the message is empty.
 fn drop_lone_thinking(fields: &mut Map<String, Value>) {
-    let is_empty = match fields.get("content") {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
-        _ => false,
-    };
-    if is_empty {
+    if says_nothing(fields.get("content")) {
         fields.retain(|key, _| !THINKING_FIELDS.contains(&key.as_str()));
         fields.entry("content").or_insert(Value::Null);
     }

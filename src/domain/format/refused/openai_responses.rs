@@ -2,14 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fault::{Faults, half_in_arguments, mend_arguments};
+use super::fault::{Faults, check_arguments, mend_arguments};
 use crate::domain::format::homes::is_foreign;
+use crate::domain::format::openai_responses::MAX_ID;
+use crate::domain::format::outgoing;
 use crate::domain::format::violation_code::ViolationCode;
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
-
-/// The longest `call_id` that the API takes.
-const MAX_ID: usize = 64;
 
 pub fn check(value: &Value, found: &mut Faults) {
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("message");
@@ -107,15 +105,7 @@ fn check_call(value: &Value, found: &mut Faults) {
     if !value.get("call_id").is_some_and(Value::is_string) {
         found.add(ViolationCode::InvalidCallId, "a call without a call_id");
     }
-    let arguments = value.get("arguments");
-    match arguments {
-        Some(Value::String(text)) if json::parse_lenient(text).is_ok() => {}
-        Some(Value::String(_)) => found.add(ViolationCode::InvalidArguments, "the arguments are no JSON"),
-        _ => found.add(ViolationCode::InvalidArguments, "the arguments are no string"),
-    }
-    if half_in_arguments(arguments) {
-        found.add(ViolationCode::HalfCharacter, "half of a character in the arguments");
-    }
+    check_arguments(value.get("arguments"), found);
 }
 
 pub fn mend(value: &mut Value) {
@@ -168,7 +158,9 @@ fn mend_part(part: &mut Value, assistant: bool) {
                 fields.insert("type".to_owned(), wanted.into());
             }
         }
-        "input_image" if lacks_picture(part) => *part = json!({"type": wanted, "text": "[image not shown]"}),
+        "input_image" if lacks_picture(part) => {
+            *part = json!({"type": wanted, "text": outgoing::not_shown("image", None)})
+        }
         "input_image" => {
             let url = part.get("image_url").and_then(|inner| inner.get("url")).cloned();
             if let (Some(url @ Value::String(_)), Some(fields)) = (url, part.as_object_mut()) {

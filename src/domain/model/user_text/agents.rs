@@ -7,7 +7,7 @@ const SENDERS: [&str; 7] = ["agent", "author", "from", "sender", "speaker", "sub
 /// Senders whose words are the user's.
 const USERS: [&str; 2] = ["user", "human"];
 /// Most characters of a sender's name.
-const NAME_CHARS: usize = 64;
+pub const NAME_CHARS: usize = 64;
 /// The element around the words of an agent that is known by the message's name.
 const ELEMENT: &str = "agent-message";
 

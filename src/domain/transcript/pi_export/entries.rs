@@ -156,7 +156,7 @@ impl PiFile {
     }
 
     fn read(&self, entry: &Entry) -> Option<Message> {
-        let mut message = format::read(entry.source_format, &entry.item).ok()?.message?;
+        let mut message = format::read_message(entry.source_format, &entry.item).ok()??;
         apply_shape(&mut message, &entry.head.shape);
         for block in &mut message.content {
             if let Block::ToolResult(result) = block
@@ -184,8 +184,8 @@ impl PiFile {
 
     pub(super) fn note_system(&mut self, entry: &Entry) {
         if let Some(text) = self.systems.get_mut(&entry.head.id) {
-            let item = format::read(entry.source_format, &entry.item).ok();
-            *text = item.and_then(|item| item.message).map(|message| message.plain_text()).unwrap_or_default();
+            let message = format::read_message(entry.source_format, &entry.item).ok().flatten();
+            *text = message.map(|message| message.plain_text()).unwrap_or_default();
         }
     }
 
@@ -239,8 +239,7 @@ impl PiFile {
         if !self.anchors.wanted.contains(&entry.head.id) || self.systems.contains_key(&entry.head.id) {
             return;
         }
-        let item = format::read(entry.source_format, &entry.item).ok();
-        if let Some(message) = item.and_then(|item| item.message) {
+        if let Ok(Some(message)) = format::read_message(entry.source_format, &entry.item) {
             self.anchors.texts.insert(entry.head.id, serialise(&[message]));
         }
     }
@@ -277,7 +276,7 @@ pub fn as_items(entry: &Entry, target: Format, tools: &HashMap<String, String>) 
         // What a provider is sent holds no halves of characters; a file has them as they came.
         return vec![if target.is_file_only() { line } else { whole_characters(&line, target) }];
     }
-    let message = format::read(entry.source_format, &entry.item).ok().and_then(|item| item.message);
+    let message = format::read_message(entry.source_format, &entry.item).ok().flatten();
     let told = message.and_then(|message| match target {
         Format::Native => Some(message),
         _ => pi::for_provider(message),

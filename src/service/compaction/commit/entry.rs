@@ -89,18 +89,20 @@ pub(crate) fn new_branch(head: &Head, branch: i32) -> Vec<NewBranch> {
 }
 
 /// Moves the head behind the entry. The version is moved on by the write.
-pub(crate) fn advance(head: &mut Head, mut state: SessionState, entry: &NewEntry) -> Result<Snapshot> {
-    if !state.leaf_is_tip {
-        head.row.next_branch += 1;
-        state.leaf_is_tip = true;
-    }
+pub(crate) fn advance(head: &mut Head, state: SessionState, entry: &NewEntry) -> Result<Snapshot> {
+    head.state = state;
+    step_behind(head, entry);
+    head.state.write_to(&mut head.row, &head.settings)
+}
+
+/// Moves the row behind the entry, which is the tip of its branch then.
+pub(crate) fn step_behind(head: &mut Head, entry: &NewEntry) {
+    head.row.next_branch += i32::from(!head.state.leaf_is_tip);
     head.row.next_seq += 1;
     head.row.entry_count += 1;
-    head.row.leaf_branch = entry.branch;
-    head.row.leaf_depth = entry.head.depth;
+    (head.row.leaf_branch, head.row.leaf_depth) = (entry.branch, entry.head.depth);
     head.row.leaf_id = Some(entry.head.id);
-    head.state = state;
-    head.state.write_to(&mut head.row, &head.settings)
+    head.state.leaf_is_tip = true;
 }
 
 /// The account of the new view: anchors and kept entries with their elisions, and the summary.

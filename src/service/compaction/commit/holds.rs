@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::domain::compaction::guard::changes_outcome;
+use crate::service::compaction::carry::root_of;
 use crate::service::compaction::commit::ReadyCompaction;
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::work::{CompactionWork, KeptFrom};
@@ -56,9 +57,7 @@ async fn is_basis(connection: &mut PgConnection, work: &CompactionWork, head: &H
     if id == basis {
         return Ok(true);
     }
-    let place = view::place(connection, work.tenant, head.session_id, id).await?;
-    let record = entries::record_at(connection, work.tenant.0, place.session_id, place.seq).await?;
-    Ok(record.is_some_and(|record| record.carries == Some(basis)))
+    Ok(root_of(connection, work.tenant, head.session_id, id).await? == basis)
 }
 
 /// A compaction whose leaf has left the path, if what it summarises stands there and something behind that.

@@ -78,6 +78,12 @@ impl Service {
         }
     }
 
+    /// As [`Service::plan_to_fit`], where another compaction is at hand: if no plan helps, that one goes on.
+    pub(crate) async fn plan_tighter(&self, tenant: Tenant, id: Uuid) -> Result<Option<Fitted>> {
+        let Some(ground) = self.ground(tenant, id).await? else { return Ok(None) };
+        Ok(self.best_fit(&ground).await?.ok())
+    }
+
     /// Plans the record of a compaction that has fallen: the same, without a job. `None`: nothing can be done.
     pub(crate) async fn plan_again(&self, tenant: Tenant, head: &Head) -> Result<Option<Fitted>> {
         let settings = Settings::clone(&head.settings);

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::domain::compaction::result::Reason;
@@ -17,6 +16,7 @@ use crate::service::compaction::plan::LiveCompaction;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::hooks::Hooks;
+use crate::service::core::offload::offload;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
 use crate::service::hooks::ask::Reports;
@@ -127,19 +127,14 @@ fn take_built(work: &mut CompactionWork, given: Given) {
 }
 
 /// Refuses a hook's summary that is none, or that is larger than what it replaces. The outer error is ours.
-pub(in crate::service::compaction) async fn check(
+pub(crate) async fn check(
     given: &Given,
     replaced_tokens: u64,
     settings: &Settings,
 ) -> Result<std::result::Result<(), String>> {
     let (text, estimator) = (given.summary.clone(), settings.estimator);
-    let checked = offload(move || check_given_for(&text, replaced_tokens, estimator)).await?;
+    let checked = offload(text.len(), move || check_given_for(&text, replaced_tokens, estimator)).await?;
     Ok(checked.map_err(|reason| reason.to_string()))
-}
-
-/// Reads a large text on a thread of its own.
-async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    Ok(tokio::task::spawn_blocking(work).await.context("judging a summary")?)
 }
 
 /// Describes a span to hooks: the messages to be summarised, and how that is to be done.

@@ -107,7 +107,7 @@ impl Service {
             return Ok(());
         }
         head.state.refused_window = Some(learnt);
-        let row = sessions::get(&mut *connection, tenant.0, head.session_id).await?;
+        let row = sessions::head(&mut *connection, tenant.0, head.session_id).await?;
         if let Some(row) = row {
             head.settings = self.inner.settings.resolve(&row.settings, head.state.talked(head.model.as_deref()))?;
         }

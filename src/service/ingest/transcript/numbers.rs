@@ -58,8 +58,7 @@ impl PostedNumbers {
             return Ok(as_it_is());
         }
         self.last = number;
-        let message = format::read(format, &item).ok().and_then(|item| item.message);
-        let Some(message) = message else { return Ok(as_it_is()) };
+        let Ok(Some(message)) = format::read_message(format, &item) else { return Ok(as_it_is()) };
         Ok((Said::Message(message), RawValue::from_string(item).context("an item without its number")?))
     }
 }
