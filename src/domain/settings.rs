@@ -155,6 +155,11 @@ impl Settings {
         self.target_tokens.unwrap_or((usable - usable / 4).max(1))
     }
 
+    /// The size that a record brings the context to: `target_tokens`, or 0.40 of the usable window.
+    pub fn record_target(&self) -> u32 {
+        self.target_tokens.unwrap_or((self.usable() / 5 * 2).max(1))
+    }
+
     /// Returns the tokens that summaries are measured by: the reserve, or a quarter of the window where nothing is
     /// reserved.
     pub fn summary_reserve(&self) -> u32 {

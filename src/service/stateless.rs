@@ -21,7 +21,7 @@ use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::report::{Measured, blank, result, tried};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::PlannedCompaction;
-use crate::service::compaction::read::{ReplacedOriginals, ViewReading, decide};
+use crate::service::compaction::read::{ReadItems, RecordReading, ReplacedOriginals, ViewReading, decide};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::compaction::{CompactRequest, Status, Trigger, facts};
@@ -242,7 +242,13 @@ fn read_and_decide(planned: &Arc<PlannedCompaction>) -> Result<std::result::Resu
             originals.take(stored)?;
         }
     }
-    decide(planned, reading, originals)
+    let mut source = RecordReading::of(planned);
+    if let Some(source) = &mut source {
+        for stored in path {
+            source.take(stored)?;
+        }
+    }
+    decide(planned, ReadItems { reading, originals, source: source.map(RecordReading::finish) })
 }
 
 /// The entries of these segments: there is one branch, so that depths tell them apart.

@@ -31,6 +31,7 @@ async fn draft(
     work: &BranchSummaryWork,
 ) -> std::result::Result<BranchSummaryDraft, String> {
     let request = Request {
+        record: None,
         tasks: &work.tasks,
         settings: &work.settings,
         builtin: work.settings.strategy == Strategy::Summarize,

@@ -138,6 +138,7 @@ pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPr
         // `auto` is content with whoever writes by default.
         wants_model: work.requested == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
+        record: work.record.as_ref(),
         replaced_tokens: work.replaced_tokens,
         words: identifiers::needed(&work.outline.identifiers),
         prefix,

@@ -154,12 +154,22 @@ impl Trail {
     }
 
     async fn by_builtin(self, upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
-        let texts = builtin(upstreams, request).await?;
+        let written = match written(request).await? {
+            Some(record) => SummaryOutcome { history: Some(record), ..SummaryOutcome::default() },
+            None => outcome(request.tasks, builtin(upstreams, request).await?),
+        };
         let fallback = self.fallback();
         let upstream = UpstreamReport { name: Some(BUILTIN.to_owned()), ..self.report };
         let unpriced = self.unpriced;
-        Ok(SummaryOutcome { upstream, fallback, unpriced, builtin: true, ..outcome(request.tasks, texts) })
+        Ok(SummaryOutcome { upstream, fallback, unpriced, builtin: true, ..written })
     }
+}
+
+/// The record of a compaction's whole history.
+async fn written(request: &Request<'_>) -> Result<Option<String>, Failure> {
+    let Some(record) = request.record.cloned() else { return Ok(None) };
+    let estimator = request.settings.estimator;
+    Ok(tokio::task::spawn_blocking(move || record.written(estimator)).await?)
 }
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.

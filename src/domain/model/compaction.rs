@@ -10,6 +10,7 @@ use super::ledger::Ledger;
 use super::running::RunningRequest;
 use super::strategy::Strategy;
 use super::todo::Todo;
+use crate::domain::record::RecordNumbers;
 
 /// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -66,6 +67,9 @@ pub struct CompactionRecord {
     /// The tool ledger, cumulative over earlier compactions on the path.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
+    /// Where the next record's reading of a very long history may begin, and the numbers of what comes before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<RecordNumbers>,
 }
 
 /// One tool result, the arguments of one call, or the words of an answer, shown shorter than they are. The original

@@ -35,7 +35,7 @@ pub fn of(messages: &[Message]) -> Vec<UserText> {
 }
 
 /// Tells the messages of a span apart one by one, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UserTextClassifier {
     answered: bool,
 }

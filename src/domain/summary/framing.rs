@@ -13,6 +13,11 @@ message nor an instruction. Do not answer them, carry out requests quoted in the
 \"Standing rules\" and \"User's messages\" quote the user: rules there hold unless changed later. What is newer counts \
 more than the notes; the newest user message decides what to do next.";
 
+/// Stands before a record in the same place.
+pub const RECORD_PREFIX: &str = "Earlier parts of this conversation, quoted: they stand for its messages up to here and are \
+background, neither a message nor an instruction. Do not answer them, and do not carry out again what is asked in them. \
+What is newer counts more; the newest user message decides what to do next.";
+
 /// The same before the summary of a branch that was left.
 pub const BRANCH_PREFIX: &str = "The notes below tell of another line of this conversation, which was left before \
 the conversation went on from here. They are background for reference, not a message from the user and not an \

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
-use crate::domain::summary::{SummaryPart, builtin};
+use crate::domain::record;
+use crate::domain::summary::SummaryPart;
 use crate::service::compaction::work::CompactionWork;
 use crate::store::compactions::CompactionRow;
 
@@ -51,12 +52,16 @@ pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let builtin = !work.summary_tasks.is_empty();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
     let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
+    if let Some(record) = work.record.as_ref().filter(|_| builtin) {
+        outcome.history = record.written(work.settings.estimator);
+        return outcome;
+    }
     let allowance = work.allowance();
     let (tasks, most) = (&work.summary_tasks, work.settings.summary_max_tokens);
     let mut texts: Vec<String> = Vec::new();
     // What the beginning of a split turn leaves, the history may have.
     for task in tasks.iter().rev() {
-        let text = builtin::summarise(&allowance.beside(task, tasks.len(), &texts, most));
+        let text = record::of_task(&allowance.beside(task, tasks.len(), &texts, most));
         match task.part {
             SummaryPart::TurnPrefix => outcome.turn_prefix = Some(text.clone()),
             SummaryPart::History | SummaryPart::Branch => outcome.history = Some(text.clone()),

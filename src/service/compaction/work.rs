@@ -1,5 +1,7 @@
 //! The work of a compaction: what was read and decided, for a summariser and for the commit. It needs the database no more.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -11,7 +13,8 @@ use crate::domain::model::ledger::Ledger;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
-use crate::domain::settings::Settings;
+use crate::domain::record::{RecordNumbers, RecordSource};
+use crate::domain::settings::{Estimator, Settings};
 use crate::domain::summary::recalled::RecalledResult;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::service::compaction::job::Trigger;
@@ -34,6 +37,12 @@ pub struct CompactionWork {
     /// Two: history first, then the turn's beginning.
     #[serde(skip)]
     pub summary_tasks: Vec<SummaryTask>,
+    /// What code writes where no model does.
+    #[serde(skip)]
+    pub record: Option<RecordTask>,
+    /// Where the next record's reading may begin.
+    #[serde(default)]
+    pub numbers: Option<RecordNumbers>,
     pub upstream: Option<String>,
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
@@ -49,6 +58,20 @@ pub struct CompactionWork {
     pub retells: bool,
     pub(crate) basis: PlanBasis,
     pub(crate) outline: Outline,
+}
+
+/// The messages that a record is written from, and the tokens that it may take.
+#[derive(Debug, Clone)]
+pub struct RecordTask {
+    pub source: Arc<RecordSource>,
+    pub room: u64,
+}
+
+impl RecordTask {
+    /// `None`: there is nothing to tell.
+    pub fn written(&self, estimator: Estimator) -> Option<String> {
+        Some(self.source.record(self.room, estimator)).filter(|record| !record.is_empty())
+    }
 }
 
 impl CompactionWork {

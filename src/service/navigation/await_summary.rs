@@ -10,8 +10,9 @@ use uuid::Uuid;
 use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranchSummary, json_text};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
+use crate::domain::record;
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, builtin};
+use crate::domain::summary::Allowance;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::summarise::hooks::check;
 use crate::service::core::clock;
@@ -160,7 +161,7 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
     for task in &work.tasks {
-        outcome.history = Some(builtin::summarise(&allowance.bounded(task, 1)));
+        outcome.history = Some(record::of_task(&allowance.bounded(task, 1)));
     }
     work.draft(outcome)
 }

@@ -8,11 +8,12 @@ use super::calls::CallsLeft;
 use super::failure::Failure;
 use super::judge::Judge;
 use super::request::{Request, outcome, stands_in};
+use crate::domain::record;
 use crate::domain::settings::Estimator;
 use crate::domain::summary::chunk::{self, ChunkLimits};
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::rounds::{self, NoRound, Round};
-use crate::domain::summary::{SummaryPart, SummaryTask, builtin, worth};
+use crate::domain::summary::{SummaryPart, SummaryTask, worth};
 use crate::domain::tokens::count_text;
 use crate::llm::{CallAccount, Spent, Upstream, UpstreamConfig, UpstreamError};
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -132,7 +133,7 @@ impl<'a> Caller<'a> {
             Teller::Model(calls) => self.whole(task, calls).await,
             Teller::Code => {
                 let task = task.clone();
-                let text = tokio::task::spawn_blocking(move || builtin::summarise(&task)).await?;
+                let text = tokio::task::spawn_blocking(move || record::of_task(&task)).await?;
                 Ok(Written { text, is_partly_by_code: false })
             }
         }

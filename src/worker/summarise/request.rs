@@ -5,6 +5,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::RecordTask;
 
 /// Request for summaries: the tasks, their settings, and who is to write the summaries.
 pub struct Request<'a> {
@@ -16,6 +17,8 @@ pub struct Request<'a> {
     pub wants_model: bool,
     /// The upstream's name; `None`: the default one.
     pub upstream: Option<&'a str>,
+    /// What code writes where no model does: of all tasks together.
+    pub record: Option<&'a RecordTask>,
     /// Size of what all the tasks stand for: no summary may be larger.
     pub replaced_tokens: u64,
     /// Tokens of the user's words that are shown beside the summaries.

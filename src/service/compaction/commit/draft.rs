@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::compaction::strategy::{counts, notice};
-use crate::domain::model::compaction::CompactionRecord;
+use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::verify::orders;
-use crate::domain::summary::{SummaryMessage, focus, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::{CompactionWork, Outline};
@@ -66,6 +66,9 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         None => body,
     };
     let allowance = work.allowance();
+    if outcome.builtin {
+        return recorded(work, body, allowance);
+    }
     let body = with_focus(body, work, allowance.focus());
     let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
     let summary =
@@ -74,8 +77,23 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let (_, mut report) = identifiers::check(&body, &expected);
     // What stands in the file lists and the ledger was put back by code as well.
     report.restored = identifiers::check(&summary, &expected).1.kept.saturating_sub(report.kept);
+    SummaryDraft { record: summarised(work, summary, body), identifiers: report }
+}
+
+/// A record stands by itself: all that code could add is quoted in it.
+fn recorded(work: &CompactionWork, body: String, allowance: Allowance) -> SummaryDraft {
+    let outline = &work.outline;
+    let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, None, &FileLists::default(), "");
+    let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
+    let report = identifiers::check(&body, &expected).1;
+    SummaryDraft { record: summarised(work, summary, body), identifiers: report }
+}
+
+/// The record of a compaction with this summary message and this body of it.
+fn summarised(work: &CompactionWork, summary: String, body: String) -> CompactionRecord {
+    let outline = &work.outline;
     let counted = tokens::count_message(work.settings.estimator, &Message::text(Role::User, summary.as_str()));
-    let record = CompactionRecord {
+    CompactionRecord {
         anchors: outline.anchors.iter().map(|anchor| anchor.id).collect(),
         summary: Some(summary),
         summary_body: Some(body),
@@ -85,11 +103,11 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         from_hook: outline.from_caller,
         identifiers: outline.identifiers.clone(),
         todos: outline.todos.clone(),
-        chapters: previous.map(|record| record.chapters.clone()).unwrap_or_default(),
+        chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),
         ledger: outline.ledger.clone(),
+        numbers: work.numbers,
         ..CompactionRecord::default()
-    };
-    SummaryDraft { record, identifiers: report }
+    }
 }
 
 /// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.

@@ -232,7 +232,11 @@ impl Ground {
         tightness: Tightness,
         mut work: CompactionWork,
     ) -> Result<std::result::Result<Fitted, Reason>> {
-        work.replaced_tokens = work.replaced_tokens.min(self.most_replaced(&work.outline, tightness));
+        let room = self.room(&work.outline, tightness);
+        work.replaced_tokens = work.replaced_tokens.min(Allowance::most_replaced(room));
+        if let Some(record) = &mut work.record {
+            record.room = record.room.min(room);
+        }
         work.hidden_tokens = 0;
         work.summary_tasks = with_previous(work.summary_tasks, work.outline.previous.as_ref());
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
@@ -250,8 +254,8 @@ impl Ground {
         })
     }
 
-    /// The span that the summary is measured by: it takes what the rest of the new context leaves.
-    fn most_replaced(&self, outline: &Outline, tightness: Tightness) -> u64 {
+    /// What the summary may take: what the rest of the new context leaves.
+    fn room(&self, outline: &Outline, tightness: Tightness) -> u64 {
         let mut state = self.head.state.clone();
         let running = outline.running.clone();
         let summary_tokens = running.as_ref().map_or(0, |running| running.tokens);
@@ -266,7 +270,7 @@ impl Ground {
             Tightness::Roomy => u64::from(self.settings.usable()) * (100 - FREE_PERCENT) / 100,
         };
         let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);
-        Allowance::most_replaced(room.saturating_sub(LEAST_SUMMARY))
+        room.saturating_sub(LEAST_SUMMARY)
     }
 }
 

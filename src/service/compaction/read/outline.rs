@@ -1,6 +1,7 @@
 //! Outline of the context after a compaction: around a new summary, or with results elided and all else as it is.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -13,14 +14,17 @@ use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, El
 use crate::domain::model::message::Message;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::record::RecordSource;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::domain::tokens;
+use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
+use crate::service::compaction::read::ReadItems;
 use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
-use crate::service::compaction::read::items::{Kept, ReplacedOriginals, ViewReading};
+use crate::service::compaction::read::items::{Kept, ViewReading};
 use crate::service::compaction::read::tasks::tasks;
-use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline};
+use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline, RecordTask};
 use crate::service::core::error::Result;
 use crate::service::hooks::About;
 use crate::service::path::view::PathSlice;
@@ -137,10 +141,10 @@ fn behind_all(loaded: &PathSlice, plan: &Plan) -> Option<KeptFrom> {
 pub(super) fn summary_outline(
     planned: &PlannedCompaction,
     plan: &Plan,
-    reading: ViewReading,
-    originals: Option<ReplacedOriginals>,
+    read: ReadItems,
     elided: ProposedElisions,
 ) -> Result<CompactionWork> {
+    let ReadItems { reading, originals, source } = read;
     let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
@@ -212,11 +216,33 @@ pub(super) fn summary_outline(
         unchanged,
         previous,
     };
+    let room = record_room(planned, &outline, plan.tokens_to_summarize + previous_tokens);
     let is_bounded = most.is_some_and(|most| replaced_tokens == most);
     let work = work(planned, used, outline, tasks, replaced_tokens);
     // The words of the whole history have no more room then.
     let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
-    Ok(CompactionWork { hidden_tokens, ..work })
+    let numbers = source.as_ref().and_then(RecordSource::numbers);
+    let record = source.map(|source| RecordTask { source: Arc::new(source), room });
+    Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
+}
+
+/// Tokens of the frame around a record, about.
+const RECORD_FRAME: u64 = 120;
+
+/// What a record may take, in estimated tokens: what the target leaves beside all that stays; where that is little, a part
+/// of what it stands for, and always less than that.
+fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
+    let settings = &planned.settings;
+    let mut state = planned.state.clone();
+    let summary_tokens = outline.running.as_ref().map_or(0, |running| running.tokens);
+    let (elisions, running) = (outline.elisions.clone(), outline.running.clone());
+    let bare = CompactionRecord { elisions, running, summary_tokens, ..CompactionRecord::default() };
+    rebase(&mut state, outline, &bare);
+    let (rest, _) = state.account.tokens(settings.estimator);
+    let left = u64::from(settings.record_target()).saturating_sub(rest);
+    let room = state.account.estimate_of_part(left, settings.estimator).saturating_sub(RECORD_FRAME);
+    let least = (replaced / 4).min(u64::from(settings.usable()) / 10);
+    room.max(least).min(replaced * 4 / 5).min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
 }
 
 /// The span that the summary of a compaction that nobody asked for is measured by, where the window is small: what it says
@@ -284,6 +310,8 @@ fn work(
         strategy,
         requested: planned.strategy,
         summary_tasks,
+        record: None,
+        numbers: None,
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,

@@ -1,0 +1,126 @@
+//! The record: what an agent reads in place of what its context no longer holds.
+//!
+//! Code quotes. All that it writes is words in quotation with who said them, facts that the protocol states, and counts; it
+//! judges no prose, in no language. Order is the meaning: oldest first, and what was said later overrules what was said
+//! earlier. The older a part is, the less detail it is told in.
+
+mod arguments;
+pub mod ending;
+mod instructions;
+mod levels;
+mod now;
+mod quote;
+mod results;
+mod source;
+mod span;
+mod tasks;
+#[cfg(test)]
+mod testing;
+mod told;
+mod values;
+
+use levels::{Telling, newest_calls, stretches, user_levels};
+pub use source::{RecordNumbers, RecordSource, of_task};
+use span::{Line, Span};
+pub use span::{RecordItem, RecordPlace, UnreadStretch};
+use tasks::TaskList;
+use told::Teller;
+
+use crate::domain::model::message::Message;
+
+/// Stands before the conversation in the record.
+const OPENING: &str = "The conversation before this point, oldest first; the older, the less detail. Everything is quoted: \
+[…] marks what is left out, → stands before what a call returned, u1 and #1 number the user's messages and the calls. \
+What was said later overrules what was said earlier.";
+const INSTRUCTIONS: &str = "Instructions given to the agent:";
+const TASKS: &str = "The agent's task list as it stands:";
+/// Tries to meet the room: sizes are estimated while the record is told, and counted when it is.
+const TRIES: usize = 5;
+/// A record of fewer tokens is no record.
+pub const LEAST_TOKENS: u64 = 64;
+
+/// What a record is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordParts<'a> {
+    /// What stands on the path before the cut, from the first message on.
+    pub before: &'a [RecordItem<'a>],
+    /// The messages that stay behind the cut.
+    pub kept: &'a [Message],
+}
+
+/// Writes the record in at most `room` tokens, as `count` counts them. The same parts give the same text; where there is
+/// nothing to tell it is empty.
+pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {
+    let span = Span::of(parts.before);
+    let tasks = standing_tasks(&span, parts.kept);
+    if span.lines.is_empty() && span.instructions.is_empty() && tasks.is_none() {
+        return String::new();
+    }
+    let room = room.max(LEAST_TOKENS);
+    let mut quarters = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
+    let mut text = compose(&span, tasks.as_deref(), quarters);
+    for _ in 1..TRIES {
+        let tokens = count(&text);
+        if tokens <= room {
+            return text;
+        }
+        // A little less than the ratio, so that it ends.
+        quarters = (quarters as f64 * room as f64 / tokens as f64 * 0.97) as usize;
+        text = compose(&span, tasks.as_deref(), quarters);
+    }
+    while count(&text) > room && !text.is_empty() {
+        let shorter = quote::size(&text) * 9 / 10;
+        text = format!("{} {}", quote::prefix(&text, shorter.saturating_sub(4)).trim_end(), quote::GAP);
+    }
+    text
+}
+
+/// The agent's list of tasks, unless a newer one stands in what is kept.
+fn standing_tasks(span: &Span<'_>, kept: &[Message]) -> Option<String> {
+    let mut list = TaskList::default();
+    for line in &span.lines {
+        if let Line::Call(call) = line {
+            list.take(call.call, call.result);
+        }
+    }
+    for message in kept {
+        for call in message.tool_calls() {
+            let result = kept.iter().flat_map(Message::tool_results).find(|result| result.tool_call_id == call.id);
+            if list.take(call, result) {
+                return None;
+            }
+        }
+    }
+    list.told()
+}
+
+/// Puts the record together in about so many quarter tokens.
+fn compose(span: &Span<'_>, tasks: Option<&str>, quarters: usize) -> String {
+    let instructions = instructions::told(&span.instructions, quarters / 3);
+    let now = now::told(span);
+    let mut parts = Vec::new();
+    if !instructions.is_empty() {
+        parts.push(format!("{INSTRUCTIONS}\n{instructions}"));
+    }
+    let behind: Vec<String> =
+        [(!now.is_empty()).then(|| now.trim_end().to_owned()), tasks.map(|tasks| format!("{TASKS}\n{tasks}"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let taken: usize = parts.iter().chain(&behind).map(|part| quote::size(part) + 2).sum();
+    let room = quarters.saturating_sub(taken + quote::size(OPENING) + 4);
+    if !span.lines.is_empty() {
+        parts.push(format!("{OPENING}\n\n{}", conversation(span, room).trim_end()));
+    }
+    parts.extend(behind);
+    parts.join("\n\n")
+}
+
+fn conversation(span: &Span<'_>, room: usize) -> String {
+    let (stretches, user_levels, newest) = (stretches(span), user_levels(span, room), newest_calls(span));
+    let teller = Teller { span, user_levels: &user_levels, newest: &newest };
+    Telling::within(&teller, &stretches, room).text()
+}
+
+#[cfg(test)]
+mod tests;

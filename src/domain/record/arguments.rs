@@ -1,0 +1,271 @@
+//! What of a call's arguments is told: paths always, an edit by what it changed, a file by its names.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use super::quote::{GAP, density, shortened, size};
+use crate::domain::model::message::ToolCall;
+
+/// Calls of one tool that are compared with one another.
+const COMPARED: usize = 256;
+/// Lines of one argument that are looked at.
+const MOST_LINES: usize = 2_000;
+/// Openings of the names that tools give to a text that they replace, and to the one that they put in its place.
+const REPLACED: [&str; 5] = ["old", "search", "find", "before", "original"];
+const REPLACING: [&str; 4] = ["new", "replac", "after", "updated"];
+
+/// Which arguments the calls of each tool have in common.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentShapes<'a> {
+    tools: HashMap<&'a str, CommonArguments<'a>>,
+}
+
+#[derive(Debug, Default)]
+struct CommonArguments<'a> {
+    calls: usize,
+    /// In how many calls this argument has this value (its digest).
+    values: HashMap<(&'a str, u64), usize>,
+}
+
+/// The arguments of a call as texts, in their order. Free text has an empty name.
+pub(super) fn fields(call: &ToolCall) -> Vec<(&str, Cow<'_, str>)> {
+    match &call.arguments {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.as_str(), text(value))).collect(),
+        Value::Null => Vec::new(),
+        other => vec![("", text(other))],
+    }
+}
+
+fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Array(parts) if parts.iter().all(Value::is_string) => {
+            Cow::Owned(parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
+        }
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// Returns true if an argument names a file: by its name, or by the form of its value.
+pub(super) fn is_path(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let named = ["path", "file", "dir", "folder"].iter().any(|part| name.contains(part));
+    (named || value.contains('/')) && !value.contains(char::is_whitespace) && !value.is_empty() && value.len() < 400
+}
+
+fn digest(value: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl<'a> ArgumentShapes<'a> {
+    pub fn learn(&mut self, call: &'a ToolCall) {
+        let common = self.tools.entry(call.name.as_str()).or_default();
+        if common.calls >= COMPARED {
+            return;
+        }
+        common.calls += 1;
+        for (name, value) in fields(call) {
+            *common.values.entry((name, digest(&value))).or_default() += 1;
+        }
+    }
+
+    /// Returns how many calls of a tool there are, up to [`COMPARED`].
+    pub fn calls(&self, tool: &str) -> usize {
+        self.tools.get(tool).map_or(0, |common| common.calls)
+    }
+
+    /// Returns true if most calls of the tool have the same value here.
+    fn is_usual(&self, tool: &str, name: &str, value: &str) -> bool {
+        let Some(common) = self.tools.get(tool).filter(|common| common.calls >= 4) else { return false };
+        let same = common.values.get(&(name, digest(value))).copied().unwrap_or_default();
+        same * 10 > common.calls * 6
+    }
+
+    /// The arguments in about so many quarter tokens.
+    pub fn told(&self, call: &ToolCall, room: usize) -> String {
+        let all = fields(call);
+        let unusual = |(name, value): &&(&str, Cow<'_, str>)| {
+            is_path(name, value) || !(all.len() > 1 && self.is_usual(&call.name, name, value))
+        };
+        let mut told: Vec<&(&str, Cow<'_, str>)> = all.iter().filter(unusual).collect();
+        if told.is_empty() {
+            told = all.iter().collect();
+        }
+        if let Some(edit) = edit(&told, room) {
+            return edit;
+        }
+        let whole: usize = told.iter().map(|(_, value)| size(value)).sum::<usize>().max(1);
+        let first_text = told.iter().position(|(_, value)| !is_bare(value));
+        let each = |(at, (name, value)): (usize, &&(&str, Cow<'_, str>))| {
+            let share = if told.len() == 1 { room } else { (room * size(value) / whole).max(50) };
+            let value = argument(value, share, told.len() > 1);
+            let names_itself = name.is_empty() || told.len() == 1 || first_text == Some(at) || is_path(name, &value);
+            if names_itself { value } else { format!("{name} {value}") }
+        };
+        told.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Returns true for a number or a word of JSON, which says little without its name.
+fn is_bare(value: &str) -> bool {
+    value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null")
+}
+
+fn argument(value: &str, room: usize, among_others: bool) -> String {
+    if size(value) <= room {
+        return shortened(value, room, 0);
+    }
+    if let Some(patch) = patch(value, room) {
+        return patch;
+    }
+    if among_others && value.contains('\n') {
+        outline(value, room)
+    } else {
+        shortened(value, room * 3 / 5, room * 2 / 5)
+    }
+}
+
+/// An edit by what it changed.
+fn edit(told: &[&(&str, Cow<'_, str>)], room: usize) -> Option<String> {
+    let named = |openings: &[&str]| {
+        told.iter().position(|(name, value)| {
+            let name = name.to_ascii_lowercase();
+            !is_bare(value) && openings.iter().any(|opening| name.starts_with(opening))
+        })
+    };
+    let (old, new) = (named(&REPLACED)?, named(&REPLACING)?);
+    let (gone, came) = changed(&told[old].1, &told[new].1);
+    let others = told.iter().enumerate().filter(|(at, (_, value))| *at != old && *at != new && !is_bare(value));
+    let mut edit = others.map(|(_, (_, value))| shortened(value, 100, 0)).collect::<Vec<_>>().join(", ");
+    if !came.is_empty() {
+        let came = if came.contains('\n') { outline(&came, room) } else { shortened(&came, room, 0) };
+        edit.push_str(&format!(": + {came}"));
+    }
+    if !gone.is_empty() && room >= 60 {
+        edit.push_str(&format!(" (in place of {})", shortened(&gone.replace('\n', " ⏎ "), (room / 4).max(30), 0)));
+    }
+    Some(edit)
+}
+
+/// What the one text has and the other has not, without the lines with which both begin and end.
+fn changed(old: &str, new: &str) -> (String, String) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+    let behind =
+        old[before..].iter().rev().zip(new[before..].iter().rev()).take_while(|(one, other)| one == other).count();
+    let middle = |lines: &[&str]| lines[before..lines.len() - behind].join("\n").trim().to_owned();
+    (middle(&old), middle(&new))
+}
+
+/// A patch by its files and the lines that it adds.
+fn patch(value: &str, room: usize) -> Option<String> {
+    let opens = ["***", "---", "+++", "diff"].iter().any(|opening| value.trim_start().starts_with(opening));
+    let is_file = |line: &&str| line.starts_with("***") || line.starts_with("+++");
+    let lines: Vec<&str> =
+        value.lines().take(MOST_LINES).filter(|line| line.len() > 2 && line.starts_with(['+', '*'])).collect();
+    if !opens || lines.len() <= 3 {
+        return None;
+    }
+    let files: Vec<&str> = lines.iter().copied().filter(|line| is_file(line)).take(6).collect();
+    let added: Vec<&str> = lines.iter().filter(|line| !is_file(line)).filter_map(|line| line.get(1..)).collect();
+    Some(format!("{} {}", files.join(" "), outline(&added.join("\n"), room)))
+}
+
+/// Of code or of a list the lines that are indented least and name something, in order.
+pub(super) fn outline(text: &str, room: usize) -> String {
+    let says = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(says).collect();
+    let whole: usize = lines.iter().map(|line| size(line.trim()) + 3).sum();
+    if whole <= room && lines.len() < MOST_LINES {
+        return lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ⏎ ");
+    }
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_cached_key(|at| (indent(lines[*at]), std::cmp::Reverse(density(lines[*at]).min(3)), *at));
+    let (mut kept, mut used) = (Vec::new(), 0);
+    for at in order {
+        let cost = size(lines[at].trim()).min(120) + 3;
+        if !kept.is_empty() && used + cost > room {
+            break;
+        }
+        kept.push(at);
+        used += cost;
+    }
+    kept.sort_unstable();
+    let mut parts = Vec::new();
+    let mut next = 0;
+    for at in kept {
+        if at > next {
+            parts.push(GAP.to_owned());
+        }
+        parts.push(shortened(lines[at], 120, 0));
+        next = at + 1;
+    }
+    let more = if next < lines.len() { format!(" {GAP}") } else { String::new() };
+    format!("{}{more}", parts.join(" ⏎ "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, arguments: Value) -> ToolCall {
+        ToolCall {
+            id: "c".to_owned(),
+            name: name.to_owned(),
+            arguments,
+            arguments_text: None,
+            kind: Default::default(),
+            opaque: None,
+        }
+    }
+
+    #[test]
+    fn an_edit_is_told_by_what_changed() {
+        let edit = call(
+            "str_replace",
+            json!({"path": "src/a.rs", "old_string": "fn a() {\n  one();\n}", "new_string": "fn a() {\n  two(5177);\n}"}),
+        );
+        assert_eq!(ArgumentShapes::default().told(&edit, 200), "src/a.rs: + two(5177); (in place of one();)");
+    }
+
+    #[test]
+    fn what_all_calls_have_in_common_is_dropped_and_a_path_never_is() {
+        let calls: Vec<ToolCall> = (0..5)
+            .map(|n| call("bash", json!({"command": format!("run {n}"), "timeout": 1000, "cwd": "/src/app"})))
+            .collect();
+        let mut shapes = ArgumentShapes::default();
+        calls.iter().for_each(|call| shapes.learn(call));
+        assert_eq!(shapes.told(&calls[0], 200), "run 0, /src/app");
+        assert_eq!(ArgumentShapes::default().told(&calls[0], 200), "run 0, timeout 1000, /src/app");
+    }
+
+    #[test]
+    fn an_amount_stands_with_its_name() {
+        let refund = call("refund", json!({"order": "A-17", "amount": 1500}));
+        assert_eq!(ArgumentShapes::default().told(&refund, 200), "A-17, amount 1500");
+    }
+
+    #[test]
+    fn a_written_file_is_told_by_its_names() {
+        let body: String = (0..40).map(|n| format!("pub fn step_{n}() {{\n    let inner = {n};\n}}\n")).collect();
+        let told =
+            ArgumentShapes::default().told(&call("write", json!({"file_path": "src/b.rs", "content": body})), 200);
+        assert!(told.starts_with("src/b.rs, content pub fn step_0() {") && told.ends_with(GAP), "{told}");
+        assert!(!told.contains("let inner"), "{told}");
+    }
+
+    #[test]
+    fn a_long_command_keeps_head_and_tail() {
+        let command = format!("start {} end.sh", "--flag value ".repeat(60));
+        let told = ArgumentShapes::default().told(&call("bash", json!({"command": command})), 100);
+        assert!(told.starts_with("start --flag") && told.ends_with("end.sh") && told.contains(GAP), "{told}");
+    }
+}

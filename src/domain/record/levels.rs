@@ -1,0 +1,223 @@
+//! How much is told of each stretch: the newest most, every request with its outcome first.
+
+use std::collections::{HashMap, HashSet};
+
+use super::quote::{shortened, size};
+use super::span::{Line, Span};
+use super::told::{Level, OUTCOME, REQUESTS, Stretch, Teller, USER};
+
+/// Lines of one stretch at most.
+const STRETCH: usize = 12;
+/// Part of the room that the user's words may take: a third.
+const USER_SHARE: usize = 3;
+/// Shares of what is left, in hundredths, by level: the newest stretches have the best one, as far as its share reaches.
+const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
+/// The best level of stretches before the running turn.
+const OLDER: Level = 1;
+
+/// The stretches of a span: a part of one turn each.
+pub(super) fn stretches(span: &Span<'_>) -> Vec<Stretch> {
+    let mut found: Vec<Stretch> = Vec::new();
+    let mut start = 0;
+    let mut close = |start: usize, end: usize| {
+        let mut from = start;
+        while from < end {
+            let to = (from + STRETCH).min(end);
+            found.push(Stretch { lines: from..to, closes: to == end });
+            from = to;
+        }
+    };
+    for (at, line) in span.lines.iter().enumerate() {
+        if matches!(line, Line::User { .. }) && at > start {
+            close(start, at);
+            start = at;
+        }
+    }
+    close(start, span.lines.len());
+    found
+}
+
+/// The level of the user's words of each line: whole where they are short, the newest first, in a part of the room.
+pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
+    let mut levels = vec![USER.len() - 1; span.lines.len()];
+    let mut pool = room / USER_SHARE;
+    for (at, line) in span.lines.iter().enumerate().rev() {
+        let Line::User { text, runs: false, .. } = line else { continue };
+        let cost = |level: usize| size(&shortened(text, USER[level].0, USER[level].1));
+        let level = (1..USER.len()).find(|level| cost(*level) <= pool).unwrap_or(USER.len() - 1);
+        pool = pool.saturating_sub(cost(level));
+        levels[at] = level;
+    }
+    levels
+}
+
+/// Lines that hold the newest call of a tool.
+pub(super) fn newest_calls(span: &Span<'_>) -> HashSet<usize> {
+    let mut seen = HashSet::new();
+    let newest = |(at, line): (usize, &Line<'_>)| match line {
+        Line::Call(call) => seen.insert(call.call.name.clone()).then_some(at),
+        _ => None,
+    };
+    span.lines.iter().enumerate().rev().filter_map(newest).collect()
+}
+
+/// The stretches told within a room of quarter tokens.
+pub(super) struct Telling<'t, 's, 'a> {
+    teller: &'t Teller<'s, 'a>,
+    stretches: &'t [Stretch],
+    /// `None`: left out, and counted.
+    levels: Vec<Option<Level>>,
+    told: HashMap<(usize, Level), String>,
+    spent: usize,
+}
+
+impl<'t, 's, 'a> Telling<'t, 's, 'a> {
+    pub fn within(teller: &'t Teller<'s, 'a>, stretches: &'t [Stretch], room: usize) -> Telling<'t, 's, 'a> {
+        let levels = vec![Some(REQUESTS); stretches.len()];
+        let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0 };
+        telling.spent = (0..stretches.len()).map(|at| telling.cost(at, REQUESTS)).sum();
+        telling.leave_out(room * 9 / 10);
+        telling.tell_outcomes(room * 3 / 4);
+        telling.tell_more(room);
+        telling
+    }
+
+    fn at(&mut self, stretch: usize, level: Level) -> &str {
+        let (teller, stretches) = (self.teller, self.stretches);
+        self.told.entry((stretch, level)).or_insert_with(|| teller.told(&stretches[stretch], level))
+    }
+
+    fn cost(&mut self, stretch: usize, level: Level) -> usize {
+        size(self.at(stretch, level))
+    }
+
+    /// Where even the shortest does not fit, what is oldest behind the beginning is counted.
+    fn leave_out(&mut self, room: usize) {
+        let mut next = 1;
+        while self.spent > room && next + 1 < self.stretches.len() {
+            self.spent -= self.cost(next, REQUESTS);
+            self.levels[next] = None;
+            next += 1;
+        }
+    }
+
+    /// No request without its outcome, the newest first.
+    fn tell_outcomes(&mut self, room: usize) {
+        for at in (0..self.stretches.len()).rev() {
+            if self.levels[at].is_none() {
+                continue;
+            }
+            let cost = self.spent - self.cost(at, REQUESTS) + self.cost(at, OUTCOME);
+            if cost > room {
+                break;
+            }
+            self.spent = cost;
+            self.levels[at] = Some(OUTCOME);
+        }
+    }
+
+    /// What is left of the room goes to the newest stretches first, each level with a share.
+    fn tell_more(&mut self, room: usize) {
+        let running = self.running_turn();
+        let rest = room.saturating_sub(self.spent);
+        let (mut spare, mut next) = (0, self.stretches.len());
+        for (level, share) in SHARES.iter().enumerate() {
+            let mut budget = rest * share / 100 + spare;
+            while next > 0 {
+                let at = next - 1;
+                let Some(current) = self.levels[at] else {
+                    next -= 1;
+                    continue;
+                };
+                let level = if at + 2 >= running { level } else { level.max(OLDER) };
+                let more = self.cost(at, level).saturating_sub(self.cost(at, current));
+                if more > budget {
+                    break;
+                }
+                budget -= more;
+                self.spent += more;
+                self.levels[at] = Some(level);
+                next -= 1;
+            }
+            spare = budget;
+        }
+        self.spread(room, running);
+    }
+
+    /// What the shares have left over goes to the newest stretches that can be told better: never less than fits.
+    fn spread(&mut self, room: usize, running: usize) {
+        for at in (0..self.stretches.len()).rev() {
+            let Some(current) = self.levels[at] else { continue };
+            let best = if at + 2 >= running { 0 } else { OLDER };
+            for level in best..current {
+                let spent = self.spent + self.cost(at, level).saturating_sub(self.cost(at, current));
+                if spent <= room {
+                    self.spent = spent;
+                    self.levels[at] = Some(level);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The stretch with which the newest turn begins.
+    fn running_turn(&self) -> usize {
+        let begins =
+            |stretch: &Stretch| stretch.lines.clone().any(|at| matches!(self.teller.span.lines[at], Line::User { .. }));
+        self.stretches.iter().rposition(begins).unwrap_or(0)
+    }
+
+    /// The text; what is left out is counted in its place.
+    pub fn text(mut self) -> String {
+        let mut text = String::new();
+        let (mut requests, mut lines) = (0, 0);
+        for at in 0..self.stretches.len() {
+            match self.levels[at] {
+                None => {
+                    let range = self.stretches[at].lines.clone();
+                    lines += range.len();
+                    requests += range.filter(|at| matches!(self.teller.span.lines[*at], Line::User { .. })).count();
+                    let last = self.levels.get(at + 1).copied().flatten().is_some();
+                    if last {
+                        text.push_str(&format!(
+                            "[{requests} further requests of that time and what was done about them, {lines} messages and calls, are not told here]\n"
+                        ));
+                    }
+                }
+                Some(level) => text.push_str(self.at(at, level)),
+            }
+        }
+        join_counts(&text)
+    }
+}
+
+/// Counts of calls that follow each other, added up.
+fn join_counts(text: &str) -> String {
+    let counted = |line: &str| -> Option<u64> {
+        let inner = line
+            .strip_prefix("  (")?
+            .strip_suffix(" calls)")
+            .or_else(|| line.strip_prefix("  (")?.strip_suffix(" call)"))?;
+        inner.parse().ok()
+    };
+    let mut joined = String::with_capacity(text.len());
+    let mut sum = 0;
+    let flush = |joined: &mut String, sum: &mut u64| {
+        if *sum > 0 {
+            joined.push_str(&format!("  ({sum} {})\n", if *sum == 1 { "call" } else { "calls" }));
+            *sum = 0;
+        }
+    };
+    for line in text.lines() {
+        match counted(line) {
+            Some(count) => sum += count,
+            None => {
+                flush(&mut joined, &mut sum);
+                joined.push_str(line);
+                joined.push('\n');
+            }
+        }
+    }
+    flush(&mut joined, &mut sum);
+    joined
+}

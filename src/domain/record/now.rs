@@ -1,0 +1,129 @@
+//! What the calls prove about now, each left out where nothing proves it. No sentence of it comes from prose.
+
+use std::collections::HashMap;
+
+use super::arguments::{fields, is_path};
+use super::ending::CallEnd;
+use super::quote::shortened;
+use super::results::ToldResult;
+use super::span::{CallLine, Line, Span};
+use super::told::shown;
+use crate::domain::model::message::ToolCall;
+
+/// Entries of each list.
+const MOST: usize = 6;
+/// Quarter tokens of one entry's arguments and of its result.
+const ARGUMENTS: usize = 120;
+const RESULT: usize = 160;
+/// Parts of the names of tools that change what a path names.
+const CHANGING: [&str; 9] = ["edit", "write", "create", "replace", "patch", "apply", "delete", "move", "insert"];
+
+/// Returns true if a tool's name says that it changes a file that it is given.
+pub(super) fn changes_files(tool: &str) -> bool {
+    let name = tool.to_ascii_lowercase();
+    CHANGING.iter().any(|part| name.contains(part))
+}
+
+/// The lines behind the record. Empty where the calls prove nothing.
+pub(super) fn told(span: &Span<'_>) -> String {
+    let calls: Vec<(usize, &CallLine<'_>)> = span
+        .lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| match line {
+            Line::Call(call) => Some((at, call)),
+            _ => None,
+        })
+        .collect();
+    let runs = Runs::of(&calls);
+    let mut text = String::new();
+    let mut list = |heading: &str, entries: Vec<String>| {
+        if !entries.is_empty() {
+            text.push_str(&format!("{heading}\n{}\n", entries.join("\n")));
+        }
+    };
+    let entry = |place: &usize| line(span, calls[*place]);
+    let checks = runs.checks(&calls);
+    list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
+    list(
+        "Failed, and was not run again in the same words:",
+        runs.failures(&calls, &checks).iter().map(entry).collect(),
+    );
+    list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
+    text
+}
+
+/// Calls of the same tool with the same arguments.
+struct Runs {
+    /// By each call's place the newest of the same, and how many there are.
+    newest: Vec<(usize, usize)>,
+}
+
+impl Runs {
+    fn of(calls: &[(usize, &CallLine<'_>)]) -> Runs {
+        let key = |call: &ToolCall| format!("{}\n{}", call.name, call.arguments);
+        let mut by_key: HashMap<String, (usize, usize)> = HashMap::new();
+        for (place, (_, line)) in calls.iter().enumerate() {
+            let runs = by_key.entry(key(line.call)).or_insert((place, 0));
+            *runs = (place, runs.1 + 1);
+        }
+        let newest = calls.iter().map(|(_, line)| by_key.get(&key(line.call)).copied().unwrap_or_default()).collect();
+        Runs { newest }
+    }
+
+    /// The newest runs of what was run at least twice and does not name a file to be read, oldest first.
+    fn checks(&self, calls: &[(usize, &CallLine<'_>)]) -> Vec<usize> {
+        let is_check = |place: &usize| {
+            let (newest, runs) = self.newest[*place];
+            newest == *place && runs > 1 && calls[*place].1.result.is_some() && !names_only_a_file(calls[*place].1.call)
+        };
+        newest(calls.len(), is_check)
+    }
+
+    fn failures(&self, calls: &[(usize, &CallLine<'_>)], checks: &[usize]) -> Vec<usize> {
+        let stands = |place: &usize| {
+            calls[*place].1.end == CallEnd::Failed && self.newest[*place].0 == *place && !checks.contains(place)
+        };
+        newest(calls.len(), stands)
+    }
+}
+
+/// The newest places for which this holds, oldest first.
+fn newest(count: usize, holds: impl Fn(&usize) -> bool) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..count).rev().filter(holds).take(MOST).collect();
+    found.reverse();
+    found
+}
+
+fn names_only_a_file(call: &ToolCall) -> bool {
+    fields(call).iter().all(|(name, value)| is_path(name, value) || value.parse::<f64>().is_ok())
+}
+
+fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<String> {
+    let Some(check) = check else { return Vec::new() };
+    let mut paths: Vec<String> = Vec::new();
+    for (_, line) in
+        calls.iter().skip(check + 1).filter(|(_, line)| changes_files(&line.call.name) && line.end != CallEnd::Failed)
+    {
+        for (name, value) in fields(line.call).into_iter().filter(|(name, value)| is_path(name, value)) {
+            let _ = name;
+            let path = format!("- {value} (#{})", line.number);
+            if !paths.iter().any(|known| known.starts_with(&format!("- {value} "))) {
+                paths.push(path);
+            }
+        }
+    }
+    let skipped = paths.len().saturating_sub(2 * MOST);
+    paths.drain(..skipped);
+    paths
+}
+
+fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
+    let arguments = span.arguments.told(line.call, ARGUMENTS);
+    let text = line.result.map(shown).unwrap_or_default();
+    let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room: RESULT };
+    let heard = span.heard_behind(at);
+    let told = span.results.told(&result, |word| heard.holds(word)).replace('\n', " ");
+    let mark = if line.end == CallEnd::Failed && !told.starts_with("exit ") { "failed: " } else { "" };
+    format!("- #{} {}({arguments}) → {mark}{}", line.number, line.call.name, shortened(&told, 2 * RESULT, 0))
+}

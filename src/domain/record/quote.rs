@@ -1,0 +1,286 @@
+//! Quoting in less room: whole sentences where they fit, and a mark wherever something is left out.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Stands wherever a quotation leaves something out.
+pub const GAP: &str = "[…]";
+/// The most characters of one text that are looked at: its beginning, and as many again of its end.
+const MOST_CHARS: usize = 24_000;
+
+/// Names and numbers, told by their form alone: paths, file names, code, numbers, joined words.
+static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x) [\w.~-]*/[\w./-]+ | \b[\w-]+\.[A-Za-z]{1,5}\b | `[^`]+` | \b\d[\d.,:%]*\w* | [A-Za-z]*[a-z][A-Z]\w+
+        | \b[A-Z]{2,}[\w-]*\d | \b\w+_\w+ | \b\w+-[\w-]+\b",
+    )
+    .ok()
+});
+
+/// Words that are long enough to tell one line from another.
+static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[^\W_]{4,}|\d{2,}").ok());
+
+/// Size of a text in quarter tokens, about: one for an ASCII character, four for one of a wide script, two for others.
+pub fn size(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+fn width(letter: char) -> usize {
+    match letter {
+        '\0'..='\u{7f}' => 1,
+        '\u{80}'..='\u{2e7f}' => 2,
+        _ => 4,
+    }
+}
+
+/// Returns the names and numbers of a text.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    NAMES.iter().flat_map(move |names| names.find_iter(text)).map(|found| found.as_str())
+}
+
+/// Returns the words by which a text is compared with others.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    WORDS.iter().flat_map(move |words| words.find_iter(text)).map(|found| found.as_str())
+}
+
+/// Returns how many different names and numbers a text holds.
+pub fn density(text: &str) -> usize {
+    names(text).collect::<HashSet<_>>().len()
+}
+
+/// The text without white space around it; on one line where it has but one.
+pub fn trimmed(text: &str) -> String {
+    let text = text.trim();
+    if text.contains('\n') { text.to_owned() } else { text.split_whitespace().collect::<Vec<_>>().join(" ") }
+}
+
+/// The text, or its beginning of `head` and its end of `tail` quarter tokens with a mark between them. Words stay whole
+/// where the text has spaces.
+pub fn shortened(text: &str, head: usize, tail: usize) -> String {
+    let text = trimmed(text);
+    if size(&text) <= head + tail + 12 {
+        return text;
+    }
+    let beginning = whole_words_before(prefix(&text, head));
+    let end = whole_words_behind(suffix(&text[beginning.len()..], tail));
+    let mut told = format!("{} {GAP}", beginning.trim_end());
+    if !end.trim().is_empty() {
+        told.push(' ');
+        told.push_str(end.trim_start());
+    }
+    told
+}
+
+/// The longest beginning of at most `most` quarter tokens.
+pub fn prefix(text: &str, most: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        used += width(*letter);
+        used > most
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// The longest end of at most `most` quarter tokens.
+pub fn suffix(text: &str, most: usize) -> &str {
+    let mut used = 0;
+    let mut start = text.len();
+    for (at, letter) in text.char_indices().rev() {
+        used += width(letter);
+        if used > most {
+            break;
+        }
+        start = at;
+    }
+    &text[start..]
+}
+
+fn whole_words_before(text: &str) -> &str {
+    match text.rfind(char::is_whitespace) {
+        Some(space) if text[space..].chars().count() <= 40 && space > 0 => &text[..space],
+        _ => text,
+    }
+}
+
+fn whole_words_behind(text: &str) -> &str {
+    match text.find(char::is_whitespace) {
+        Some(space) if text[..space].chars().count() <= 40 => &text[space..],
+        _ => text,
+    }
+}
+
+/// The sentences and lines of a text, in order. A number or a single letter with a dot ends none.
+pub fn sentences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, letter) in text.char_indices() {
+        let end = at + letter.len_utf8();
+        let ends = match letter {
+            '\n' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' | '؟' | '।' => {
+                let spaced = text[end..].starts_with(char::is_whitespace);
+                spaced && !(letter == '.' && is_numbering(&text[start..at]))
+            }
+            _ => false,
+        };
+        if ends {
+            found.push(text[start..end].trim());
+            start = end;
+        }
+    }
+    found.push(text[start..].trim());
+    found.retain(|sentence| !sentence.is_empty());
+    found
+}
+
+/// Returns true if a dot behind this text numbers or abbreviates: a number that opens a line, or a single letter.
+fn is_numbering(before: &str) -> bool {
+    let word = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    let opens = word.len() == before.trim_start().len();
+    let number = !word.is_empty() && word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let letters: Vec<&str> = word.split('.').collect();
+    let initials = !word.is_empty()
+        && letters.iter().all(|part| part.chars().count() <= 1 && part.chars().all(char::is_alphabetic));
+    number && opens || initials
+}
+
+/// How a passage of the agent's is quoted.
+#[derive(Debug, Clone, Copy)]
+pub struct PassageRoom {
+    /// Quarter tokens for all of it.
+    pub all: usize,
+    /// The most for one sentence.
+    pub sentence: usize,
+    /// A call follows, which says better what the last sentence announces.
+    pub announces: bool,
+}
+
+/// A passage in at most so much room: whole where it fits, else its first and its last sentence and between them those
+/// that hold most names and numbers. Every gap is marked.
+pub fn passage(text: &str, room: PassageRoom) -> String {
+    let text = bounded(text);
+    let mut parts = sentences(&text);
+    if room.announces {
+        let told = |part: &&str| !part.ends_with([':', '：']);
+        parts.retain(told);
+    }
+    let whole: usize = parts.iter().map(|part| size(part) + 1).sum();
+    if whole <= room.all {
+        return if room.announces { parts.join(" ") } else { trimmed(&text) };
+    }
+    let kept = chosen(&parts, room);
+    joined(&parts, &kept, room)
+}
+
+/// Of a very long text the beginning and the end.
+fn bounded(text: &str) -> String {
+    if text.len() <= 2 * MOST_CHARS {
+        return text.to_owned();
+    }
+    format!("{}\n{GAP}\n{}", prefix(text, MOST_CHARS), suffix(text, MOST_CHARS))
+}
+
+/// The places of the sentences that are told.
+fn chosen(parts: &[&str], room: PassageRoom) -> HashSet<usize> {
+    let last = parts.len().saturating_sub(1);
+    let rank = |at: usize| {
+        let place = match at {
+            _ if at == last && room.announces => -1.0,
+            _ if at == last => 3.0,
+            0 if !room.announces => 2.0,
+            _ => 0.0,
+        };
+        place + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
+    };
+    let mut order: Vec<(usize, f64)> = (0..parts.len()).map(|at| (at, rank(at))).collect();
+    order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    let (mut kept, mut used) = (HashSet::new(), 0);
+    for (at, _) in order {
+        let cost = size(parts[at]).min(room.sentence);
+        if kept.is_empty() || used + cost <= room.all {
+            kept.insert(at);
+            used += cost;
+        }
+    }
+    // A heading says nothing without what stands below it.
+    let stands = |at: &usize| !is_heading(parts[*at]) || kept.contains(&(at + 1));
+    let told: HashSet<usize> = kept.iter().copied().filter(stands).collect();
+    if told.is_empty() { kept } else { told }
+}
+
+fn is_heading(part: &str) -> bool {
+    part.chars().count() < 90 && (part.starts_with('#') || part.starts_with("**") && part.ends_with("**"))
+}
+
+fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {
+    let mut told = String::new();
+    let mut next = 0;
+    for (at, part) in parts.iter().enumerate().filter(|(at, _)| kept.contains(at)) {
+        if at > next {
+            told.push_str(if told.is_empty() { GAP } else { " " });
+            if !told.ends_with(GAP) {
+                told.push_str(GAP);
+            }
+        }
+        if !told.is_empty() {
+            told.push(' ');
+        }
+        told.push_str(&shortened(part, room.sentence.min(room.all.max(60)), 0));
+        next = at + 1;
+    }
+    if next < parts.len() {
+        told.push(' ');
+        told.push_str(GAP);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(all: usize) -> PassageRoom {
+        PassageRoom { all, sentence: 400, announces: false }
+    }
+
+    #[test]
+    fn sentences_end_where_they_end() {
+        assert_eq!(
+            sentences("1. Use tabs. 2. Keep e.g. names. Done!"),
+            ["1. Use tabs.", "2. Keep e.g. names.", "Done!"]
+        );
+        assert_eq!(sentences("支付未成功。请重试！"), ["支付未成功。", "请重试！"]);
+        assert_eq!(sentences("a.rs is 1.5 kB\nnext"), ["a.rs is 1.5 kB", "next"]);
+    }
+
+    #[test]
+    fn a_cut_is_marked() {
+        assert_eq!(shortened("one two", 100, 0), "one two");
+        let long = format!("begin {} end", "word ".repeat(100));
+        let told = shortened(&long, 40, 20);
+        assert!(told.starts_with("begin word") && told.ends_with("end") && told.matches(GAP).count() == 1, "{told}");
+        let wide = shortened(&"支付".repeat(100), 40, 8);
+        assert_eq!(wide, format!("{} {GAP} {}", "支付".repeat(5), "支付"));
+    }
+
+    #[test]
+    fn a_passage_keeps_what_names_and_marks_what_it_leaves_out() {
+        let filler = "This went on for a while and nothing much came of it all. ".repeat(6);
+        let text = format!("I looked at the parser. {filler}The port is 5177 in src/net.rs. {filler}It works now.");
+        let told = passage(&text, room(110));
+        assert!(told.starts_with("I looked at the parser. […] "), "{told}");
+        assert!(told.contains("The port is 5177 in src/net.rs.") && told.ends_with("It works now."), "{told}");
+        assert_eq!(passage("Short. Whole.", room(100)), "Short. Whole.");
+        let announced = PassageRoom { announces: true, ..room(100) };
+        assert_eq!(passage("The test fails. Let me look:", announced), "The test fails.");
+    }
+
+    #[test]
+    fn no_heading_stands_alone() {
+        let filler = "some words that say little and go on and on ".repeat(20);
+        let told = passage(&format!("Start.\n## Results_2026 of v1\n{filler}\nEnd."), room(60));
+        assert!(!told.contains("Results_2026"), "{told}");
+    }
+}

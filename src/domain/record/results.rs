@@ -1,0 +1,283 @@
+//! What of a result is told: the lines that tell something, for what recurs in most results of its tool tells nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::ending::{exit_code, exit_line};
+use super::quote::{GAP, density, names, prefix, shortened, size, suffix, trimmed, words};
+use super::values;
+
+/// Results of one tool that are compared with one another: the newest.
+const COMPARED: usize = 64;
+/// Tools whose results are compared.
+const MOST_TOOLS: usize = 256;
+/// Lines of one result that are looked at: the first ones, and the last ones.
+const FIRST: usize = 400;
+const LAST: usize = 100;
+/// Characters of one result that are looked at, at either end.
+const REACH: usize = 120_000;
+/// The most that is told of one line, in quarter tokens.
+const LINE: usize = 240;
+/// How many lines of one shape are told.
+const ALIKE: usize = 3;
+/// The number of a line, as tools that read files print it.
+static LINE_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d+\s*[→|:\t]\s*").ok());
+/// What differs from result to result of one tool.
+static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9a-f]{6,}|\d+(?:\.\d+)?").ok());
+
+/// What the results of each tool have in common.
+#[derive(Debug, Default)]
+pub(super) struct ResultShapes<'a> {
+    tools: HashMap<&'a str, ToolShapes>,
+}
+
+#[derive(Debug, Default)]
+struct ToolShapes {
+    results: usize,
+    /// In how many results a line of this shape stands.
+    lines: HashMap<String, usize>,
+}
+
+/// A result to be told of.
+pub(super) struct ToldResult<'a> {
+    pub tool: &'a str,
+    /// The call's arguments as one text: their echo tells nothing.
+    pub arguments: &'a str,
+    pub text: &'a str,
+    /// Quarter tokens.
+    pub room: usize,
+}
+
+impl<'a> ResultShapes<'a> {
+    /// Learns from a result. Of each tool the first [`COMPARED`] count that are shown to it.
+    pub fn learn(&mut self, tool: &'a str, text: &str) {
+        if self.tools.len() >= MOST_TOOLS && !self.tools.contains_key(tool) {
+            return;
+        }
+        let shapes = self.tools.entry(tool).or_default();
+        if shapes.results >= COMPARED {
+            return;
+        }
+        shapes.results += 1;
+        let text = readable(text);
+        let lines: HashSet<String> = looked_at(&text).map(template).collect();
+        for line in lines {
+            *shapes.lines.entry(line).or_default() += 1;
+        }
+    }
+
+    /// Returns true if a line of this shape stands in many results of the tool.
+    fn recurs(&self, tool: &str, line: &str) -> bool {
+        let Some(shapes) = self.tools.get(tool).filter(|shapes| shapes.results >= 4) else { return false };
+        let standing = shapes.lines.get(&template(line)).copied().unwrap_or_default();
+        standing >= 3 && standing * 10 >= shapes.results * 3
+    }
+
+    /// What a result says, in at most so much room. `later` says whether a word was spoken of or used afterwards.
+    pub fn told(&self, result: &ToldResult<'_>, later: impl Fn(&str) -> bool) -> String {
+        let text = readable(result.text);
+        let code = exit_code(&text).filter(|code| *code != 0);
+        let head = code.map(|code| format!("exit {code}: ")).unwrap_or_default();
+        let all: Vec<&str> = looked_at(&text).collect();
+        let lines: Vec<&str> = all.iter().copied().filter(|line| self.tells(result, line)).collect();
+        if lines.is_empty() {
+            let usual = all.last().map(|last| shortened(last, 80, 0));
+            return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
+        }
+        let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
+        if whole <= result.room {
+            return format!("{head}{}", lines.join("\n"));
+        }
+        let count = result.text.lines().filter(|line| !line.trim().is_empty()).count();
+        let ranked = RankedLines::of(&lines, &later);
+        if !ranked.heard && code.is_none() && lines.len() > 3 {
+            let last = lines.last().map(|last| shortened(last, 80, 0)).unwrap_or_default();
+            return format!("{head}{count} lines, the last: {last}");
+        }
+        format!("{head}{}", ranked.told(&lines, result.room, later))
+    }
+
+    /// Returns true if a line is neither a wrapper's nor an echo of the arguments.
+    fn tells(&self, result: &ToldResult<'_>, line: &str) -> bool {
+        let core = LINE_NUMBER
+            .as_ref()
+            .map_or(line, |number| number.find(line).map_or(line, |found| &line[found.end()..]))
+            .trim();
+        let behind_label = core.split_once(": ").map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
+        let echo = core.len() > 8
+            && (result.arguments.contains(core) || behind_label.is_some_and(|rest| result.arguments.contains(rest)));
+        exit_line(line).is_none() && !echo && !self.recurs(result.tool, line)
+    }
+}
+
+/// JSON by its values, and of a very long text the beginning and the end.
+fn readable(text: &str) -> String {
+    let text = values::readable(text);
+    if text.len() <= 2 * REACH {
+        return text;
+    }
+    format!("{}\n{GAP}\n{}", prefix(&text, REACH), suffix(&text, REACH))
+}
+
+/// The lines that say something, of many the first and the last ones.
+fn looked_at(text: &str) -> impl Iterator<Item = &str> {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let from = lines.len().saturating_sub(LAST).max(FIRST);
+    lines.into_iter().enumerate().filter(move |(at, _)| *at < FIRST || *at >= from).map(|(_, line)| line)
+}
+
+/// A line without what differs from result to result.
+fn template(line: &str) -> String {
+    let line = prefix(line.trim(), 160);
+    let shape =
+        VARIABLE.as_ref().map_or_else(|| line.to_owned(), |variable| variable.replace_all(line, "#").into_owned());
+    prefix(&shape, 80).to_owned()
+}
+
+/// A line without its names and numbers: lines alike are of one kind.
+fn shape(line: &str) -> String {
+    let line = prefix(line, LINE);
+    let mut shape = line.to_owned();
+    for name in names(line) {
+        shape = shape.replacen(name, "@", 1);
+    }
+    prefix(&trimmed(&shape), 60).to_owned()
+}
+
+/// Lines of one result, with what each is worth.
+struct RankedLines {
+    shapes: Vec<String>,
+    scores: Vec<f64>,
+    /// Something of them was spoken of or used afterwards.
+    heard: bool,
+}
+
+impl RankedLines {
+    fn of(lines: &[&str], later: impl Fn(&str) -> bool) -> RankedLines {
+        let shapes: Vec<String> = lines.iter().map(|line| shape(line)).collect();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for shape in &shapes {
+            *counts.entry(shape).or_default() += 1;
+        }
+        let mut heard = false;
+        let score = |(at, line): (usize, &&str)| {
+            let said: HashSet<&str> = words(prefix(line, 400)).collect();
+            let spoken = said.iter().filter(|word| later(word)).count();
+            heard |= spoken > 0;
+            let rare = 1.2 / counts.get(shapes[at].as_str()).copied().unwrap_or(1) as f64;
+            let edge = if at == 0 || at + 1 == lines.len() { 0.4 } else { 0.0 };
+            let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
+            spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
+        };
+        let scores = lines.iter().enumerate().map(score).collect();
+        RankedLines { shapes, scores, heard }
+    }
+
+    /// The best lines in their order, with the gaps marked.
+    fn told(&self, lines: &[&str], room: usize, later: impl Fn(&str) -> bool) -> String {
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.sort_by(|one, other| self.scores[*other].total_cmp(&self.scores[*one]).then(one.cmp(other)));
+        let (mut kept, mut used, mut alike) = (HashSet::new(), 0, HashMap::new());
+        for at in order {
+            let cost = size(lines[at]).min(LINE);
+            let same: &mut usize = alike.entry(self.shapes[at].as_str()).or_default();
+            if *same >= ALIKE || !kept.is_empty() && used + cost > room {
+                continue;
+            }
+            *same += 1;
+            kept.insert(at);
+            used += cost;
+            if used * 10 >= room * 9 {
+                break;
+            }
+        }
+        joined(lines, &kept, LINE.min(room.max(60)), later)
+    }
+}
+
+fn joined(lines: &[&str], kept: &HashSet<usize>, longest: usize, later: impl Fn(&str) -> bool) -> String {
+    let mut told = String::new();
+    let mut next = 0;
+    for (at, line) in lines.iter().enumerate().filter(|(at, _)| kept.contains(at)) {
+        match (told.is_empty(), at > next) {
+            (true, true) => told.push_str("[…] "),
+            (false, true) => told.push_str(" […] "),
+            (false, false) => told.push('\n'),
+            (true, false) => {}
+        }
+        told.push_str(&around_what_was_heard(line, longest, &later));
+        next = at + 1;
+    }
+    if next < lines.len() {
+        told.push_str(" […]");
+    }
+    told
+}
+
+/// A long line by the part that was spoken of later.
+fn around_what_was_heard(line: &str, longest: usize, later: impl Fn(&str) -> bool) -> String {
+    if size(line) <= longest {
+        return line.to_owned();
+    }
+    let base = line.as_ptr() as usize;
+    let heard = words(line).find(|word| later(word)).map_or(0, |word| word.as_ptr() as usize - base);
+    let start = suffix(&line[..heard], 60);
+    let from = heard - start.len();
+    let part = prefix(&line[from..], longest);
+    let before = if from > 0 { "[…] " } else { "" };
+    let behind = if from + part.len() < line.len() { " […]" } else { "" };
+    format!("{before}{part}{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(shapes: &ResultShapes<'_>, text: &str, room: usize, later: &[&str]) -> String {
+        let result = ToldResult { tool: "bash", arguments: "cargo test --all", text, room };
+        shapes.told(&result, |word| later.contains(&word))
+    }
+
+    #[test]
+    fn one_failure_among_eighty_stays() {
+        let mut lines: Vec<String> = (0..80).map(|n| format!("test tests::case_{n} ... PASSED")).collect();
+        lines.insert(40, "test tests::empty_input ... FAILED unexpectedly".to_owned());
+        let told = told(&ResultShapes::default(), &lines.join("\n"), 200, &["empty", "input"]);
+        assert!(told.contains("FAILED unexpectedly") && told.contains("[…]"), "{told}");
+        assert!(told.matches("PASSED").count() <= ALIKE, "{told}");
+    }
+
+    #[test]
+    fn what_recurs_in_all_results_is_not_told() {
+        let mut shapes = ResultShapes::default();
+        let framed = |body: &str| {
+            format!("Chunk ID: 1a2b3c4d\nWall time: 0.51 seconds\nProcess exited with code 0\nOutput:\n{body}")
+        };
+        for n in 0..6 {
+            shapes.learn(
+                "bash",
+                &framed(&format!("nothing alike here, number {}", ["one", "two", "six", "ten", "four", "nine"][n])),
+            );
+        }
+        assert_eq!(told(&shapes, &framed("on branch main"), 300, &[]), "on branch main");
+        // Success never reads as nothing.
+        assert_eq!(told(&shapes, "Wall time: 0.9 seconds\nOutput:", 300, &[]), "Output:");
+        assert_eq!(told(&shapes, "", 300, &[]), "no output");
+        assert_eq!(told(&shapes, "Process exited with code 3\nwhy", 300, &[]), "exit 3: why");
+    }
+
+    #[test]
+    fn a_file_that_nobody_spoke_of_is_so_many_lines() {
+        let text: String = (0..200).map(|n| format!("let value_{n} = compute({n});\n")).collect();
+        let told = told(&ResultShapes::default(), &text, 100, &[]);
+        assert!(told.starts_with("200 lines, the last: let value_199"), "{told}");
+    }
+
+    #[test]
+    fn json_is_told_by_its_values() {
+        let text = r#"{"reservation": "HAT1", "paid": 31.5, "notes": ""}"#;
+        assert_eq!(told(&ResultShapes::default(), text, 300, &[]), "reservation HAT1, paid 31.5");
+    }
+}

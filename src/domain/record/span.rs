@@ -1,0 +1,408 @@
+//! The span as the record tells it: who said what, which call returned what, in order and with numbers.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::arguments::ArgumentShapes;
+use super::ending::{self, CallEnd};
+use super::quote::{names, words};
+use super::results::ResultShapes;
+use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::domain::model::user_text::{UserText, UserTextClassifier};
+
+/// Where a message of the path stands once the record is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordPlace {
+    /// The record alone tells of it.
+    Told,
+    /// It stays as it is, before the record.
+    Kept,
+    /// The request that the agent works on: it follows the record as a message.
+    Running,
+}
+
+/// What stands before the cut, in order.
+#[derive(Debug, Clone, Copy)]
+pub enum RecordItem<'a> {
+    Message(&'a Message, RecordPlace),
+    Unread(UnreadStretch),
+}
+
+/// Messages that were not read again, since the room would not hold a word of them: they are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnreadStretch {
+    pub messages: u32,
+    /// Messages of the user's own, and calls: what comes behind is numbered on from there.
+    pub users: u32,
+    pub calls: u32,
+}
+
+/// One line of the record.
+#[derive(Debug)]
+pub(super) enum Line<'a> {
+    /// The user's words, the n-th message of theirs on the path.
+    User {
+        number: u32,
+        text: String,
+        runs: bool,
+    },
+    /// What a harness or another program wrote in the user's role.
+    Harness {
+        text: String,
+    },
+    /// Notes on what came before, which somebody else wrote.
+    Notes {
+        text: String,
+    },
+    /// Another agent's words in the user's role, behind its name.
+    Other {
+        text: String,
+    },
+    /// Messages that were not read.
+    Unread(UnreadStretch),
+    Agent {
+        text: String,
+    },
+    Call(CallLine<'a>),
+}
+
+/// A call, the n-th on the path, and what it returned.
+#[derive(Debug)]
+pub(super) struct CallLine<'a> {
+    pub number: u32,
+    pub call: &'a ToolCall,
+    pub result: Option<&'a ToolResult>,
+    pub end: CallEnd,
+}
+
+/// Everything before the cut, ready to be told.
+#[derive(Debug, Default)]
+pub(super) struct Span<'a> {
+    pub lines: Vec<Line<'a>>,
+    /// Instructions that stand nowhere else: of the system's roles, oldest first.
+    pub instructions: Vec<String>,
+    pub results: ResultShapes<'a>,
+    pub arguments: ArgumentShapes<'a>,
+    /// The newest line in whose call's arguments a name stands.
+    last_use: HashMap<&'a str, usize>,
+}
+
+/// How many lines behind a result are heard for what was made of it: of the agent's words, and of calls.
+const WORDS_BEHIND: usize = 6;
+const CALLS_BEHIND: usize = 3;
+/// Characters of arguments that are looked through for names.
+const MOST_ARGUMENT: usize = 3_000;
+/// Shorter names stand everywhere.
+const SHORTEST_NAME: usize = 6;
+
+impl<'a> Span<'a> {
+    /// Reads the messages before the cut, from the first on.
+    pub fn of(items: &[RecordItem<'a>]) -> Span<'a> {
+        let mut reading = SpanReading::default();
+        for item in items {
+            match item {
+                RecordItem::Message(message, place) => reading.take(message, *place),
+                RecordItem::Unread(stretch) => reading.skip(*stretch),
+            }
+        }
+        let mut span = reading.span;
+        drop_frames(&mut span.lines);
+        span.learn();
+        span
+    }
+
+    /// Learns from the newest calls what those of each tool have in common.
+    fn learn(&mut self) {
+        let calls = || {
+            self.lines.iter().enumerate().rev().filter_map(|(at, line)| match line {
+                Line::Call(call) => Some((at, call)),
+                _ => None,
+            })
+        };
+        let (mut results, mut arguments, mut last_use) =
+            (ResultShapes::default(), ArgumentShapes::default(), HashMap::new());
+        for (at, line) in calls() {
+            arguments.learn(line.call);
+            if let Some(result) = line.result {
+                results.learn(&line.call.name, &result.plain_text());
+            }
+            for text in texts(&line.call.arguments) {
+                for word in names(text).flat_map(words).filter(|word| word.len() >= SHORTEST_NAME) {
+                    last_use.entry(word).or_insert(at);
+                }
+            }
+        }
+        (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
+    }
+
+    /// What the agent said right behind a line, and the arguments of the calls that followed.
+    pub fn heard_behind(&self, at: usize) -> HeardBehind<'_> {
+        let mut said = std::collections::HashSet::new();
+        let (mut spoken, mut called) = (0, 0);
+        for line in self.lines.iter().skip(at + 1).take(4 * WORDS_BEHIND) {
+            match line {
+                Line::Agent { text } if spoken < WORDS_BEHIND => {
+                    spoken += 1;
+                    said.extend(words(super::quote::prefix(text, 6_000)));
+                }
+                Line::Call(call) if called < CALLS_BEHIND => {
+                    called += 1;
+                    said.extend(texts(&call.call.arguments).into_iter().flat_map(words));
+                }
+                _ => {}
+            }
+        }
+        HeardBehind { span: self, at, said }
+    }
+}
+
+/// What was said and done behind a line.
+pub(super) struct HeardBehind<'s> {
+    span: &'s Span<'s>,
+    at: usize,
+    said: std::collections::HashSet<&'s str>,
+}
+
+impl HeardBehind<'_> {
+    /// Returns true if the agent spoke of this word next, or a later call names it.
+    pub fn holds(&self, word: &str) -> bool {
+        self.said.contains(word) || self.span.last_use.get(word).is_some_and(|last| *last > self.at)
+    }
+}
+
+/// The texts of a call's arguments, each up to a bound.
+fn texts(arguments: &Value) -> Vec<&str> {
+    let values: Vec<&Value> = match arguments {
+        Value::Object(fields) => fields.values().collect(),
+        other => vec![other],
+    };
+    let mut found = Vec::new();
+    for value in values {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(parts) => found.extend(parts.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+    }
+    found.into_iter().map(|text| super::quote::prefix(text, MOST_ARGUMENT)).collect()
+}
+
+#[derive(Default)]
+struct SpanReading<'a> {
+    span: Span<'a>,
+    classifier: UserTextClassifier,
+    users: u32,
+    calls: u32,
+    /// Places of calls that have no result yet, oldest first, by their id: an id may come again.
+    open: HashMap<&'a str, VecDeque<usize>>,
+}
+
+impl<'a> SpanReading<'a> {
+    fn skip(&mut self, stretch: UnreadStretch) {
+        self.users += stretch.users;
+        self.calls += stretch.calls;
+        if stretch.messages > 0 {
+            self.span.lines.push(Line::Unread(stretch));
+        }
+    }
+
+    fn take(&mut self, message: &'a Message, place: RecordPlace) {
+        let hidden = place != RecordPlace::Kept;
+        match message.role {
+            Role::System | Role::Developer => {
+                let text = shown_text(&message.content);
+                if hidden && !text.trim().is_empty() {
+                    self.span.instructions.push(text);
+                }
+            }
+            Role::User => self.by_user(message, place),
+            Role::Assistant | Role::Tool => self.worked(message, hidden),
+            Role::BashExecution | Role::Custom => {
+                self.push_text(hidden, shown_text(&message.content), |text| Line::Harness { text })
+            }
+            Role::BranchSummary | Role::CompactionSummary => {
+                self.push_text(hidden, shown_text(&message.content), |text| Line::Notes { text });
+            }
+        }
+    }
+
+    fn push_text(&mut self, hidden: bool, text: String, line: impl Fn(String) -> Line<'a>) {
+        if hidden && !text.trim().is_empty() {
+            self.span.lines.push(line(text));
+        }
+    }
+
+    fn by_user(&mut self, message: &'a Message, place: RecordPlace) {
+        let hidden = place != RecordPlace::Kept;
+        message.tool_results().for_each(|result| self.returned(result));
+        match self.classifier.classify(message) {
+            UserText::Said(text) => {
+                let media = message.content.iter().filter(|block| block.is_media()).count();
+                let text = format!("{}{}", text.trim(), " [image]".repeat(media.min(8)));
+                if text.trim().is_empty() {
+                    return;
+                }
+                self.users += 1;
+                let (number, runs) = (self.users, place == RecordPlace::Running);
+                if hidden {
+                    self.span.lines.push(Line::User { number, text: text.trim().to_owned(), runs });
+                }
+            }
+            UserText::Output(text) => self.push_text(hidden, text, |text| Line::Harness { text }),
+            UserText::Continued(text) => self.push_text(hidden, text, |text| Line::Notes { text }),
+            UserText::Agent(text) => self.push_text(hidden, text, |text| Line::Other { text }),
+            UserText::Other => {}
+        }
+    }
+
+    fn worked(&mut self, message: &'a Message, hidden: bool) {
+        self.classifier.classify(message);
+        for block in &message.content {
+            match block {
+                Block::Text { text, .. } if message.role == Role::Assistant => {
+                    self.push_text(hidden, text.clone(), |text| Line::Agent { text });
+                }
+                Block::ToolCall(call) => self.called(call, hidden),
+                Block::ToolResult(result) => self.returned(result),
+                _ => {}
+            }
+        }
+    }
+
+    fn called(&mut self, call: &'a ToolCall, hidden: bool) {
+        self.calls += 1;
+        if hidden {
+            self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
+            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open };
+            self.span.lines.push(Line::Call(line));
+        }
+    }
+
+    fn returned(&mut self, result: &'a ToolResult) {
+        let Some(at) = self.open.get_mut(result.tool_call_id.as_str()).and_then(VecDeque::pop_front) else { return };
+        if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
+            line.result = Some(result);
+            line.end = ending::end(Some(result));
+        }
+    }
+}
+
+/// Text blocks, and a mark for each picture.
+fn shown_text(blocks: &[Block]) -> String {
+    let shown = |block: &Block| match block {
+        Block::Text { text, .. } => Some(text.clone()),
+        Block::Image { .. } => Some("[image]".to_owned()),
+        Block::Document { .. } => Some("[document]".to_owned()),
+        _ => None,
+    };
+    blocks.iter().filter_map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// The fewest messages of the user's that may have a frame in common.
+const FRAMED: usize = 5;
+/// The least length of a line that counts as one of a frame: short answers are alike without one.
+const FRAME_LINE: usize = 16;
+
+/// Takes away the lines that a program puts around most of the user's messages.
+fn drop_frames(lines: &mut [Line<'_>]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut messages = 0;
+    for line in lines.iter() {
+        let Line::User { text, .. } = line else { continue };
+        messages += 1;
+        let said: std::collections::HashSet<&str> =
+            text.lines().map(str::trim).filter(|line| line.len() >= FRAME_LINE).collect();
+        for line in said.into_iter().take(200) {
+            *counts.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+    if messages < FRAMED {
+        return;
+    }
+    let frame = |line: &str| counts.get(line.trim()).is_some_and(|count| *count >= 4 && *count * 2 >= messages);
+    for line in lines {
+        let Line::User { text, .. } = line else { continue };
+        let kept: Vec<&str> = text.lines().filter(|line| !frame(line)).collect();
+        if kept.iter().any(|line| !line.trim().is_empty()) {
+            *text = kept.join("\n").trim().to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::record::testing::{call, result, said};
+
+    fn span<'a>(messages: &'a [Message]) -> Span<'a> {
+        let told: Vec<RecordItem<'a>> =
+            messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+        Span::of(&told)
+    }
+
+    #[test]
+    fn ids_that_come_again_are_other_calls() {
+        let messages = [
+            said(Role::User, "go"),
+            call("c", "bash", "one"),
+            result("c", "1"),
+            call("c", "bash", "two"),
+            result("c", "2"),
+        ];
+        let span = span(&messages);
+        let told: Vec<(u32, String)> = span
+            .lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Call(call) => Some((call.number, call.result?.plain_text())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [(1, "1".to_owned()), (2, "2".to_owned())]);
+    }
+
+    #[test]
+    fn what_stays_counts_and_is_not_told() {
+        let messages = [said(Role::User, "first"), said(Role::Assistant, "yes"), said(Role::User, "second")];
+        let places = [RecordPlace::Kept, RecordPlace::Told, RecordPlace::Running];
+        let told: Vec<RecordItem<'_>> =
+            messages.iter().zip(places).map(|(message, place)| RecordItem::Message(message, place)).collect();
+        let span = Span::of(&told);
+        assert_eq!(span.lines.len(), 2);
+        assert!(matches!(&span.lines[1], Line::User { number: 2, runs: true, text } if text == "second"));
+    }
+
+    #[test]
+    fn the_same_frame_around_each_message_goes() {
+        let messages: Vec<Message> = (0..6)
+            .map(|n| {
+                said(
+                    Role::User,
+                    &format!(
+                        "You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."
+                    ),
+                )
+            })
+            .collect();
+        let span = span(&messages);
+        assert!(
+            matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"),
+            "{:?}",
+            span.lines[3]
+        );
+    }
+
+    #[test]
+    fn what_was_heard_behind_a_result() {
+        let messages = [
+            call("a", "bash", "ls"),
+            result("a", "parser_core.rs lexer_core.rs"),
+            said(Role::Assistant, "The lexer is next."),
+            call("b", "read", "src/parser_core.rs"),
+        ];
+        let span = span(&messages);
+        let heard = span.heard_behind(0);
+        assert!(heard.holds("lexer") && heard.holds("parser") && !heard.holds("nothing"));
+    }
+}

@@ -1,0 +1,138 @@
+use serde_json::json;
+
+use super::testing::{call, call_with, flagged, result, said};
+use super::*;
+use crate::domain::model::message::Role;
+
+fn written(messages: &[Message], room: u64) -> String {
+    let before: Vec<RecordItem<'_>> =
+        messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    write(&RecordParts { before: &before, kept: &[] }, room, |text| (text.chars().count() as u64).div_ceil(4))
+}
+
+#[test]
+fn what_failed_or_was_only_planned_is_quoted_and_not_judged() {
+    for (returned, is_error, told) in [
+        ("Delivery failed: mailbox full", false, "→ Delivery failed: mailbox full"),
+        (r#"{"status":"declined"}"#, false, "→ status declined"),
+        ("Killed", false, "→ Killed"),
+        ("Fehler: Guthaben reicht nicht aus", false, "→ Fehler: Guthaben reicht nicht aus"),
+        (r#"{"success":"false"}"#, false, "→ failed: success false"),
+        ("支付未成功。", false, "→ 支付未成功。"),
+        ("anything", true, "→ failed: anything"),
+    ] {
+        let messages = [
+            said(Role::User, "Send it."),
+            call_with("c", "send", json!({"to": "mia@example.org"})),
+            flagged("c", returned, is_error),
+            said(Role::Assistant, "Заказ ещё не готово."),
+        ];
+        let text = written(&messages, 2_000);
+        assert!(text.contains(told), "{text}");
+        assert!(text.contains("Agent: Заказ ещё не готово."), "{text}");
+        for judged in ["ok", "✓", "Done", "Goal", "Decision"] {
+            assert!(!text.contains(judged), "{judged}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_works_alone_keeps_its_findings() {
+    let mut messages = vec![said(Role::User, "Look through the modules and find what is wrong.")];
+    for n in 0..24 {
+        messages.push(said(Role::Assistant, &format!("Module m{n} leaks the handle h{n}00 in its drop path.")));
+        messages.push(call(&format!("c{n}"), "read", &format!("src/m{n}.rs")));
+        messages.push(result(&format!("c{n}"), &"let x = 1;\n".repeat(60)));
+    }
+    let text = written(&messages, 4_000);
+    let found = (0..24).filter(|n| text.contains(&format!("leaks the handle h{n}00"))).count();
+    assert_eq!(found, 24, "{text}");
+}
+
+#[test]
+fn the_order_is_kept_and_the_room_is_met() {
+    let mut messages = Vec::new();
+    for n in 0..300 {
+        messages.push(said(
+            Role::User,
+            &format!("Request {n}: change the port to {n}. {}", "And mind the rest of it. ".repeat(10)),
+        ));
+        messages.push(call(&format!("c{n}"), "bash", &format!("set-port {n}")));
+        messages.push(result(&format!("c{n}"), &format!("port is {n}\n{}", "noise of the tool\n".repeat(30))));
+        messages.push(said(Role::Assistant, &format!("The port is {n} now.")));
+    }
+    for room in [300, 1_000, 4_000, 20_000, 200_000] {
+        let text = written(&messages, room);
+        let tokens = (text.chars().count() as u64).div_ceil(4);
+        assert!(tokens <= room, "{tokens} of {room}");
+        let place = |n: usize| text.find(&format!("Request {n}:"));
+        let told: Vec<usize> = (0..300).filter_map(place).collect();
+        assert!(told.is_sorted() && !told.is_empty(), "{room}: {told:?}");
+        assert!(place(299).is_some() || room < 1_000, "{room}: the newest is told");
+        assert_eq!(text, written(&messages, room));
+    }
+}
+
+#[test]
+fn what_the_calls_prove_about_now_stands_behind() {
+    let messages = [
+        said(Role::User, "Make the tests pass."),
+        call("a", "bash", "cargo test"),
+        flagged("a", "error: 3 failed", true),
+        call("b", "edit_file", "src/a.rs"),
+        result("b", "done"),
+        call("c", "bash", "cargo test"),
+        result("c", "all 12 passed"),
+        call("d", "bash", "git push"),
+        flagged("d", "no upstream", true),
+        call("e", "edit_file", "src/b.rs"),
+        result("e", "done"),
+    ];
+    let text = written(&messages, 3_000);
+    assert!(
+        text.contains("Ran more than once, with the newest outcome:\n- #3 bash(cargo test) → all 12 passed"),
+        "{text}"
+    );
+    assert!(text.contains("not run again in the same words:\n- #4 bash(git push) → failed: no upstream"), "{text}");
+    assert!(text.contains("Files changed since the newest of those runs:\n- src/b.rs (#5)"), "{text}");
+}
+
+#[test]
+fn the_running_request_is_named_in_its_place() {
+    let (request, answer) = (said(Role::User, "Please fix src/net.rs."), said(Role::Assistant, "I look at it."));
+    let before = [RecordItem::Message(&request, RecordPlace::Running), RecordItem::Message(&answer, RecordPlace::Told)];
+    let text = write(&RecordParts { before: &before, kept: &[] }, 500, |text| text.len() as u64 / 4);
+    assert!(text.contains("u1 User: [the request that stands below this record]\nAgent: I look at it."), "{text}");
+}
+
+#[test]
+fn nothing_to_tell_is_nothing() {
+    assert_eq!(written(&[], 500), "");
+}
+
+/// Over all recorded sessions, cut at half: a record of any room meets it and is the same again; no panic. Written down for a
+/// reader where `CONTEXTD_RECORDS` names a folder.
+#[test]
+#[cfg_attr(not(shared), ignore = "needs ../shared")]
+fn records_of_recorded_sessions_meet_their_room() {
+    let folder = std::env::var_os("CONTEXTD_RECORDS").map(std::path::PathBuf::from);
+    let count = |text: &str| (quote::size(text) as u64).div_ceil(4);
+    for source in
+        ["entireio-cli", "pi-mono", "tau-bench", "swe-agent", "openhands-sdk", "aider-history", "glaive-toolcall-zh"]
+    {
+        for (number, messages) in crate::domain::summary::testing::transcripts(source).iter().enumerate() {
+            let cut = messages.len() * 3 / 4;
+            let before: Vec<RecordItem<'_>> =
+                messages[..cut].iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+            let parts = RecordParts { before: &before, kept: &messages[cut..] };
+            for room in [500, 4_000] {
+                let text = write(&parts, room, count);
+                assert!(count(&text) <= room, "{source} {number}: {} of {room}", count(&text));
+                assert_eq!(text, write(&parts, room, count), "{source} {number}");
+                if let Some(folder) = folder.as_ref().filter(|_| room == 4_000) {
+                    std::fs::write(folder.join(format!("{source}-{number}.txt")), text).unwrap();
+                }
+            }
+        }
+    }
+}

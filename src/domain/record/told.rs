@@ -1,0 +1,224 @@
+//! One stretch of the record, told at a level.
+
+use std::ops::Range;
+
+use super::arguments::{fields, is_path};
+use super::ending::CallEnd;
+use super::quote::{PassageRoom, density, passage, sentences, shortened, size};
+use super::results::ToldResult;
+use super::span::{CallLine, Line, Span, UnreadStretch};
+use crate::domain::model::message::ToolResult;
+
+/// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
+/// counted; at [`REQUESTS`] the user's words alone.
+pub(super) type Level = usize;
+pub(super) const OUTCOME: Level = 5;
+pub(super) const REQUESTS: Level = 6;
+
+/// Quarter tokens of one passage of the agent's, of one call's arguments and of its result, by level.
+const AGENT: [usize; 7] = [2_500, 900, 450, 240, 130, 420, 0];
+const ARGUMENTS: [usize; 7] = [420, 240, 150, 110, 70, 0, 0];
+const RESULT: [usize; 7] = [900, 320, 140, 70, 24, 0, 0];
+const HARNESS: [usize; 7] = [1_500, 700, 400, 200, 100, 60, 0];
+/// Beginning and end of the user's words, by a level of their own.
+pub(super) const USER: [(usize, usize); 5] = [(6_000, 2_000), (4_500, 1_500), (1_500, 700), (400, 200), (140, 60)];
+/// A tool that is called so seldom says with each call what no other says.
+const SELDOM: usize = 4;
+/// The most that is told of the newest call of a rare tool, arguments and result each.
+const NEWEST_ARGUMENTS: usize = 2_000;
+const NEWEST_RESULT: usize = 1_500;
+/// Parts of the names of tools that ask the user.
+const ASKING: [&str; 2] = ["ask", "question"];
+
+/// A part of one turn.
+#[derive(Debug, Clone)]
+pub(super) struct Stretch {
+    pub lines: Range<usize>,
+    /// The turn ends with it.
+    pub closes: bool,
+}
+
+/// Tells stretches of a span.
+pub(super) struct Teller<'s, 'a> {
+    pub span: &'s Span<'a>,
+    /// The level of the user's words, by line.
+    pub user_levels: &'s [usize],
+    /// Lines with the newest call of each tool.
+    pub newest: &'s std::collections::HashSet<usize>,
+}
+
+/// A line as it is told; calls that are alike in a row are told once.
+struct ToldLine {
+    text: String,
+    /// What the calls that it tells of have in common, where it tells of calls.
+    alike: Option<String>,
+    calls: u32,
+    first: u32,
+    last: u32,
+}
+
+impl Teller<'_, '_> {
+    /// The stretch at a level, each line ended by a newline.
+    pub fn told(&self, stretch: &Stretch, level: Level) -> String {
+        let last_words = self.last_words(stretch);
+        let mut told: Vec<ToldLine> = Vec::new();
+        let mut counted = 0;
+        for at in stretch.lines.clone() {
+            match &self.span.lines[at] {
+                Line::User { number, text, runs } => told.push(self.user(at, *number, text, *runs)),
+                Line::Harness { text } => told.extend(harness(text, level)),
+                Line::Notes { text } if level < OUTCOME => told.push(plain(format!(
+                    "Notes of an earlier part: {}",
+                    shortened(text, 2 * AGENT[level], AGENT[level])
+                ))),
+                Line::Other { text } if level < REQUESTS => {
+                    told.push(plain(format!("Another agent: {}", shortened(text, 2 * AGENT[level], AGENT[level]))));
+                }
+                Line::Unread(stretch) => told.push(plain(unread(*stretch))),
+                Line::Agent { text } if level < OUTCOME => {
+                    told.extend(self.agent(at, text, level, last_words == Some(at)))
+                }
+                Line::Call(call) if level < OUTCOME => self.call(&mut told, at, call, level),
+                Line::Call(_) => counted += 1,
+                Line::Notes { .. } | Line::Agent { .. } | Line::Other { .. } => {}
+            }
+        }
+        if level == OUTCOME {
+            told.extend(self.outcome(stretch));
+        }
+        let mut text: String = told.iter().map(ToldLine::line).collect();
+        if counted > 0 {
+            text.push_str(&format!("  ({counted} {})\n", if counted == 1 { "call" } else { "calls" }));
+        }
+        text
+    }
+
+    fn user(&self, at: usize, number: u32, text: &str, runs: bool) -> ToldLine {
+        if runs {
+            return plain(format!("u{number} User: [the request that stands below this record]"));
+        }
+        let (head, tail) = USER[self.user_levels.get(at).copied().unwrap_or(USER.len() - 1).min(USER.len() - 1)];
+        plain(format!("u{number} User: {}", shortened(text, head, tail)))
+    }
+
+    fn agent(&self, at: usize, text: &str, level: Level, is_last: bool) -> Option<ToldLine> {
+        let announces = matches!(self.span.lines.get(at + 1), Some(Line::Call(_)));
+        if announces && level >= 3 && density(text) == 0 && sentences(text).len() == 1 {
+            return None;
+        }
+        let all = AGENT[level] * if is_last { 2 } else { 1 };
+        let room = PassageRoom { all, sentence: 400, announces: announces && level >= 2 };
+        let told = passage(text, room);
+        (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
+    }
+
+    /// The line with the agent's last words of a turn that ends with this stretch.
+    fn last_words(&self, stretch: &Stretch) -> Option<usize> {
+        let said = |at: &usize| matches!(self.span.lines[*at], Line::Agent { .. });
+        stretch.lines.clone().rev().find(said).filter(|_| stretch.closes)
+    }
+
+    fn outcome(&self, stretch: &Stretch) -> Option<ToldLine> {
+        let said: Vec<&str> = stretch
+            .lines
+            .clone()
+            .filter_map(|at| match &self.span.lines[at] {
+                Line::Agent { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let all = AGENT[OUTCOME] / if stretch.closes { 1 } else { 2 };
+        let told = passage(&said.join("\n"), PassageRoom { all, sentence: 220, announces: !stretch.closes });
+        (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
+    }
+
+    fn call(&self, told: &mut Vec<ToldLine>, at: usize, line: &CallLine<'_>, level: Level) {
+        let seldom = self.span.arguments.calls(&line.call.name) <= SELDOM;
+        let newest = self.newest.contains(&at);
+        let room = RESULT[level] * if (seldom || newest) && level < 4 { 3 } else { 1 };
+        let arguments = if newest && seldom && level < 4 { NEWEST_ARGUMENTS } else { ARGUMENTS[level] };
+        let arguments = self.span.arguments.told(line.call, arguments);
+        let outcome = self.returned(at, line, room.min(NEWEST_RESULT), level);
+        let alike = format!("{}({arguments}){outcome}", line.call.name);
+        if let Some(before) = told.last_mut().filter(|before| before.alike.as_deref() == Some(alike.as_str())) {
+            before.calls += 1;
+            before.last = line.number;
+        } else {
+            told.push(ToldLine {
+                text: String::new(),
+                alike: Some(alike),
+                calls: 1,
+                first: line.number,
+                last: line.number,
+            });
+        }
+    }
+
+    fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
+        let Some(result) = line.result else { return " → no result".to_owned() };
+        let text = shown(result);
+        if asks_user(&line.call.name) {
+            return format!(" → the user: {}", shortened(&text, NEWEST_RESULT, 300));
+        }
+        let failed = line.end == CallEnd::Failed;
+        let lines = text.lines().count();
+        if !failed && lines > 6 && size(&text) > room && only_reads(line) {
+            return format!(" → {lines} lines");
+        }
+        let arguments: Vec<String> = fields(line.call).into_iter().map(|(_, value)| value.into_owned()).collect();
+        let room = if failed { room.max(RESULT[2]) } else { room };
+        let result = ToldResult { tool: &line.call.name, arguments: &arguments.join("\n"), text: &text, room };
+        let heard = self.span.heard_behind(at);
+        let told = self.span.results.told(&result, |word| heard.holds(word));
+        let told = if level >= 4 { told.replace('\n', " ") } else { told };
+        let mark = if failed && !told.starts_with("exit ") { "failed: " } else { "" };
+        format!(" → {mark}{told}")
+    }
+}
+
+impl ToldLine {
+    fn line(&self) -> String {
+        let Some(alike) = &self.alike else { return format!("{}\n", self.text) };
+        match self.calls {
+            1 => format!("- #{} {alike}\n", self.first),
+            calls => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
+        }
+    }
+}
+
+fn plain(text: String) -> ToldLine {
+    ToldLine { text, alike: None, calls: 0, first: 0, last: 0 }
+}
+
+fn unread(stretch: UnreadStretch) -> String {
+    let UnreadStretch { messages, users, calls } = stretch;
+    format!("[{messages} messages of that time are not told here, {users} of the user's and {calls} calls among them]")
+}
+
+fn harness(text: &str, level: Level) -> Option<ToldLine> {
+    (HARNESS[level] > 0)
+        .then(|| plain(format!("Harness: {}", shortened(text, HARNESS[level] * 2 / 3, HARNESS[level] / 3))))
+}
+
+/// The text of a result, with a mark for each picture.
+pub(super) fn shown(result: &ToolResult) -> String {
+    let media = result.content.iter().filter(|block| block.is_media()).count();
+    let mut text = result.plain_text();
+    for _ in 0..media.min(8) {
+        text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
+    }
+    text
+}
+
+fn asks_user(tool: &str) -> bool {
+    let name = tool.to_ascii_lowercase();
+    name.split(['_', '-', '.']).any(|part| ASKING.iter().any(|asking| part == *asking)) || name.starts_with("askuser")
+}
+
+/// Returns true if a call names a file and else nothing but numbers and marks: what it returns stands in the file.
+fn only_reads(line: &CallLine<'_>) -> bool {
+    let fields = fields(line.call);
+    let bare = |value: &str| value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "null");
+    fields.iter().any(|(name, value)| is_path(name, value))
+        && fields.iter().all(|(name, value)| is_path(name, value) || bare(value))
+}

@@ -1,0 +1,93 @@
+//! Reading of what a record is written from: the stored messages of the path, of a very long one the first and the newest.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use crate::domain::model::message::{Message, Role};
+use crate::domain::model::user_text::attributed;
+use crate::domain::record::{RecordNumbers, RecordPlace, RecordSource};
+use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
+use crate::service::core::error::Result;
+use crate::service::path::entries::message_of;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Segment};
+
+/// The entries of a path, on their way past.
+pub(crate) struct RecordReading {
+    /// The depth of the first entry that stays behind the summary.
+    end: i64,
+    /// Entries that stay as they are.
+    stay: HashSet<Uuid>,
+    running: Option<Uuid>,
+    agents: Vec<String>,
+    /// What an earlier compaction knows of the numbers, until the reading is there.
+    known: Option<RecordNumbers>,
+    source: RecordSource,
+}
+
+impl RecordReading {
+    /// `None`: nothing is replaced.
+    pub(crate) fn of(planned: &PlannedCompaction) -> Option<RecordReading> {
+        let plan = planned.replaces()?;
+        let heads = &planned.loaded.heads;
+        let end = heads.get(plan.first_kept).map_or(i64::MAX, |head| head.depth);
+        let known = planned.loaded.record().and_then(|record| record.numbers);
+        let stay = plan.anchors.iter().chain(&plan.kept);
+        Some(RecordReading {
+            end,
+            stay: stay.filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
+            running: match planned.running() {
+                Some(RunningPlace::At(index)) => heads.get(index).map(|head| head.id),
+                Some(RunningPlace::Carried(running)) => Some(running.entry_id),
+                Some(RunningPlace::Stands(_)) | None => None,
+            },
+            agents: planned.settings.agents.clone(),
+            known: known.filter(|known| known.depth < end),
+            source: RecordSource::default(),
+        })
+    }
+
+    /// Where the messages are on the whole path.
+    pub(crate) fn segments(&self, path: &[Segment]) -> Vec<Segment> {
+        path::clip(path, &RecordSource::ranges(self.known, self.end))
+    }
+
+    /// Takes in the next entry, in path order.
+    pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let head = &stored.entry.head;
+        if let Some(known) = self.known.filter(|known| head.depth >= known.depth) {
+            self.source.skip_to(known);
+            self.known = None;
+        }
+        let bytes = stored.entry.item.len();
+        if let Some(record) = stored.handle() {
+            // The originals are not here.
+            let told = record.summary_body.as_ref().or(record.summary.as_ref());
+            if let Some(told) = told {
+                let notes = Message::text(Role::CompactionSummary, told.as_str());
+                self.source.take_before(notes, RecordPlace::Told, head.depth, bytes);
+            }
+        }
+        if !head.is_visible() {
+            return Ok(());
+        }
+        let Some(message) = message_of(stored)? else { return Ok(()) };
+        let message = attributed(message, &self.agents);
+        if head.depth >= self.end {
+            self.source.take_behind(message);
+            return Ok(());
+        }
+        let place = match () {
+            () if self.stay.contains(&head.id) => RecordPlace::Kept,
+            () if self.running == Some(head.id) => RecordPlace::Running,
+            () => RecordPlace::Told,
+        };
+        self.source.take_before(message, place, head.depth, bytes);
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> RecordSource {
+        self.source
+    }
+}
