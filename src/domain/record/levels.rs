@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::quote::{shortened, size};
 use super::span::{Line, Span};
-use super::told::{Level, OUTCOME, REQUESTS, Stretch, Teller, USER};
+use super::told::{BRIEF, Level, OUTCOME, Stretch, Teller, USER};
 
 /// Lines of one stretch at most.
 const STRETCH: usize = 12;
@@ -73,9 +73,9 @@ pub(super) struct Telling<'t, 's, 'a> {
 
 impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     pub fn within(teller: &'t Teller<'s, 'a>, stretches: &'t [Stretch], room: usize) -> Telling<'t, 's, 'a> {
-        let levels = vec![Some(REQUESTS); stretches.len()];
+        let levels = vec![Some(BRIEF); stretches.len()];
         let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0 };
-        telling.spent = (0..stretches.len()).map(|at| telling.cost(at, REQUESTS)).sum();
+        telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
         telling.leave_out(room * 9 / 10);
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
@@ -95,7 +95,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
     fn leave_out(&mut self, room: usize) {
         let mut next = 1;
         while self.spent > room && next + 1 < self.stretches.len() {
-            self.spent -= self.cost(next, REQUESTS);
+            self.spent -= self.cost(next, BRIEF);
             self.levels[next] = None;
             next += 1;
         }
@@ -107,7 +107,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             if self.levels[at].is_none() {
                 continue;
             }
-            let cost = self.spent - self.cost(at, REQUESTS) + self.cost(at, OUTCOME);
+            let cost = self.spent - self.cost(at, BRIEF) + self.cost(at, OUTCOME);
             if cost > room {
                 break;
             }

@@ -83,7 +83,7 @@ impl<'a> ResultShapes<'a> {
         let all: Vec<&str> = looked_at(&text).collect();
         let lines: Vec<&str> = all.iter().copied().filter(|line| self.tells(result, line)).collect();
         if lines.is_empty() {
-            let usual = all.last().map(|last| shortened(last, 80, 0));
+            let usual = all.iter().rev().find(|line| exit_line(line).is_none()).map(|last| shortened(last, 80, 0));
             return format!("{head}{}", usual.unwrap_or_else(|| "no output".to_owned()));
         }
         let whole: usize = lines.iter().map(|line| size(line) + 1).sum();
@@ -212,6 +212,14 @@ fn joined(lines: &[&str], kept: &HashSet<usize>, longest: usize, later: impl Fn(
     }
     if next < lines.len() {
         told.push_str(" […]");
+    }
+    one_gap(told)
+}
+
+/// Gaps that follow each other are one.
+fn one_gap(mut told: String) -> String {
+    while told.contains("[…] […]") {
+        told = told.replace("[…] […]", GAP);
     }
     told
 }

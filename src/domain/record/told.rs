@@ -10,13 +10,13 @@ use super::span::{CallLine, Line, Span, UnreadStretch};
 use crate::domain::model::message::ToolResult;
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
-/// counted; at [`REQUESTS`] the user's words alone.
+/// counted; at [`BRIEF`] the same in a sentence.
 pub(super) type Level = usize;
 pub(super) const OUTCOME: Level = 5;
-pub(super) const REQUESTS: Level = 6;
+pub(super) const BRIEF: Level = 6;
 
 /// Quarter tokens of one passage of the agent's, of one call's arguments and of its result, by level.
-const AGENT: [usize; 7] = [2_500, 900, 450, 240, 130, 420, 0];
+const AGENT: [usize; 7] = [2_500, 900, 450, 240, 130, 420, 160];
 const ARGUMENTS: [usize; 7] = [420, 240, 150, 110, 70, 0, 0];
 const RESULT: [usize; 7] = [900, 320, 140, 70, 24, 0, 0];
 const HARNESS: [usize; 7] = [1_500, 700, 400, 200, 100, 60, 0];
@@ -71,7 +71,7 @@ impl Teller<'_, '_> {
                     "Notes of an earlier part: {}",
                     shortened(text, 2 * AGENT[level], AGENT[level])
                 ))),
-                Line::Other { text } if level < REQUESTS => {
+                Line::Other { text } if level <= OUTCOME => {
                     told.push(plain(format!("Another agent: {}", shortened(text, 2 * AGENT[level], AGENT[level]))));
                 }
                 Line::Unread(stretch) => told.push(plain(unread(*stretch))),
@@ -83,8 +83,8 @@ impl Teller<'_, '_> {
                 Line::Notes { .. } | Line::Agent { .. } | Line::Other { .. } => {}
             }
         }
-        if level == OUTCOME {
-            told.extend(self.outcome(stretch));
+        if level >= OUTCOME {
+            told.extend(self.outcome(stretch, level));
         }
         let mut text: String = told.iter().map(ToldLine::line).collect();
         if counted > 0 {
@@ -118,7 +118,11 @@ impl Teller<'_, '_> {
         stretch.lines.clone().rev().find(said).filter(|_| stretch.closes)
     }
 
-    fn outcome(&self, stretch: &Stretch) -> Option<ToldLine> {
+    /// What came of it, in the agent's last words; where it said none, the newest call.
+    fn outcome(&self, stretch: &Stretch, level: Level) -> Option<ToldLine> {
+        if level == BRIEF && !stretch.closes {
+            return None;
+        }
         let said: Vec<&str> = stretch
             .lines
             .clone()
@@ -127,9 +131,23 @@ impl Teller<'_, '_> {
                 _ => None,
             })
             .collect();
-        let all = AGENT[OUTCOME] / if stretch.closes { 1 } else { 2 };
+        if said.is_empty() {
+            return self.newest_call(stretch).filter(|_| stretch.closes);
+        }
+        let all = AGENT[level] / if stretch.closes { 1 } else { 2 };
         let told = passage(&said.join("\n"), PassageRoom { all, sentence: 220, announces: !stretch.closes });
         (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
+    }
+
+    fn newest_call(&self, stretch: &Stretch) -> Option<ToldLine> {
+        let call = |at: usize| match &self.span.lines[at] {
+            Line::Call(call) => Some((at, call)),
+            _ => None,
+        };
+        let (at, line) = stretch.lines.clone().rev().find_map(call)?;
+        let mut told = Vec::new();
+        self.call(&mut told, at, line, OUTCOME - 1);
+        told.pop()
     }
 
     fn call(&self, told: &mut Vec<ToldLine>, at: usize, line: &CallLine<'_>, level: Level) {

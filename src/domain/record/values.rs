@@ -34,7 +34,19 @@ fn object(fields: &Map<String, Value>, depth: usize) -> String {
     let parts: Vec<String> =
         fields.iter().filter(|(_, value)| !is_empty(value)).map(|(name, value)| field(name, value, depth)).collect();
     let nested = fields.len() > 1 && fields.values().all(Value::is_object);
-    parts.join(if nested { "\n" } else { ", " })
+    if nested {
+        return parts.join("\n");
+    }
+    let mut told = String::new();
+    for part in parts {
+        // What stands in lines of its own is parted by them.
+        match told.chars().last() {
+            None | Some('\n') => {}
+            Some(_) => told.push_str(if part.contains('\n') { "\n" } else { ", " }),
+        }
+        told.push_str(&part);
+    }
+    told.trim_end().to_owned()
 }
 
 fn field(name: &str, value: &Value, depth: usize) -> String {

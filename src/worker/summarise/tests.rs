@@ -66,6 +66,7 @@ async fn run(
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        record: None,
         words: 0,
         prefix: None,
     };
@@ -103,6 +104,7 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
             wants_model: false,
             upstream,
             replaced_tokens: 1_000,
+            record: None,
             words: 0,
             prefix: None,
         };
@@ -162,6 +164,7 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
         wants_model: false,
         upstream: None,
         replaced_tokens: 2_000,
+        record: None,
         words: 0,
         prefix: None,
     };
@@ -199,6 +202,7 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
             wants_model: false,
             upstream: Some("gone"),
             replaced_tokens: 1_000,
+            record: None,
             words: 0,
             prefix: None,
         };
@@ -276,6 +280,7 @@ async fn run_chain(
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        record: None,
         words: 0,
         prefix: None,
     };
@@ -336,6 +341,7 @@ async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        record: None,
         words: 0,
         prefix: None,
     };
@@ -413,6 +419,7 @@ async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamCo
         wants_model: false,
         upstream: None,
         replaced_tokens: 100_000,
+        record: None,
         words: 0,
         prefix: Some(&prefix),
     };

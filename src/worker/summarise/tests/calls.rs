@@ -31,6 +31,7 @@ async fn of(
         wants_model: true,
         upstream: None,
         replaced_tokens,
+        record: None,
         words: 0,
         prefix: None,
     };
