@@ -164,10 +164,7 @@ impl Upstream {
         tally: &Tally,
     ) -> Result<Completion, UpstreamError> {
         let budget = self.config.output_budget(task.max_output_tokens);
-        let rendered = match prefix {
-            None => prompt::render(task),
-            Some(prefix) => prompt::Prompt { system: String::new(), user: prefix::instruction(task, prefix) },
-        };
+        let rendered = rendered(task.clone(), prefix.cloned()).await?;
         let question = ModelRequest {
             model: &self.config.model,
             options: &self.config.options,
@@ -238,6 +235,15 @@ impl Upstream {
 
 fn outcome<T>(result: &Result<T, UpstreamError>) -> &'static str {
     result.as_ref().err().map_or("ok", UpstreamError::code)
+}
+
+/// Telling a long span takes a while: no thread of the runtime waits for it.
+async fn rendered(task: SummaryTask, prefix: Option<SessionPrefix>) -> Result<prompt::Prompt, UpstreamError> {
+    let rendered = tokio::task::spawn_blocking(move || match prefix {
+        None => prompt::render(&task),
+        Some(prefix) => prompt::Prompt { system: String::new(), user: prefix::instruction(&task, &prefix) },
+    });
+    rendered.await.map_err(|_| UpstreamError::Internal("the prompt could not be written"))
 }
 
 #[cfg(test)]

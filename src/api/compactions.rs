@@ -20,6 +20,7 @@ use super::problem::Result;
 use super::query::{FromQuery, Ids, PageQuery, Params, Query};
 use super::state::AppState;
 use super::{bounds, large};
+use crate::domain::evidence::told::SummaryEvidence;
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::diff::CompactionDiff;
@@ -43,6 +44,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancel_compaction))
         .routes(routes!(revert_compaction))
         .routes(routes!(diff_compaction))
+        .routes(routes!(get_evidence))
         .routes(routes!(get_refused_text))
         .routes(routes!(retry_compaction))
         .routes(routes!(purge_compactions))
@@ -306,6 +308,18 @@ async fn diff_compaction(
     Query(page): Query<PageRequest>,
 ) -> Result<Json<CompactionDiff>> {
     Ok(Json(state.services.queries.compaction_diff(tenant, cid, page).await?))
+}
+
+/// Each statement of this compaction's notes: whether the calls and messages that it cites show it, and which entries they
+/// are. 404 where there are no notes: a record quotes and states nothing.
+#[utoipa::path(get, path = "/v1/compactions/{cid}/evidence", tag = "compactions", params(("cid" = Uuid, Path)),
+    responses((status = 200, body = SummaryEvidence)))]
+async fn get_evidence(
+    State(state): State<AppState>,
+    tenant: Tenant,
+    Ids(cid): Ids<Uuid>,
+) -> Result<Json<SummaryEvidence>> {
+    Ok(Json(state.services.sessions.compaction_evidence(tenant, cid).await?))
 }
 
 /// The newest text of a model that was refused as this compaction's summary, for seven days: at most 64 KiB of it, as the

@@ -14,6 +14,7 @@ const OPERATIONS: &[(Scope, &str, &str)] = &[
     (Scope::Read, "GET", "/v1/compactions"),
     (Scope::Read, "GET", "/v1/compactions/{cid}"),
     (Scope::Read, "GET", "/v1/compactions/{cid}/diff"),
+    (Scope::Read, "GET", "/v1/compactions/{cid}/evidence"),
     (Scope::Read, "GET", "/v1/compactions/{cid}/refused"),
     (Scope::Read, "POST", "/v1/count"),
     (Scope::Read, "GET", "/v1/events"),

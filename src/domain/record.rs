@@ -5,12 +5,15 @@
 //! earlier. The older a part is, the less detail it is told in.
 
 mod arguments;
+mod beside;
 pub mod ending;
 mod instructions;
 mod levels;
 mod now;
-mod quote;
+pub mod numbers;
+pub mod quote;
 mod results;
+mod shown;
 mod source;
 mod span;
 mod tasks;
@@ -20,7 +23,7 @@ mod told;
 mod values;
 
 use levels::{Telling, newest_calls, stretches, user_levels};
-pub use source::{RecordNumbers, RecordSource, of_task};
+pub use source::{CitedNumbers, RecordNumbers, RecordSource, ShownSpan, of_task};
 use span::{Line, Span};
 pub use span::{RecordItem, RecordPlace, UnreadStretch};
 use tasks::TaskList;
@@ -56,9 +59,13 @@ pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) ->
     if span.lines.is_empty() && span.instructions.is_empty() && tasks.is_none() {
         return String::new();
     }
-    let room = room.max(LEAST_TOKENS);
+    fitted(room.max(LEAST_TOKENS), count, |quarters| compose(&span, tasks.as_deref(), quarters))
+}
+
+/// What `compose` makes of about so many quarter tokens, in at most `room` tokens.
+fn fitted(room: u64, count: impl Fn(&str) -> u64, compose: impl Fn(usize) -> String) -> String {
     let mut quarters = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
-    let mut text = compose(&span, tasks.as_deref(), quarters);
+    let mut text = compose(quarters);
     for _ in 1..TRIES {
         let tokens = count(&text);
         if tokens <= room {
@@ -66,7 +73,7 @@ pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) ->
         }
         // A little less than the ratio, so that it ends.
         quarters = (quarters as f64 * room as f64 / tokens as f64 * 0.97) as usize;
-        text = compose(&span, tasks.as_deref(), quarters);
+        text = compose(quarters);
     }
     while count(&text) > room && !text.is_empty() {
         let shorter = quote::size(&text) * 9 / 10;
@@ -97,6 +104,17 @@ fn standing_tasks(span: &Span<'_>, kept: &[Message]) -> Option<String> {
 /// Puts the record together in about so many quarter tokens.
 fn compose(span: &Span<'_>, tasks: Option<&str>, quarters: usize) -> String {
     let instructions = instructions::told(&span.instructions, quarters / 3);
+    put_together(span, &instructions, tasks, quarters, 1)
+}
+
+/// The same with the instructions as they are to stand there, in so many times the usual detail.
+fn put_together(
+    span: &Span<'_>,
+    instructions: &str,
+    tasks: Option<&str>,
+    quarters: usize,
+    detail: usize,
+) -> String {
     let now = now::told(span);
     let mut parts = Vec::new();
     if !instructions.is_empty() {
@@ -110,15 +128,15 @@ fn compose(span: &Span<'_>, tasks: Option<&str>, quarters: usize) -> String {
     let taken: usize = parts.iter().chain(&behind).map(|part| quote::size(part) + 2).sum();
     let room = quarters.saturating_sub(taken + quote::size(OPENING) + 4);
     if !span.lines.is_empty() {
-        parts.push(format!("{OPENING}\n\n{}", conversation(span, room).trim_end()));
+        parts.push(format!("{OPENING}\n\n{}", conversation(span, room, detail).trim_end()));
     }
     parts.extend(behind);
     parts.join("\n\n")
 }
 
-fn conversation(span: &Span<'_>, room: usize) -> String {
+fn conversation(span: &Span<'_>, room: usize, detail: usize) -> String {
     let (stretches, user_levels, newest) = (stretches(span), user_levels(span, room), newest_calls(span));
-    let teller = Teller { span, user_levels: &user_levels, newest: &newest };
+    let teller = Teller { span, user_levels: &user_levels, newest: &newest, detail };
     Telling::within(&teller, &stretches, room).text()
 }
 

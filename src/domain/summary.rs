@@ -1,8 +1,6 @@
 //! Summaries: what is asked for, how it is asked, and what is made of the answer.
 
 pub mod branch;
-pub mod builtin;
-pub mod chunk;
 pub mod cut_off;
 pub mod files;
 pub mod focus;
@@ -14,7 +12,6 @@ pub mod outcome;
 pub mod prefix;
 pub mod prompt;
 pub mod recalled;
-pub mod rounds;
 pub mod sections;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -29,12 +26,12 @@ use std::sync::Arc;
 
 use super::settings::Template;
 use crate::domain::model::message::Message;
+use crate::domain::record::RecordSource;
 
 pub use crate::domain::model::user_text;
 pub use message::SummaryMessage;
 
 /// One piece of work for a summariser: the span, what came before it and how the result should look.
-/// The worker may split one into several (chunk, then fold) to fit an upstream's window.
 #[derive(Debug, Clone)]
 pub struct SummaryTask {
     pub part: SummaryPart,
@@ -45,8 +42,14 @@ pub struct SummaryTask {
     pub previous: Option<String>,
     /// Messages to summarise, oldest first, tool output already shortened where it must be.
     pub messages: Arc<[Message]>,
-    /// Text that a model is shown in place of the messages; the built-in summariser reads the messages all the same.
+    /// The path that they are from, to be told with its numbers. `None`: there are only the messages.
+    pub source: Option<Arc<RecordSource>>,
+    /// Text that a model is shown in place of what is told; the built-in summariser reads the messages all the same.
     pub shown: Option<Arc<str>>,
+    /// Tokens that the prompt may take: what the model's window leaves.
+    pub room: u64,
+    /// Tokens that the answer is to stand for; 0 where that is not known.
+    pub span_tokens: u64,
     pub focus_topic: Option<String>,
     pub instructions: Option<String>,
     pub max_output_tokens: u32,
@@ -64,25 +67,31 @@ pub struct Correction {
 }
 
 impl SummaryTask {
-    /// Returns the most words that the answer may have: three to four tokens, with a margin, for an answer that is cut
-    /// off is worth less than a short one.
+    /// Returns the most words that the answer may have: a tenth of the span, but no more than the output limit leaves with
+    /// a margin, for an answer that is cut off is worth less than a short one.
     pub fn words(&self) -> u32 {
-        let words = self.correction.as_ref().map_or(self.max_output_tokens / 5 * 3, |correction| correction.words);
-        words.max(LEAST_WORDS)
+        if let Some(correction) = &self.correction {
+            return correction.words.max(LEAST_WORDS);
+        }
+        let limit = self.max_output_tokens / 5 * 3;
+        let tenth = tokens(self.span_tokens / 10 * 3 / 4).clamp(*NOTES.start(), *NOTES.end());
+        if self.span_tokens == 0 { limit } else { limit.min(tenth) }.max(LEAST_WORDS)
     }
 }
 
 /// Which part of a compaction a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPart {
-    /// Whole turns before the cut.
+    /// All that stands before the cut, in the middle of a turn or not.
     History,
-    /// The beginning of the turn that the cut splits.
-    TurnPrefix,
     /// Entries of a branch that was left.
     Branch,
 }
 
+/// Words of the notes on a span.
+const NOTES: std::ops::RangeInclusive<u32> = 300..=1_500;
+/// The prompt of a model whose window is not known, in tokens.
+pub const USUAL_ROOM: u64 = 96_000;
 /// An answer of fewer words is asked for by nobody.
 const LEAST_WORDS: u32 = 20;
 /// Framing and section headings of a summary message, roughly.
@@ -171,29 +180,14 @@ impl Allowance {
         self.body / 3
     }
 
-    /// One of a compaction's `tasks` tasks, with no more output than its share of the body.
-    pub fn bounded(&self, task: &SummaryTask, tasks: usize) -> SummaryTask {
-        within(task.clone(), share(self.body, task.part, tasks))
+    /// A task that is written to measure.
+    pub fn bounded(&self, task: &SummaryTask) -> SummaryTask {
+        within(task.clone(), self.body)
     }
 
-    /// As [`Allowance::bounded`], where the texts of other tasks are there already: what they left of their shares of the
-    /// body this one may have, up to `most`.
-    pub fn beside(&self, task: &SummaryTask, tasks: usize, written: &[String], most: Option<u32>) -> SummaryTask {
-        let bounded = self.bounded(task, tasks);
-        let taken: usize = written.iter().map(|text| text::quarters(text).div_ceil(4)).sum();
-        let left = self.body.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX)).min(most.unwrap_or(u32::MAX));
-        let max_output_tokens = if written.is_empty() { 0 } else { left }.max(bounded.max_output_tokens);
-        SummaryTask { max_output_tokens, ..bounded }
-    }
-
-    /// The tasks of a compaction, asking for no more than their shares of what a model may answer.
-    pub fn asked(&self, tasks: Vec<SummaryTask>) -> Vec<SummaryTask> {
-        let (count, answer) = (tasks.len(), self.answer);
-        let bounded = |task: SummaryTask| {
-            let most = share(answer, task.part, count);
-            within(task, most)
-        };
-        tasks.into_iter().map(bounded).collect()
+    /// A task that asks for no more than a model may answer.
+    pub fn asked(&self, task: SummaryTask) -> SummaryTask {
+        within(task, self.answer)
     }
 
     /// Returns the most that stands behind the body: ledger, file lists, identifiers and the user's words. They are
@@ -208,15 +202,6 @@ fn tokens(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The part of `whole` that one task of a compaction may take. Of two, the history has more to say.
-fn share(whole: u32, part: SummaryPart, tasks: usize) -> u32 {
-    match part {
-        _ if tasks == 1 => whole,
-        SummaryPart::TurnPrefix => whole / 3,
-        SummaryPart::History | SummaryPart::Branch => whole / 3 * 2,
-    }
-}
-
 fn within(task: SummaryTask, most: u32) -> SummaryTask {
     SummaryTask { max_output_tokens: task.max_output_tokens.min(most), ..task }
 }
@@ -225,17 +210,6 @@ fn within(task: SummaryTask, most: u32) -> SummaryTask {
 mod tests {
     use super::testing::{task, user};
     use super::*;
-
-    #[test]
-    fn what_one_text_leaves_the_other_may_have() {
-        let allowance = Allowance::new(60_000, 16_384);
-        let whole = SummaryTask { max_output_tokens: 6_000, ..task(vec![user("hi")]) };
-        let room = |written: &[String], most| allowance.beside(&whole, 2, written, most).max_output_tokens;
-        assert_eq!(room(&[], None), allowance.body / 3 * 2);
-        assert_eq!(room(&["x".repeat(400)], None), allowance.body - 100);
-        assert_eq!(room(&["x".repeat(400)], Some(3_000)), 3_000);
-        assert_eq!(room(&["x".repeat(40_000)], None), allowance.body / 3 * 2);
-    }
 
     #[test]
     fn the_users_words_keep_their_room_in_late_rounds() {
@@ -252,11 +226,17 @@ mod tests {
         for (replaced, most) in [(1_200, 438), (3_000, 820), (60_000, 8_455), (1_000_000, 13_107)] {
             let whole = SummaryTask { max_output_tokens: 13_107, ..task(vec![user("hi")]) };
             let allowance = Allowance::new(replaced, 16_384);
-            assert_eq!(allowance.asked(vec![whole.clone()])[0].max_output_tokens, most, "{replaced}");
-            let prefix = SummaryTask { part: SummaryPart::TurnPrefix, ..whole.clone() };
-            let both = allowance.asked(vec![whole, prefix]);
-            let sum: u32 = both.iter().map(|task| task.max_output_tokens).sum();
-            assert!(sum <= allowance.answer, "{sum} of {}", allowance.answer);
+            assert_eq!(allowance.asked(whole).max_output_tokens, most, "{replaced}");
+        }
+    }
+
+    #[test]
+    fn notes_are_a_tenth_of_their_span() {
+        for (span_tokens, max_output_tokens, words) in
+            [(0, 2_000, 1_200), (1_500, 2_000, 300), (8_000, 8_000, 600), (90_000, 8_000, 1_500), (90_000, 500, 300)]
+        {
+            let task = SummaryTask { span_tokens, max_output_tokens, ..task(vec![user("hi")]) };
+            assert_eq!(task.words(), words, "{span_tokens}");
         }
     }
 }

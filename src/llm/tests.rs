@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::*;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::Template;
-use crate::domain::summary::SummaryPart;
+use crate::domain::summary::{SummaryPart, USUAL_ROOM};
 use crate::llm::played_upstream::{Behaviour, PlayedUpstream};
 
 const KEY: &str = "sk-test-0123456789";
@@ -41,7 +41,10 @@ fn task() -> SummaryTask {
         prompt: None,
         previous: None,
         messages: [Message::text(Role::User, SAID)].into(),
+        source: None,
         shown: None,
+        room: USUAL_ROOM,
+        span_tokens: 0,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,

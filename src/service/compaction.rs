@@ -22,6 +22,7 @@ pub(crate) mod commit;
 pub(crate) mod committing;
 mod dead_letters;
 pub mod diff;
+mod evidence;
 pub mod facts;
 mod force_fit;
 mod job;

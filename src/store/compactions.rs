@@ -332,6 +332,28 @@ pub async fn finish(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, endin
     Ok(ended == 1)
 }
 
+/// Keeps the evidence of a compaction's summary, as JSON, with its row.
+pub async fn keep_evidence(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid, evidence: &str) -> sqlx::Result<()> {
+    sqlx::query("UPDATE compactions SET evidence = $3 WHERE tenant_id = $1 AND id = $2")
+        .bind(tenant)
+        .bind(id)
+        .bind(evidence)
+        .execute(executor)
+        .await?;
+    Ok(())
+}
+
+/// The evidence that [`keep_evidence`] kept.
+pub async fn evidence(executor: impl PgExecutor<'_>, tenant: Uuid, id: Uuid) -> sqlx::Result<Option<String>> {
+    let kept: Option<Option<String>> =
+        sqlx::query_scalar("SELECT evidence FROM compactions WHERE tenant_id = $1 AND id = $2")
+            .bind(tenant)
+            .bind(id)
+            .fetch_optional(executor)
+            .await?;
+    Ok(kept.flatten())
+}
+
 /// Keeps a prepared compaction, as JSON, with its row. False when it has ended already.
 pub async fn keep_candidate(
     executor: impl PgExecutor<'_>,

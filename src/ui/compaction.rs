@@ -2,6 +2,7 @@
 
 mod actions;
 mod diff;
+mod evidence;
 mod prompt;
 mod record;
 mod refused;
@@ -53,6 +54,7 @@ async fn show(
     let one = ui.services.sessions.compaction(viewer.tenant, id).await?;
     let record = record::read(&ui, &viewer, &one).await?;
     let refused = ui.services.calls.find_refused_text(viewer.tenant, id).await?;
+    let evidence = ui.services.sessions.find_compaction_evidence(viewer.tenant, id).await?;
     let main = html! {
         (frame::assets())
         p.crumbs { a href=(home(one.session_id)) { "« Session" } }
@@ -70,6 +72,7 @@ async fn show(
             @if let Some(result) = &one.result { (steps::writer(result)) }
         }
         @if let Some(result) = &one.result { (steps::hooks(&result.hooks)) (record::show(&one, result, record.as_ref())) }
+        @if let Some(evidence) = &evidence { (evidence::show(&one, evidence)) }
         @if landed(&one) { (diff::lazy(&one)) }
         (prompt::lazy(&one))
     };

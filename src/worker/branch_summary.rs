@@ -32,7 +32,7 @@ async fn draft(
 ) -> std::result::Result<BranchSummaryDraft, String> {
     let request = Request {
         record: None,
-        tasks: &work.tasks,
+        task: Some(&work.task),
         settings: &work.settings,
         builtin: work.settings.strategy == Strategy::Summarize,
         wants_model: work.settings.strategy == Strategy::LlmSummarize,

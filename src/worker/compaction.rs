@@ -132,9 +132,9 @@ pub(super) fn on_behalf_of(work: &CompactionWork) -> CallContext {
 
 pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPrefix>) -> Request<'a> {
     Request {
-        tasks: &work.summary_tasks,
+        task: work.summary_task.as_ref(),
         settings: &work.settings,
-        builtin: work.strategy == Strategy::Summarize || work.summary_tasks.is_empty(),
+        builtin: work.strategy == Strategy::Summarize || work.summary_task.is_none(),
         // `auto` is content with whoever writes by default.
         wants_model: work.requested == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
@@ -151,8 +151,8 @@ async fn prefix(jobs: &Jobs, work: &CompactionWork) -> Result<Option<SessionPref
         Some(name) => jobs.upstreams.get(name),
         None => Some(jobs.upstreams.default_upstream()),
     };
-    let as_said = work.summary_tasks.iter().all(|task| task.shown.is_none());
-    let wanted = as_said && work.strategy != Strategy::Summarize && !work.summary_tasks.is_empty();
+    let as_said = work.summary_task.as_ref().is_some_and(|task| task.shown.is_none());
+    let wanted = as_said && work.strategy != Strategy::Summarize;
     let Some(upstream) = upstream.filter(|upstream| wanted && upstream.config().reuse_prefix) else { return Ok(None) };
     let config = upstream.config();
     match config.kind.format() {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::settings::OnUpstreamFailure;
-use crate::domain::summary::{Allowance, worth};
+use crate::domain::summary::prompt::PROMPT_VERSION;
+use crate::domain::summary::{Allowance, SummaryTask, worth};
 use crate::domain::tokens::nano_usd::NanoUsd;
 use crate::families;
 use crate::llm::{BUILTIN, Spent, Upstream, UpstreamKind, Upstreams};
@@ -25,15 +26,13 @@ use request::{outcome, stands_in};
 pub use failure::Failure;
 pub use request::Request;
 
-/// Runs all tasks of a request: all by one upstream, or all by the built-in summariser.
+/// Has a summary written by an upstream, or by the built-in summariser.
 pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
-    if request.tasks.is_empty() {
-        return Ok(SummaryOutcome::default());
-    }
+    let Some(task) = request.task else { return Ok(SummaryOutcome::default()) };
     if request.builtin {
-        return Trail::default().by_builtin(upstreams, request).await;
+        return Trail::default().by_builtin(upstreams, request, task).await;
     }
-    let pays = pays(request).await?;
+    let pays = pays(task, request.replaced_tokens).await?;
     let mut trail = Trail::default();
     for (name, upstream) in chain(upstreams, request) {
         let Some(upstream) = upstream else {
@@ -44,14 +43,14 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             // Who names the built-in summariser gets what was asked for.
             let stands_in_for_model = request.wants_model && request.upstream.is_none_or(|asked| asked != name);
             trail.unasked = stands_in_for_model.then(|| stands_in(None, FallbackReason::NoUpstream.into_str()));
-            return trail.by_builtin(upstreams, request).await;
+            return trail.by_builtin(upstreams, request, task).await;
         }
         if !pays {
             trail.unasked = Some(stands_in(Some(name), FallbackReason::TooSmall.into_str()));
-            return trail.by_builtin(upstreams, request).await;
+            return trail.by_builtin(upstreams, request, task).await;
         }
         let caller = Caller::new(&upstream, request, upstreams.account().clone());
-        let result = caller.all(request.tasks).await;
+        let result = caller.written(task).await;
         trail.spent(&upstream, caller.spent());
         match result {
             Ok(outcome) => return Ok(trail.by_upstream(&upstream, outcome)),
@@ -63,14 +62,14 @@ pub async fn summarise(upstreams: &Upstreams, request: &Request<'_>) -> Result<S
             facts::note(|facts| (facts.upstream, facts.calls) = (trail.first(), Some(trail.report.calls)));
             Err(trail.failure())
         }
-        OnUpstreamFailure::Fallback => trail.by_builtin(upstreams, request).await,
+        OnUpstreamFailure::Fallback => trail.by_builtin(upstreams, request, task).await,
     }
 }
 
 /// Returns true if there is enough to summarise for a model's summary to pay.
-async fn pays(request: &Request<'_>) -> Result<bool, Failure> {
-    let (tasks, replaced_tokens) = (request.tasks.to_vec(), request.replaced_tokens);
-    Ok(tokio::task::spawn_blocking(move || worth::pays(&tasks, replaced_tokens)).await?)
+async fn pays(task: &SummaryTask, replaced_tokens: u64) -> Result<bool, Failure> {
+    let task = task.clone();
+    Ok(tokio::task::spawn_blocking(move || worth::pays(&task, replaced_tokens)).await?)
 }
 
 /// The upstreams to ask, in order: the session's, then its fallbacks. `None`: not configured.
@@ -141,9 +140,8 @@ impl Trail {
     }
 
     fn by_upstream(self, upstream: &Upstream, outcome: SummaryOutcome) -> SummaryOutcome {
-        // Where it was the wanted one, code may have told a part for it.
-        let fallback = if self.failures.is_empty() { outcome.fallback.clone() } else { self.fallback() };
-        let config = upstream.config();
+        let (fallback, config) = (self.fallback(), upstream.config());
+        tracing::debug!(upstream = config.name, prompt = PROMPT_VERSION, "a summary was written");
         let report = UpstreamReport {
             name: Some(config.name.clone()),
             model: Some(config.model.clone()),
@@ -153,11 +151,16 @@ impl Trail {
         SummaryOutcome { upstream: report, fallback, unpriced: self.unpriced, ..outcome }
     }
 
-    async fn by_builtin(self, upstreams: &Upstreams, request: &Request<'_>) -> Result<SummaryOutcome, Failure> {
-        let written = match written(request).await? {
-            Some(record) => SummaryOutcome { history: Some(record), ..SummaryOutcome::default() },
-            None => outcome(request.tasks, builtin(upstreams, request).await?),
-        };
+    async fn by_builtin(
+        self,
+        upstreams: &Upstreams,
+        request: &Request<'_>,
+        task: &SummaryTask,
+    ) -> Result<SummaryOutcome, Failure> {
+        let written = outcome(match written(request).await? {
+            Some(record) => record,
+            None => builtin(upstreams, request, task).await?,
+        });
         let fallback = self.fallback();
         let upstream = UpstreamReport { name: Some(BUILTIN.to_owned()), ..self.report };
         let unpriced = self.unpriced;
@@ -173,18 +176,10 @@ async fn written(request: &Request<'_>) -> Result<Option<String>, Failure> {
 }
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
-async fn builtin(upstreams: &Upstreams, request: &Request<'_>) -> Result<Vec<String>, Failure> {
+async fn builtin(upstreams: &Upstreams, request: &Request<'_>, task: &SummaryTask) -> Result<String, Failure> {
     let allowance =
         Allowance::new(request.replaced_tokens, request.settings.summary_reserve()).with_words(request.words);
-    let most = request.settings.summary_max_tokens;
-    let mut texts = Vec::new();
-    // What the beginning of a split turn leaves, the history may have.
-    for task in request.tasks.iter().rev() {
-        let task = allowance.beside(task, request.tasks.len(), &texts, most);
-        texts.push(upstreams.builtin().summarise(&task).await?.text);
-    }
-    texts.reverse();
-    Ok(texts)
+    Ok(upstreams.builtin().summarise(&allowance.bounded(task)).await?.text)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 mod chapters;
 mod checkers;
 mod checks;
-mod chunks;
 mod generate;
 mod items;
 mod known;

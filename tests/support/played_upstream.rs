@@ -16,7 +16,15 @@ use futures::stream;
 use serde_json::{Value, json};
 
 /// What [`Behaviour::Good`] with no particular wish says.
-pub const SUMMARY: &str = "## Goal\nShip the feature.\n\n## Progress\nThe tests pass.";
+///
+/// It has a heading of each template and cites what every session has. Most of its words tell nothing, so that it fits all.
+pub const SUMMARY: &str = "## Next Steps\nNext: Ship the feature.\n1. Go on with what is still to do, each step after the other, and \
+see after each of them that nothing that was done before is not as it should be any more (u1)\n2. When all of that is done, see \
+what there is that could still be done, and do the same there as was done before, with no other changes than those that were \
+asked for\n3. Then see with the user what is to be done next, and what is not to be done at all\n\n## Critical Context\n- The \
+tests pass (inferred)\n- What was asked for at first is still what is wanted, and there is no more to it than was said then \
+(inferred)\n\n## Remaining Work\n- It is still to be seen what comes next (inferred)\n\n## Action Items\n- It is the user who \
+says when all of it is done (inferred)";
 /// What every played answer reports as usage: input (cached included), output, cached.
 pub const USAGE: (u64, u64, u64) = (100, 20, 40);
 

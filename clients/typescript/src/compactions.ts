@@ -5,6 +5,7 @@ import type {
   Purged,
   Reason,
   RefusedText,
+  SummaryEvidence,
   Status,
   Strategy,
   Trigger,
@@ -84,6 +85,11 @@ export class Compactions {
         throw new APITimeoutError(`compaction ${compactionId} is still ${compaction.status}`);
       await sleep(pause, signal);
     }
+  }
+
+  /** Each statement of its notes, with the calls and messages that it cites. */
+  evidence(compactionId: string, options?: RequestOptions): Promise<SummaryEvidence> {
+    return this.#calls.get(path`/v1/compactions/${compactionId}/evidence`, {}, options);
   }
 
   /** The newest text of a model that was refused as its summary; kept for seven days. */

@@ -7,7 +7,7 @@ use super::finding::Finding;
 use crate::config::{Config, UpstreamKindSetting, UpstreamSection};
 use crate::domain::model::message::Message;
 use crate::domain::settings::Template;
-use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::domain::summary::{SummaryPart, SummaryTask, USUAL_ROOM};
 use crate::lifecycle::upstreams::upstreams;
 use crate::llm::{Listing, Upstream};
 
@@ -90,7 +90,10 @@ async fn asked(upstream: &Upstream, section: &UpstreamSection) -> Finding {
         prompt: Some("Answer with the one word: ready.".to_owned()),
         previous: None,
         messages: Arc::<[Message]>::from(Vec::new()),
+        source: None,
         shown: Some(Arc::from("(a check of the connection)")),
+        room: USUAL_ROOM,
+        span_tokens: 0,
         focus_topic: None,
         instructions: None,
         max_output_tokens: QUESTION_TOKENS,

@@ -12,7 +12,7 @@ pub enum FallbackReason {
     UnknownUpstream,
     /// No model was asked, for its summary could not have paid for the call.
     TooSmall,
-    /// The whole span would have taken more calls than the upstream's `max_calls`. Where `upstream.name` is the upstream all the same, it wrote the summary, and was given the built-in summariser's notes in place of the oldest part.
+    /// A summary would have taken more calls than the upstream's `max_calls`.
     CallLimit,
     /// The context was larger than its window, and could not wait for a model.
     WindowFull,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::domain::evidence::EvidenceCounts;
 use crate::domain::hook::HookReport;
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::compaction::FileLists;
@@ -70,6 +71,9 @@ pub struct CompactionResult {
     pub fallback: Fallback,
     pub details: FileLists,
     pub identifiers: IdentifierReport,
+    /// How many statements the notes make, and how many of them the conversation shows. `null` of a record, which quotes.
+    #[serde(default)]
+    pub evidence: Option<EvidenceCounts>,
     pub final_state: FillState,
     pub anti_thrash: AntiThrash,
     pub upstream: UpstreamReport,

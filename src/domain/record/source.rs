@@ -1,13 +1,15 @@
 //! What a record is written from: the messages before the cut as they are stored, of a very long history the first ones
 //! and the newest, and the messages behind the cut.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
+use super::numbers::PathNumbers;
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
-use super::{RecordParts, write};
+use super::{RecordParts, beside, shown, write};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 use crate::domain::settings::Estimator;
@@ -37,23 +39,47 @@ pub struct RecordNumbers {
 /// Messages for a record, taken in path order.
 #[derive(Debug, Clone, Default)]
 pub struct RecordSource {
-    first: Vec<(Message, RecordPlace)>,
+    first: Vec<PathMessage>,
     unread: UnreadStretch,
     newest: VecDeque<NewestMessage>,
     bytes: usize,
     /// What `first` holds, in numbers.
     begun: UnreadStretch,
-    kept: VecDeque<Message>,
+    kept: VecDeque<(PathMessage, UnreadStretch)>,
+    /// What stands behind the cut before `kept`, in numbers.
+    passed: UnreadStretch,
     classifier: UserTextClassifier,
+}
+
+/// A message of the path, and its entry where it has one.
+#[derive(Debug, Clone)]
+pub(super) struct PathMessage {
+    pub message: Message,
+    pub place: RecordPlace,
+    pub entry: Option<Uuid>,
 }
 
 #[derive(Debug, Clone)]
 struct NewestMessage {
-    message: Message,
-    place: RecordPlace,
+    of: PathMessage,
     depth: i64,
     bytes: usize,
     holds: UnreadStretch,
+}
+
+/// A stretch of the path as it is walked for its numbers.
+pub(super) enum PathPart<'s> {
+    Message(&'s PathMessage),
+    Unread(UnreadStretch),
+}
+
+/// What a model that writes notes is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShownSpan {
+    /// What the notes are to stand for.
+    pub record: String,
+    /// What stays in the context behind them.
+    pub tail: String,
 }
 
 impl RecordSource {
@@ -76,17 +102,24 @@ impl RecordSource {
     }
 
     /// Takes in the next message before the cut, which takes so many bytes where it is stored.
-    pub fn take_before(&mut self, mut message: Message, place: RecordPlace, depth: i64, bytes: usize) {
+    pub fn take_before(
+        &mut self,
+        mut message: Message,
+        (place, entry): (RecordPlace, Option<Uuid>),
+        depth: i64,
+        bytes: usize,
+    ) {
         lighten(&mut message);
         let holds = self.holds(&message);
+        let of = PathMessage { message, place, entry };
         if self.newest.is_empty() && self.unread.messages == 0 && self.first.len() < FIRST {
             self.begun.add(holds);
-            self.first.push((message, place));
+            self.first.push(of);
             return;
         }
         let bytes = bytes.min(4 * LONGEST_TEXT);
         self.bytes += bytes;
-        self.newest.push_back(NewestMessage { message, place, depth, bytes, holds });
+        self.newest.push_back(NewestMessage { of, depth, bytes, holds });
         while self.newest.len() > NEWEST || self.bytes > NEWEST_BYTES && self.newest.len() > 1 {
             let Some(gone) = self.newest.pop_front() else { break };
             self.bytes -= gone.bytes;
@@ -95,16 +128,20 @@ impl RecordSource {
     }
 
     /// Takes in the next message behind the cut.
-    pub fn take_behind(&mut self, mut message: Message) {
+    pub fn take_behind(&mut self, mut message: Message, entry: Option<Uuid>) {
         lighten(&mut message);
-        self.kept.push_back(message);
-        if self.kept.len() > BEHIND {
-            self.kept.pop_front();
+        let holds = self.holds(&message);
+        self.kept.push_back((PathMessage { message, place: RecordPlace::Kept, entry }, holds));
+        if self.kept.len() > BEHIND
+            && let Some((_, gone)) = self.kept.pop_front()
+        {
+            self.passed.add(gone);
         }
     }
 
     fn holds(&mut self, message: &Message) -> UnreadStretch {
-        let is_said = matches!(self.classifier.classify(message), UserText::Said(text) if !text.trim().is_empty());
+        let is_media = message.content.iter().any(Block::is_media);
+        let is_said = matches!(self.classifier.classify(message), UserText::Said(text) if is_media || !text.trim().is_empty());
         let calls = u32::try_from(message.tool_calls().count()).unwrap_or(u32::MAX);
         UnreadStretch { messages: 1, users: u32::from(is_said), calls }
     }
@@ -125,16 +162,76 @@ impl RecordSource {
 
     /// The record in at most so many tokens.
     pub fn record(&self, room: u64, estimator: Estimator) -> String {
+        let (before, kept) = (self.before(|of| of.place), self.behind());
+        write(&RecordParts { before: &before, kept: &kept }, room, |text| u64::from(count_text(estimator, text)))
+    }
+
+    /// The same for a model that writes notes, in all the detail that the room allows, with what stays before the cut and
+    /// behind it.
+    pub fn shown(&self, room: u64, estimator: Estimator) -> ShownSpan {
+        let count = |text: &str| u64::from(count_text(estimator, text));
+        let (before, kept) = (self.before(|_| RecordPlace::Told), self.behind());
+        let tail = shown::tail(&self.tail_items(), room / shown::TAIL_SHARE, count);
+        let left = room.saturating_sub(count(&tail));
+        ShownSpan { record: shown::record(&RecordParts { before: &before, kept: &kept }, left, count), tail }
+    }
+
+    /// What a text that stands for the span lacks, in at most so many tokens. Empty: nothing.
+    pub fn beside(&self, text: &str, cited: &CitedNumbers, room: u64) -> String {
+        let (before, kept) = (self.before(|of| of.place), self.behind());
+        beside::told(&RecordParts { before: &before, kept: &kept }, text, cited, room)
+    }
+
+    /// The calls and the user's messages of the whole path, by their numbers.
+    pub fn path_numbers(&self) -> PathNumbers<'_> {
+        PathNumbers::of(self.parts())
+    }
+
+    /// What stays behind the cut.
+    pub fn kept_messages(&self) -> impl Iterator<Item = &Message> {
+        self.kept.iter().map(|(of, _)| &of.message)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = PathPart<'_>> {
+        let unread = |stretch: UnreadStretch| {
+            (stretch.messages > 0 || stretch.calls > 0 || stretch.users > 0).then_some(PathPart::Unread(stretch))
+        };
+        let first = self.first.iter().map(PathPart::Message).chain(unread(self.unread));
+        let newest = self.newest.iter().map(|newest| PathPart::Message(&newest.of)).chain(unread(self.passed));
+        first.chain(newest).chain(self.kept.iter().map(|(of, _)| PathPart::Message(of)))
+    }
+
+    fn before(&self, place: impl Fn(&PathMessage) -> RecordPlace) -> Vec<RecordItem<'_>> {
         let mut before: Vec<RecordItem<'_>> =
-            self.first.iter().map(|(message, place)| RecordItem::Message(message, *place)).collect();
+            self.first.iter().map(|of| RecordItem::Message(&of.message, place(of))).collect();
         if self.unread.messages > 0 {
             before.push(RecordItem::Unread(self.unread));
         }
-        before.extend(self.newest.iter().map(|newest| RecordItem::Message(&newest.message, newest.place)));
-        let kept: Vec<Message> = self.kept.iter().cloned().collect();
-        let parts = RecordParts { before: &before, kept: &kept };
-        write(&parts, room, |text| u64::from(count_text(estimator, text)))
+        before.extend(self.newest.iter().map(|newest| RecordItem::Message(&newest.of.message, place(&newest.of))));
+        before
     }
+
+    fn behind(&self) -> Vec<Message> {
+        self.kept.iter().map(|(of, _)| of.message.clone()).collect()
+    }
+
+    /// What stays behind the cut, numbered on from what stands before it.
+    fn tail_items(&self) -> Vec<RecordItem<'_>> {
+        let mut before = self.begun;
+        before.add(self.unread);
+        self.newest.iter().for_each(|newest| before.add(newest.holds));
+        before.add(self.passed);
+        let counted = UnreadStretch { messages: 0, ..before };
+        let kept = self.kept.iter().map(|(of, _)| RecordItem::Message(&of.message, RecordPlace::Told));
+        std::iter::once(RecordItem::Unread(counted)).chain(kept).collect()
+    }
+}
+
+/// Numbers that a text cites.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CitedNumbers {
+    pub calls: BTreeSet<u32>,
+    pub users: BTreeSet<u32>,
 }
 
 impl UnreadStretch {
@@ -159,6 +256,17 @@ fn lighten(message: &mut Message) {
                 }
             }
         }
+    }
+}
+
+impl RecordSource {
+    /// Of messages that are not read from a session.
+    pub fn of(messages: impl IntoIterator<Item = Message>) -> RecordSource {
+        let mut source = RecordSource::default();
+        for (depth, message) in messages.into_iter().enumerate() {
+            source.take_before(message, (RecordPlace::Told, None), depth as i64, 0);
+        }
+        source
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Teller<'s, 'a> {
     pub user_levels: &'s [usize],
     /// Lines with the newest call of each tool.
     pub newest: &'s std::collections::HashSet<usize>,
+    /// How many times the usual room a passage, a call's arguments and its result have.
+    pub detail: usize,
 }
 
 /// A line as it is told; calls that are alike in a row are told once.
@@ -106,7 +108,7 @@ impl Teller<'_, '_> {
         if announces && level >= 3 && density(text) == 0 && sentences(text).len() == 1 {
             return None;
         }
-        let all = AGENT[level] * if is_last { 2 } else { 1 };
+        let all = AGENT[level] * self.detail * if is_last { 2 } else { 1 };
         let room = PassageRoom { all, sentence: 400, announces: announces && level >= 2 };
         let told = passage(text, room);
         (!told.is_empty()).then(|| plain(format!("Agent: {told}")))
@@ -153,10 +155,10 @@ impl Teller<'_, '_> {
     fn call(&self, told: &mut Vec<ToldLine>, at: usize, line: &CallLine<'_>, level: Level) {
         let seldom = self.span.arguments.calls(&line.call.name) <= SELDOM;
         let newest = self.newest.contains(&at);
-        let room = RESULT[level] * if (seldom || newest) && level < 4 { 3 } else { 1 };
-        let arguments = if newest && seldom && level < 4 { NEWEST_ARGUMENTS } else { ARGUMENTS[level] };
+        let room = RESULT[level] * self.detail * if (seldom || newest) && level < 4 { 3 } else { 1 };
+        let arguments = if newest && seldom && level < 4 { NEWEST_ARGUMENTS } else { ARGUMENTS[level] * self.detail };
         let arguments = self.span.arguments.told(line.call, arguments);
-        let outcome = self.returned(at, line, room.min(NEWEST_RESULT), level);
+        let outcome = self.returned(at, line, room.min(NEWEST_RESULT * self.detail), level);
         let alike = format!("{}({arguments}){outcome}", line.call.name);
         if let Some(before) = told.last_mut().filter(|before| before.alike.as_deref() == Some(alike.as_str())) {
             before.calls += 1;
@@ -184,7 +186,7 @@ impl Teller<'_, '_> {
             return format!(" → {lines} lines");
         }
         let arguments: Vec<String> = fields(line.call).into_iter().map(|(_, value)| value.into_owned()).collect();
-        let room = if failed { room.max(RESULT[2]) } else { room };
+        let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
         let result = ToldResult { tool: &line.call.name, arguments: &arguments.join("\n"), text: &text, room };
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));

@@ -14,7 +14,6 @@ use uuid::Uuid;
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
-use crate::domain::summary::builtin::facts::cues::is_intent;
 
 pub mod clauses;
 mod last_calls;
@@ -189,7 +188,7 @@ impl IdentifierSpan {
     fn note_words(&mut self, text: &str) {
         let dotted = |piece: &str| piece.split_whitespace().any(|word| word.matches('.').count() > 1);
         let names = |piece: &str| piece.contains(|c: char| c.is_ascii_digit()) || dotted(piece);
-        let tells = |piece: &String| names(piece) && !is_intent(piece);
+        let tells = |piece: &String| names(piece);
         for piece in clauses::spoken(text).filter(tells) {
             clauses::each(&piece, LONGEST_ABOUT, &mut |identifier, clause| {
                 let uses = self.uses.get_mut(identifier).filter(|_| token::needs_words(identifier));

@@ -11,7 +11,7 @@ use crate::domain::summary::outcome::{self, CallEnd};
 use crate::domain::summary::text::{clip, one_line};
 
 mod arguments;
-mod effect;
+pub mod effect;
 mod render;
 mod told;
 

@@ -44,6 +44,12 @@ pub fn instruction(task: &SummaryTask, prefix: &SessionPrefix) -> String {
              \"{kept}\". The notes are about what comes before it."
         ));
     }
+    let numbered = prompt::numbered(task);
+    if !numbered.is_empty() {
+        text.push_str(&format!(
+            "\n\nThe same conversation in brief, with its numbers:\n\n<conversation>\n{numbered}\n</conversation>"
+        ));
+    }
     text.push_str("\n\n");
     text.push_str(&prompt::request(task));
     text

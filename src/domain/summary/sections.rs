@@ -1,4 +1,4 @@
-//! The sections of each template: what the prompt asks for and the built-in summariser fills.
+//! The headings of each template, as the files under `prompts/` ask for them, and what stands under each.
 
 use super::super::settings::Template;
 use super::{SummaryPart, SummaryTask};
@@ -6,151 +6,140 @@ use super::{SummaryPart, SummaryTask};
 /// Topic of a section, whatever a template calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SectionTopic {
+    /// What the conversation is about.
     Topic,
+    /// What the user asks for.
     Goal,
+    /// Rules and wishes of the user.
     Rules,
-    Preferences,
+    /// What is told as done.
     Done,
-    InProgress,
-    Blocked,
+    /// Work that is not done, or failed.
+    Open,
     Decisions,
-    Questions,
     Next,
-    Files,
-    Context,
-    Results,
+    /// Files, facts, findings.
+    Facts,
     /// A heading whose text is in its subsections.
     Group,
 }
 
-/// One heading of a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Section {
-    pub slot: SectionTopic,
-    /// With its `#` marks; for prose the words that open the paragraph.
-    pub heading: &'static str,
-    /// Words that tell the model what to put there.
-    pub asks: &'static str,
-    /// Mark in front of each item.
-    pub bullet: &'static str,
-}
-
-const fn section(slot: SectionTopic, heading: &'static str, bullet: &'static str, asks: &'static str) -> Section {
-    Section { slot, heading, asks, bullet }
-}
+/// One heading of a template, without its marks.
+pub type Section = (SectionTopic, &'static str);
 
 const CHECKPOINT: [Section; 9] = [
-    section(SectionTopic::Goal, "## Goal", "- ", "what the user wants in the end; one item for each separate request"),
-    section(
-        SectionTopic::Rules,
-        "## Constraints & Preferences",
-        "- ",
-        "rules, limits and tastes the user stated, in the user's words, or (none)",
-    ),
-    section(SectionTopic::Group, "## Progress", "", ""),
-    section(SectionTopic::Done, "### Done", "- [x] ", "finished work with the files and results that prove it"),
-    section(SectionTopic::InProgress, "### In Progress", "- [ ] ", "work that was under way when the transcript ended"),
-    section(SectionTopic::Blocked, "### Blocked", "- ", "what stops the work and the exact error, or (none)"),
-    section(SectionTopic::Decisions, "## Key Decisions", "- ", "**decision**: the reason for it"),
-    section(SectionTopic::Next, "## Next Steps", "1. ", "what to do now, in order"),
-    section(
-        SectionTopic::Context,
-        "## Critical Context",
-        "- ",
-        "data, references and findings without which the work can't go on, or (none)",
-    ),
+    (SectionTopic::Goal, "Goal"),
+    (SectionTopic::Rules, "Constraints & Preferences"),
+    (SectionTopic::Group, "Progress"),
+    (SectionTopic::Done, "Done"),
+    (SectionTopic::Open, "In Progress"),
+    (SectionTopic::Open, "Blocked"),
+    (SectionTopic::Decisions, "Key Decisions"),
+    (SectionTopic::Next, "Next Steps"),
+    (SectionTopic::Facts, "Critical Context"),
 ];
 
 const SIX_SECTION: [Section; 6] = [
-    section(SectionTopic::Goal, "## Active Task", "- ", "the task the user wants done now"),
-    section(SectionTopic::Done, "## Completed Actions", "- ", "what was done, with tools, targets and outcomes"),
-    section(SectionTopic::InProgress, "## In Progress", "- ", "what was being worked on last, and any obstacle"),
-    section(SectionTopic::Questions, "## Pending Questions", "- ", "questions nobody has answered yet, or (none)"),
-    section(
-        SectionTopic::Files,
-        "## Relevant Files / Paths",
-        "- ",
-        "paths, links and ids that matter, each with its role",
-    ),
-    section(SectionTopic::Next, "## Remaining Work", "- ", "what is still to do, with the rules the user set for it"),
+    (SectionTopic::Goal, "Active Task"),
+    (SectionTopic::Done, "Completed Actions"),
+    (SectionTopic::Open, "In Progress"),
+    (SectionTopic::Next, "Pending Questions"),
+    (SectionTopic::Facts, "Relevant Files / Paths"),
+    (SectionTopic::Next, "Remaining Work"),
 ];
 
 const CONTINUITY: [Section; 8] = [
-    section(SectionTopic::Topic, "## Topic", "- ", "what the conversation is about"),
-    section(SectionTopic::Goal, "## Current Goal", "- ", "what the user is after now"),
-    section(SectionTopic::Done, "## Progress", "- ", "what has been achieved so far"),
-    section(SectionTopic::Decisions, "## Key Decisions", "- ", "what was decided, and why"),
-    section(
-        SectionTopic::Context,
-        "## Important Context",
-        "- ",
-        "facts, ids, errors and open questions the next turn depends on",
-    ),
-    section(SectionTopic::Next, "## Action Items", "- ", "what has to be done, and by whom"),
-    section(
-        SectionTopic::Preferences,
-        "## User Preferences",
-        "- ",
-        "rules and tastes the user stated, in the user's words",
-    ),
-    section(SectionTopic::Results, "## Recent Tool Results", "- ", "the newest tool results that still matter"),
+    (SectionTopic::Topic, "Topic"),
+    (SectionTopic::Goal, "Current Goal"),
+    (SectionTopic::Rules, "User Preferences"),
+    (SectionTopic::Done, "Progress"),
+    (SectionTopic::Open, "Recent Tool Results"),
+    (SectionTopic::Decisions, "Key Decisions"),
+    (SectionTopic::Next, "Action Items"),
+    (SectionTopic::Facts, "Important Context"),
 ];
 
+/// Words that open a paragraph.
 const PROSE: [Section; 8] = [
-    section(SectionTopic::Goal, "The task:", "", ""),
-    section(SectionTopic::Rules, "Rules to keep:", "", ""),
-    section(SectionTopic::Done, "Done so far:", "", ""),
-    section(SectionTopic::Decisions, "Decided:", "", ""),
-    section(SectionTopic::InProgress, "Under way:", "", ""),
-    section(SectionTopic::Blocked, "Problems:", "", ""),
-    section(SectionTopic::Next, "Still to do:", "", ""),
-    section(SectionTopic::Context, "Also needed:", "", ""),
+    (SectionTopic::Goal, "Task"),
+    (SectionTopic::Rules, "Rules"),
+    (SectionTopic::Done, "Done"),
+    (SectionTopic::Open, "Open"),
+    (SectionTopic::Open, "Failed"),
+    (SectionTopic::Decisions, "Decided"),
+    (SectionTopic::Next, "Next"),
+    (SectionTopic::Facts, "Needed"),
 ];
 
-const TURN_PREFIX: [Section; 3] = [
-    section(SectionTopic::Goal, "## Original Request", "- ", "what the user asked for in this turn"),
-    section(SectionTopic::Done, "## Progress So Far", "- ", "what was done and decided in the part shown"),
-    section(
-        SectionTopic::Context,
-        "## Context Needed to Continue",
-        "- ",
-        "facts, paths, ids and errors that the kept rest of the turn relies on",
-    ),
-];
-
-/// The sections that a task's answer has.
-pub fn of(task: &SummaryTask) -> Vec<Section> {
-    if task.part == SummaryPart::TurnPrefix {
-        return TURN_PREFIX.to_vec();
+/// The sections that a task's answer has. Empty: the caller's own prompt asks for whatever form.
+pub fn of(task: &SummaryTask) -> &'static [Section] {
+    match (&task.prompt, task.part, task.template) {
+        (Some(_), ..) => &[],
+        (None, SummaryPart::Branch, _) => &CHECKPOINT[..8],
+        (None, SummaryPart::History, template) => of_template(template),
     }
-    let sections: &[Section] = match task.template {
+}
+
+/// The sections of a template.
+pub fn of_template(template: Template) -> &'static [Section] {
+    match template {
         Template::Checkpoint => &CHECKPOINT,
         Template::SixSection => &SIX_SECTION,
         Template::Continuity => &CONTINUITY,
         Template::Prose => &PROSE,
-    };
-    let without_context = task.part == SummaryPart::Branch && task.template == Template::Checkpoint;
-    sections.iter().copied().filter(|section| !(without_context && section.slot == SectionTopic::Context)).collect()
-}
-
-/// Lists the words of prompts on each section, where they make a sentence that nobody else would write.
-pub fn placeholders() -> impl Iterator<Item = &'static str> {
-    let all = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);
-    all.map(|section| section.asks).filter(|asks| asks.len() > 20)
-}
-
-/// Returns the topic of the section that a line of an earlier summary opens, whatever template it was written with.
-pub fn slot_of_heading(line: &str) -> Option<SectionTopic> {
-    let known = CHECKPOINT.iter().chain(&SIX_SECTION).chain(&CONTINUITY).chain(&TURN_PREFIX);
-    let name = |heading: &str| heading.trim_start_matches('#').trim().trim_end_matches(':').to_lowercase();
-    if !line.starts_with('#') {
-        return None;
     }
-    let wanted = name(line);
-    known.into_iter().find(|section| name(section.heading) == wanted).map(|section| section.slot)
 }
 
-/// As [`slot_of_heading`] for a paragraph of prose; also the rest of the line.
-pub fn slot_of_paragraph(line: &str) -> Option<(SectionTopic, &str)> {
-    PROSE.iter().find_map(|section| Some((section.slot, line.strip_prefix(section.heading)?.trim())))
+/// The section that a line opens, and what else the line says: a heading with `#` marks, in bold print, or in front of a
+/// colon.
+pub fn opened<'t>(line: &'t str, sections: &[Section]) -> Option<(SectionTopic, &'t str)> {
+    let bare = line.trim().trim_start_matches('#').trim_start().trim_start_matches("**").trim_start();
+    let named = |(topic, heading): &Section| {
+        let rest = strip_prefix_any_case(bare, heading)?.trim_start_matches("**");
+        let rest = match rest.strip_prefix([':', '：']) {
+            Some(rest) => rest.trim_start_matches("**").trim(),
+            None if rest.trim().is_empty() => "",
+            None => return None,
+        };
+        Some((*topic, rest))
+    };
+    sections.iter().find_map(named)
+}
+
+fn strip_prefix_any_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str> {
+    let head = text.get(..prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_are_known_however_they_are_printed() {
+        for line in ["## Goal", "# goal", "**Goal**", "**Goal:**", "Goal:", "### Goal:"] {
+            assert_eq!(opened(line, &CHECKPOINT), Some((SectionTopic::Goal, "")), "{line}");
+        }
+        assert_eq!(opened("Done: moved it (#4).", &PROSE), Some((SectionTopic::Done, "moved it (#4).")));
+        for line in ["Goals are met", "## Ziel", "- Goal: none", "Done we are"] {
+            assert_eq!(opened(line, &CHECKPOINT), None, "{line}");
+        }
+    }
+
+    /// The prompts ask for these headings and for no other, in this order.
+    #[test]
+    fn the_prompts_ask_for_the_headings_that_are_looked_for() {
+        let asked = |text: &'static str| -> Vec<&str> {
+            text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim()).collect()
+        };
+        let known = |sections: &[Section]| sections.iter().map(|(_, heading)| *heading).collect::<Vec<_>>();
+        assert_eq!(asked(include_str!("../../../prompts/checkpoint.md")), known(&CHECKPOINT));
+        assert_eq!(asked(include_str!("../../../prompts/six_section.md")), known(&SIX_SECTION));
+        assert_eq!(asked(include_str!("../../../prompts/continuity.md")), known(&CONTINUITY));
+        assert_eq!(asked(include_str!("../../../prompts/branch.md")), known(&CHECKPOINT[..8]));
+        let prose = include_str!("../../../prompts/prose.md");
+        for (_, word) in PROSE {
+            assert!(prose.lines().any(|line| line.starts_with(&format!("{word}: "))), "{word}");
+        }
+    }
 }

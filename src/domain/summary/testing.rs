@@ -10,7 +10,7 @@ use crate::domain::format;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Block, CallKind, Message, Role, ToolCall, ToolResult};
 use crate::domain::settings::*;
-use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::domain::summary::{SummaryPart, SummaryTask, USUAL_ROOM};
 
 pub fn settings() -> Settings {
     let auto = resolve(&Map::new(), &Map::new(), None).expect("settings");
@@ -99,7 +99,10 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         prompt: None,
         previous: None,
         messages: messages.into(),
+        source: None,
         shown: None,
+        room: USUAL_ROOM,
+        span_tokens: 0,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 2000,

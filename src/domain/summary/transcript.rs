@@ -12,7 +12,7 @@ const RESULT_UNITS: usize = 2000;
 
 static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names =
-        "conversation|previous-summary|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
+        "conversation|previous-summary|still-in-context|context-summary|summary|focus|instructions|read-files|modified-files|tool-calls";
     Regex::new(&format!(r"(?i)<(\s*/?\s*(?:{names})\b)")).ok()
 });
 

@@ -2,7 +2,7 @@
 
 use super::text::quarters;
 use super::transcript::serialise;
-use super::{SummaryPart, SummaryTask, prompt};
+use super::{SummaryPart, SummaryTask};
 
 /// A compaction that replaces fewer tokens is told by code.
 ///
@@ -13,46 +13,29 @@ use super::{SummaryPart, SummaryTask, prompt};
 /// at 1,500 three in four have within five turns. Below that, the built-in summariser's body names all identifiers of the
 /// span down to 800 tokens, again in the median.
 const LEAST_SPAN: u64 = 1_500;
-/// One of a compaction's parts that is smaller is told by code.
-///
-/// The call would read more of its own prompt than of the part. In the same measurement the built-in summariser named all
-/// identifiers of 600 tokens in 190 to 200, which is what the beginning of a turn may take at least.
-const LEAST_PART: u64 = 256;
+/// A span of which there is less to read is told by code: the call would read more of its own prompt.
+const LEAST_READ: u64 = 256;
 
 /// Returns true if a model's summary can pay for a span of `replaced_tokens` tokens. That of a branch replaces
 /// nothing: whoever leaves the branch has asked for it.
-pub fn pays(tasks: &[SummaryTask], replaced_tokens: u64) -> bool {
-    let is_branch = |task: &SummaryTask| task.part == SummaryPart::Branch;
-    tasks.iter().any(is_branch) || replaced_tokens >= LEAST_SPAN && !tasks.iter().all(is_for_code)
+pub fn pays(task: &SummaryTask, replaced_tokens: u64) -> bool {
+    task.part == SummaryPart::Branch || replaced_tokens >= LEAST_SPAN && !is_for_code(task)
 }
 
 /// Returns true if a task is so short that code tells it: it takes nothing over, and has no more than a few lines. What
 /// a hook has written for a model to be shown is for a model.
-pub fn is_for_code(task: &SummaryTask) -> bool {
-    let is_plain = task.part == SummaryPart::TurnPrefix || task.prompt.is_none() && task.part == SummaryPart::History;
-    is_plain && task.previous.is_none() && task.shown.is_none() && sizes(task).try_fold(0, below).is_some()
+fn is_for_code(task: &SummaryTask) -> bool {
+    let is_plain = task.prompt.is_none() && task.previous.is_none() && task.shown.is_none();
+    is_plain && sizes(task).try_fold(0, below).is_some()
 }
 
-/// The sum, while it is below [`LEAST_PART`].
+/// The sum, while it is below [`LEAST_READ`].
 fn below(sum: u64, size: u64) -> Option<u64> {
-    Some(sum + size).filter(|sum| *sum < LEAST_PART)
-}
-
-/// Returns the size of what a model would read of a task, four characters a token.
-pub fn size(task: &SummaryTask) -> u64 {
-    sizes(task).sum()
-}
-
-/// Returns the size of the whole prompt that a model is sent for a task, likewise.
-pub fn prompt_size(task: &SummaryTask) -> u64 {
-    let prompt = prompt::render(task);
-    tokens(&prompt.system) + tokens(&prompt.user)
+    Some(sum + size).filter(|sum| *sum < LEAST_READ)
 }
 
 fn sizes(task: &SummaryTask) -> impl Iterator<Item = u64> + '_ {
-    let said = task.messages.iter().filter(|_| task.shown.is_none());
-    let said = said.map(|message| tokens(&serialise(std::slice::from_ref(message))));
-    task.shown.iter().map(|text| tokens(text)).chain(said)
+    task.messages.iter().map(|message| tokens(&serialise(std::slice::from_ref(message))))
 }
 
 /// Returns the size of a text, four characters a token.
@@ -71,27 +54,18 @@ mod tests {
 
     #[test]
     fn a_short_span_asks_nobody() {
-        let long = [of(SummaryPart::History, 5_000)];
+        let long = of(SummaryPart::History, 5_000);
         assert!(pays(&long, LEAST_SPAN) && !pays(&long, LEAST_SPAN - 1));
-        let both = |history, prefix| [of(SummaryPart::History, history), of(SummaryPart::TurnPrefix, prefix)];
-        assert!(pays(&both(5, 5_000), 9_000) && pays(&both(5_000, 5), 9_000));
-        assert!(!pays(&both(5, 5), 9_000), "what it replaces is not what a model would read");
-        assert!(pays(&[of(SummaryPart::Branch, 5)], 10));
+        assert!(!pays(&of(SummaryPart::History, 5), 9_000), "what it replaces is not what a model would read");
+        assert!(pays(&of(SummaryPart::Branch, 5), 10));
     }
 
     #[test]
     fn a_few_lines_are_for_code_unless_there_is_more_to_them() {
-        assert!(is_for_code(&of(SummaryPart::TurnPrefix, 20)) && is_for_code(&of(SummaryPart::History, 20)));
-        assert!(!is_for_code(&of(SummaryPart::TurnPrefix, 500)));
-        let own = Some("Write a haiku.".to_owned());
-        assert!(!is_for_code(&SummaryTask { prompt: own.clone(), ..of(SummaryPart::History, 20) }));
-        assert!(
-            is_for_code(&SummaryTask { prompt: own, ..of(SummaryPart::TurnPrefix, 20) }),
-            "it is not for this part"
-        );
-        let previous = Some("## Goal\n- old".to_owned());
-        assert!(!is_for_code(&SummaryTask { previous, ..of(SummaryPart::History, 20) }));
-        let shown = Some("In short.".into());
-        assert!(!is_for_code(&SummaryTask { shown, ..of(SummaryPart::History, 20) }));
+        let short = || of(SummaryPart::History, 20);
+        assert!(is_for_code(&short()) && !is_for_code(&of(SummaryPart::History, 500)));
+        assert!(!is_for_code(&SummaryTask { prompt: Some("Write a haiku.".to_owned()), ..short() }));
+        assert!(!is_for_code(&SummaryTask { previous: Some("## Goal\n- old".to_owned()), ..short() }));
+        assert!(!is_for_code(&SummaryTask { shown: Some("In short.".into()), ..short() }));
     }
 }

@@ -185,6 +185,10 @@ impl Service {
         if !compactions::finish(&mut *connection, work.tenant.0, work.compaction_id, &ending).await? {
             return Ok(CommitOutcome::HasEnded);
         }
+        if let Some(evidence) = &draft.evidence {
+            let evidence = json_text(evidence)?;
+            compactions::keep_evidence(&mut *connection, work.tenant.0, work.compaction_id, &evidence).await?;
+        }
         compactions::note_figures(&mut *connection, work.tenant.0, work.compaction_id, &result).await?;
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
         let data = serde_json::json!({ "trigger": work.trigger, "result": result });

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::prompt::{self, Prompt};
-use crate::domain::summary::{SummaryPart, SummaryTask, worth};
+use crate::domain::summary::worth;
 use crate::service::compaction::job::{CompactRequest, Compaction};
 use crate::service::compaction::plan::PlannedCompaction;
 use crate::service::compaction::status::show;
@@ -25,10 +25,10 @@ use crate::service::path::view::{ReadMode, ViewOrigin, load_path, load_view, pla
 use crate::store::compactions;
 use crate::store::path::Leaf;
 
-/// The prompts of a compaction, written anew: of the history first, then of a split turn's beginning.
+/// The prompt of a compaction, written anew. `None`: no model would be asked.
 pub struct Prompts {
     pub session_id: Uuid,
-    pub prompts: Vec<(SummaryPart, Prompt)>,
+    pub prompt: Option<Prompt>,
     /// It replaces the same entries now, put together in the same way.
     pub is_same_span: bool,
 }
@@ -61,18 +61,11 @@ impl Service {
         let planned = standing.plan(&mut connection, tenant, &compaction, request).await?;
         drop(connection);
         let is_same_span = cut_of(&planned) == cut(&compaction) && splits(&planned) == is_split(&compaction);
-        let tasks = match self.read_and_decide(&Arc::new(planned)).await? {
-            Ok(work) => work.summary_tasks,
-            Err(_) => Vec::new(),
-        };
-        let prompts = aside(move || rendered(&tasks)).await?;
-        Ok(Prompts { session_id, prompts, is_same_span })
+        let work = self.read_and_decide(&Arc::new(planned)).await?.ok();
+        let asked = work.filter(|work| work.summary_task.as_ref().is_some_and(|task| worth::pays(task, work.replaced_tokens)));
+        let prompt = aside(move || asked?.summary_task.as_ref().map(prompt::render)).await?;
+        Ok(Prompts { session_id, prompt, is_same_span })
     }
-}
-
-/// A part of a few lines is told by code; no model was asked about it.
-fn rendered(tasks: &[SummaryTask]) -> Vec<(SummaryPart, Prompt)> {
-    tasks.iter().filter(|task| !worth::is_for_code(task)).map(|task| (task.part, prompt::render(task))).collect()
 }
 
 /// The session as it stood when a compaction began: without what came while it was at work.

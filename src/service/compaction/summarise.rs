@@ -9,15 +9,13 @@ use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
 use crate::domain::record;
-use crate::domain::summary::SummaryPart;
 use crate::service::compaction::work::CompactionWork;
 use crate::store::compactions::CompactionRow;
 
-/// Summary by a summariser, per part, and what it took.
+/// Summary by a summariser, and what it took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SummaryOutcome {
     pub history: Option<String>,
-    pub turn_prefix: Option<String>,
     pub upstream: UpstreamReport,
     pub fallback: Fallback,
     /// The built-in summariser wrote it.
@@ -49,24 +47,11 @@ impl SummaryOutcome {
 pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let reason = Some(FallbackReason::WindowFull.to_string());
     let fallback = Fallback { used: true, from: work.upstream.clone(), reason };
-    let builtin = !work.summary_tasks.is_empty();
+    let builtin = work.summary_task.is_some();
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
-    let mut outcome = SummaryOutcome { fallback, upstream, builtin, ..SummaryOutcome::default() };
-    if let Some(record) = work.record.as_ref().filter(|_| builtin) {
-        outcome.history = record.written(work.settings.estimator);
-        return outcome;
-    }
-    let allowance = work.allowance();
-    let (tasks, most) = (&work.summary_tasks, work.settings.summary_max_tokens);
-    let mut texts: Vec<String> = Vec::new();
-    // What the beginning of a split turn leaves, the history may have.
-    for task in tasks.iter().rev() {
-        let text = record::of_task(&allowance.beside(task, tasks.len(), &texts, most));
-        match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = Some(text.clone()),
-            SummaryPart::History | SummaryPart::Branch => outcome.history = Some(text.clone()),
-        }
-        texts.push(text);
-    }
-    outcome
+    let history = work.summary_task.as_ref().and_then(|task| match &work.record {
+        Some(record) => record.written(work.settings.estimator),
+        None => Some(record::of_task(&work.allowance().bounded(task))),
+    });
+    SummaryOutcome { history, fallback, upstream, builtin, ..SummaryOutcome::default() }
 }

@@ -33,10 +33,9 @@ pub struct CompactionWork {
     /// Strategy that will be carried out, and the one that was asked for.
     pub strategy: Strategy,
     pub requested: Strategy,
-    /// None: eliding is enough, or the summary was given. One: the history, or what of a turn comes before the cut.
-    /// Two: history first, then the turn's beginning.
+    /// `None`: eliding is enough, or the summary was given.
     #[serde(skip)]
-    pub summary_tasks: Vec<SummaryTask>,
+    pub summary_task: Option<SummaryTask>,
     /// What code writes where no model does.
     #[serde(skip)]
     pub record: Option<RecordTask>,

@@ -160,9 +160,7 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
-    for task in &work.tasks {
-        outcome.history = Some(record::of_task(&allowance.bounded(task, 1)));
-    }
+    outcome.history = Some(record::of_task(&allowance.bounded(&work.task)));
     work.draft(outcome)
 }
 

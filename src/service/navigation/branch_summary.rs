@@ -21,7 +21,7 @@ use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::transcript::strip;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, branch, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing, identifiers};
 use crate::service::compaction::Committed;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::error::Result;
@@ -71,7 +71,7 @@ pub struct BranchSummaryWork {
     pub ancestor_id: Option<Uuid>,
     /// The entries that are told, oldest first.
     pub entry_ids: Vec<Uuid>,
-    pub tasks: Vec<SummaryTask>,
+    pub task: SummaryTask,
     pub upstream: Option<String>,
     /// Size of what the summary tells.
     pub replaced_tokens: u64,
@@ -305,7 +305,7 @@ fn work(
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        tasks: allowance.asked(vec![task(pending, &settings, reading.messages)]),
+        task: allowance.asked(task(pending, &settings, reading.messages, replaced_tokens)),
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
@@ -315,7 +315,12 @@ fn work(
     }
 }
 
-fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>) -> SummaryTask {
+fn task(
+    pending: &PendingBranchSummary,
+    settings: &Settings,
+    messages: Vec<Message>,
+    span_tokens: u64,
+) -> SummaryTask {
     let own = pending.instructions.clone().filter(|text| !text.trim().is_empty());
     let (prompt, instructions) = match own {
         Some(text) if pending.replace_instructions => (Some(text), None),
@@ -330,7 +335,10 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         messages: messages.into(),
         focus_topic: settings.focus_topic.clone(),
         instructions,
+        source: None,
         shown: None,
+        room: USUAL_ROOM,
+        span_tokens,
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
         correction: None,
     }

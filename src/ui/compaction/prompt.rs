@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::hook::{Event, HookOutcome};
-use crate::domain::summary::SummaryPart;
 use crate::service::compaction::Compaction;
 use crate::service::compaction::prompts::Prompts;
 use crate::ui::fault::Result;
@@ -55,38 +54,34 @@ pub async fn show(
     let differs = one.result.as_ref().map(|result| differences(result, &written)).unwrap_or_default();
     let body = html! {
         p.hint { "Prompts are not kept. This one is written anew, from the entries that were replaced and the settings as they are now." }
-        @if written.prompts.is_empty() { p.empty { "With the settings as they are now, no model would be asked." } }
+        @if written.prompt.is_none() { p.empty { "With the settings as they are now, no model would be asked." } }
         @else if !differs.is_empty() {
             p { "What was sent differs from it:" }
             ul.differs { @for difference in &differs { li { (difference) } } }
         }
-        @for (place, text) in texts(written.prompts).iter().enumerate().filter(|(place, _)| piece.is_none_or(|piece| piece == *place)) {
+        @for (place, text) in texts(written.prompt).iter().enumerate().filter(|(place, _)| piece.is_none_or(|piece| piece == *place)) {
             (part(text, place, if piece.is_some() { from } else { 0 }, &path(id)))
         }
     };
     Ok(answer(&wanted, &viewer, written.session_id, "The prompt that was sent", body))
 }
 
-/// Each prompt's two texts.
-fn texts(prompts: Vec<(SummaryPart, crate::domain::summary::prompt::Prompt)>) -> Vec<Piece> {
-    let text = |(part, prompt): (SummaryPart, crate::domain::summary::prompt::Prompt)| {
-        let of = match part {
-            SummaryPart::TurnPrefix => "the beginning of the turn that the cut goes through",
-            SummaryPart::History | SummaryPart::Branch => "the history before the cut",
-        };
+/// The prompt's two texts.
+fn texts(prompt: Option<crate::domain::summary::prompt::Prompt>) -> Vec<Piece> {
+    let text = |prompt: crate::domain::summary::prompt::Prompt| {
         [
-            Piece { title: format!("System prompt, for {of}"), text: prompt.system },
-            Piece { title: format!("Message, with {of}"), text: prompt.user },
+            Piece { title: "System prompt".to_owned(), text: prompt.system },
+            Piece { title: "Message".to_owned(), text: prompt.user },
         ]
     };
-    prompts.into_iter().flat_map(text).collect()
+    prompt.into_iter().flat_map(text).collect()
 }
 
 fn differences(result: &CompactionResult, written: &Prompts) -> Vec<String> {
     let by_hook = result.hooks.iter().any(|hook| {
         matches!(hook.event, Event::PruneToolResults | Event::FormatMessages) && hook.outcome == HookOutcome::Replaced
     });
-    let (calls, prompts) = (result.upstream.calls, written.prompts.len());
+    let (calls, prompts) = (result.upstream.calls, usize::from(written.prompt.is_some()));
     let mut found = Vec::new();
     if !written.is_same_span {
         found.push(

@@ -9,7 +9,7 @@ use crate::domain::settings::Estimator;
 use crate::domain::summary::cut_off::whole_lines;
 use crate::domain::summary::prefix::{SessionPrefix, instruction};
 use crate::domain::summary::verify::{RejectReason, clean};
-use crate::domain::summary::{Correction, SummaryTask, chunk};
+use crate::domain::summary::{Correction, SummaryTask, prompt};
 use crate::domain::tokens::count_text;
 use crate::llm::{CallAccount, Spent, Tally, Upstream, UpstreamConfig};
 
@@ -50,7 +50,7 @@ impl<'a> Answers<'a> {
         replaced_tokens: u64,
         calls: &CallsLeft,
     ) -> Result<String, Failure> {
-        let judge = Judge::of(vec![task.clone()], Vec::new(), replaced_tokens, self.estimator).await?;
+        let judge = Judge::of(task.clone(), Vec::new(), replaced_tokens, self.estimator).await?;
         let refused = match self.ask(task, None, &judge, calls).await? {
             Ok(text) => return Ok(text),
             Err(refused) => refused,
@@ -146,8 +146,8 @@ impl<'a> Answers<'a> {
         if let Some(prefix) = prefix {
             return Ok(prefix.tokens.saturating_add(count_text(Estimator::O200k, &instruction(task, prefix)).into()));
         }
-        let (task, estimator) = (task.clone(), self.estimator);
-        Ok(tokio::task::spawn_blocking(move || chunk::input_tokens(&task, estimator)).await?.into())
+        let task = task.clone();
+        Ok(tokio::task::spawn_blocking(move || prompt::prompt_tokens(&task)).await?)
     }
 }
 

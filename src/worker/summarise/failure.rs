@@ -16,8 +16,8 @@ pub enum Failure {
     DoesNotFit,
     #[error("the summary takes more calls than the upstream's `max_calls`")]
     TooManyCalls,
-    #[error("the transcript could not be split")]
-    Split(#[from] tokio::task::JoinError),
+    #[error("the summary could not be worked on")]
+    Aside(#[from] tokio::task::JoinError),
     /// Several were asked, in this order.
     #[error("no upstream gave a summary: {}", list(.0))]
     All(Vec<(String, Failure)>),
@@ -37,7 +37,7 @@ impl Failure {
             Failure::Rejected(reason) => reason.code(),
             Failure::DoesNotFit => FallbackReason::ContextOverflow.into_str(),
             Failure::TooManyCalls => FallbackReason::CallLimit.into_str(),
-            Failure::Split(_) => FallbackReason::Internal.into_str(),
+            Failure::Aside(_) => FallbackReason::Internal.into_str(),
             Failure::All(failures) => {
                 failures.first().map_or(FallbackReason::Internal.into_str(), |(_, failure)| failure.code())
             }

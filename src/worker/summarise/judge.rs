@@ -18,15 +18,15 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// For answers that stand for all the `tasks`; `context` is what the model was shown besides.
+    /// For answers to a task; `context` is what the model was shown besides.
     pub(super) async fn of(
-        tasks: Vec<SummaryTask>,
+        task: SummaryTask,
         context: Vec<String>,
         replaced_tokens: u64,
         estimator: Estimator,
     ) -> Result<Judge, JoinError> {
         let span = spawn_blocking(move || {
-            let span = SpanEvidence::of(&tasks);
+            let span = SpanEvidence::of(&task);
             if context.is_empty() { span } else { span.with_context(context) }
         });
         Ok(Judge { span: Arc::new(span.await?), replaced_tokens, estimator })

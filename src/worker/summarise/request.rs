@@ -1,15 +1,16 @@
-//! Request for summaries, and the outcome that the summaries' texts make.
+//! Request for a summary, and the outcome that its text makes.
 
 use crate::domain::compaction::result::Fallback;
 use crate::domain::settings::Settings;
+use crate::domain::summary::SummaryTask;
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::domain::summary::{SummaryPart, SummaryTask};
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::RecordTask;
 
-/// Request for summaries: the tasks, their settings, and who is to write the summaries.
+/// Request for a summary: the task, its settings, and who is to write the summary.
 pub struct Request<'a> {
-    pub tasks: &'a [SummaryTask],
+    /// `None`: there is nothing to summarise.
+    pub task: Option<&'a SummaryTask>,
     pub settings: &'a Settings,
     /// No upstream is asked.
     pub builtin: bool,
@@ -17,26 +18,18 @@ pub struct Request<'a> {
     pub wants_model: bool,
     /// The upstream's name; `None`: the default one.
     pub upstream: Option<&'a str>,
-    /// What code writes where no model does: of all tasks together.
+    /// What code writes where no model does.
     pub record: Option<&'a RecordTask>,
-    /// Size of what all the tasks stand for: no summary may be larger.
+    /// Size of what the task stands for: no summary may be larger.
     pub replaced_tokens: u64,
-    /// Tokens of the user's words that are shown beside the summaries.
+    /// Tokens of the user's words that are shown beside the summary.
     pub words: u32,
     /// The session's own context, for upstreams that may be sent it.
     pub prefix: Option<&'a SessionPrefix>,
 }
 
-/// One text for each task, in their order.
-pub(super) fn outcome(tasks: &[SummaryTask], texts: Vec<String>) -> SummaryOutcome {
-    let mut outcome = SummaryOutcome::default();
-    for (task, text) in tasks.iter().zip(texts) {
-        match task.part {
-            SummaryPart::TurnPrefix => outcome.turn_prefix = Some(text),
-            SummaryPart::History | SummaryPart::Branch => outcome.history = Some(text),
-        }
-    }
-    outcome
+pub(super) fn outcome(text: String) -> SummaryOutcome {
+    SummaryOutcome { history: Some(text), ..SummaryOutcome::default() }
 }
 
 /// The built-in summariser, or another upstream, in place of `from`.

@@ -10,7 +10,7 @@ use super::*;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::settings::{self, Settings, Template};
 use crate::domain::summary::prefix::SessionPrefix;
-use crate::domain::summary::{SummaryPart, SummaryTask};
+use crate::domain::summary::{SummaryPart, SummaryTask, USUAL_ROOM};
 use crate::llm::UpstreamConfig;
 use crate::llm::played_upstream::{Behaviour, PlayedUpstream, SUMMARY};
 
@@ -30,7 +30,10 @@ fn task(part: SummaryPart, messages: usize) -> SummaryTask {
         prompt: None,
         previous: None,
         messages: (0..messages).map(said).collect(),
+        source: None,
         shown: None,
+        room: USUAL_ROOM,
+        span_tokens: 0,
         focus_topic: None,
         instructions: None,
         max_output_tokens: 500,
@@ -51,16 +54,16 @@ fn upstreams(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamConfig)) 
     Upstreams::new(vec![config], Some("played")).expect("a valid configuration")
 }
 
-/// Runs `tasks` by the played upstream.
+/// Runs a task by the played upstream.
 async fn run(
     server: &PlayedUpstream,
-    tasks: &[SummaryTask],
+    task: &SummaryTask,
     on_failure: OnUpstreamFailure,
     change: impl FnOnce(&mut UpstreamConfig),
 ) -> Result<SummaryOutcome, Failure> {
     let settings = settings(on_failure);
     let request = Request {
-        tasks,
+        task: Some(task),
         settings: &settings,
         builtin: false,
         wants_model: false,
@@ -73,8 +76,8 @@ async fn run(
     summarise(&upstreams(server, change), &request).await
 }
 
-fn history() -> [SummaryTask; 1] {
-    [task(SummaryPart::History, 12)]
+fn history() -> SummaryTask {
+    task(SummaryPart::History, 12)
 }
 
 #[tokio::test]
@@ -82,7 +85,7 @@ async fn an_answer_is_taken_with_what_it_cost() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
     let outcome = run(&server, &history(), OnUpstreamFailure::Fail, |_| {}).await.unwrap();
     assert_eq!(outcome.history.as_deref(), Some(SUMMARY));
-    assert_eq!((outcome.turn_prefix, outcome.builtin, outcome.fallback), (None, false, Fallback::default()));
+    assert_eq!((outcome.builtin, outcome.fallback), (false, Fallback::default()));
     let spent = outcome.upstream;
     assert_eq!((spent.name.as_deref(), spent.model.as_deref(), spent.calls), (Some("played"), Some("played"), 1));
     assert_eq!((spent.input_tokens, spent.output_tokens, spent.cached_tokens), (100, 20, 40));
@@ -92,13 +95,11 @@ async fn an_answer_is_taken_with_what_it_cost() {
 #[tokio::test]
 async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
-    let outcome = run(&server, &[], OnUpstreamFailure::Fail, |_| {}).await.unwrap();
-    assert_eq!((outcome.history, outcome.builtin), (None, false));
-
-    let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
+    
+    let (settings, task) = (settings(OnUpstreamFailure::Fail), history());
     for (builtin, upstream) in [(true, None), (true, Some("played")), (false, Some("builtin"))] {
         let request = Request {
-            tasks: &tasks,
+            task: Some(&task),
             settings: &settings,
             builtin,
             wants_model: false,
@@ -113,24 +114,6 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
         assert_eq!((outcome.upstream, outcome.fallback), (UpstreamReport::builtin(), Fallback::default()));
     }
     assert_eq!(server.calls(), 0);
-}
-
-#[tokio::test]
-async fn a_split_turn_takes_two_calls_at_a_time_unless_the_limit_is_one() {
-    let tasks = [task(SummaryPart::History, 12), task(SummaryPart::TurnPrefix, 8)];
-    for limit in [1, 2] {
-        let server = PlayedUpstream::start(Behaviour::Held(SUMMARY.to_owned())).await;
-        let answered = async {
-            server.wait_for_running(limit).await;
-            server.play(Behaviour::good());
-            server.release();
-        };
-        let calls = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.max_concurrency = limit);
-        let (outcome, ()) = tokio::join!(calls, answered);
-        let outcome = outcome.unwrap();
-        assert_eq!((outcome.history.as_deref(), outcome.turn_prefix.as_deref()), (Some(SUMMARY), Some(SUMMARY)));
-        assert_eq!((server.peak_concurrency(), outcome.upstream.calls), (limit, 2));
-    }
 }
 
 #[tokio::test]
@@ -156,9 +139,9 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
     let more: String = (0..1_000).map(|at| format!("\n- The file number {at} was read.")).collect();
     let long = Behaviour::Good(format!("{SUMMARY}{more}"));
     let server = PlayedUpstream::start(Behaviour::then_good([long.clone()])).await;
-    let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
+    let (settings, task) = (settings(OnUpstreamFailure::Fail), history());
     let request = Request {
-        tasks: &tasks,
+        task: Some(&task),
         settings: &settings,
         builtin: false,
         wants_model: false,
@@ -192,11 +175,11 @@ async fn the_builtin_stands_in_for_a_failed_upstream_where_it_may() {
 #[tokio::test]
 async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
-    let tasks = history();
+    let task = history();
     for on_failure in [OnUpstreamFailure::Fallback, OnUpstreamFailure::Fail] {
         let settings = settings(on_failure);
         let request = Request {
-            tasks: &tasks,
+            task: Some(&task),
             settings: &settings,
             builtin: false,
             wants_model: false,
@@ -220,18 +203,14 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_span_larger_than_the_window_goes_in_parts_and_is_folded() {
+async fn a_span_larger_than_the_window_is_shown_in_less_detail() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
-    let tasks = [task(SummaryPart::History, 200)];
-    let outcome = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await.unwrap();
-    assert_eq!(outcome.history.as_deref(), Some(SUMMARY));
-    let requests = server.requests();
-    assert!(requests.len() >= 4, "{} calls", requests.len());
-    assert_eq!(outcome.upstream.calls as usize, requests.len());
-    let (fold, parts) = requests.split_last().unwrap();
-    assert!(fold.user().contains(SUMMARY), "the fold reads the parts' summaries");
-    for at in 0..200 {
-        assert!(parts.iter().any(|part| part.user().contains(&format!("Step {at}:"))), "step {at} was read");
+    let task = task(SummaryPart::History, 200);
+    let outcome = run(&server, &task, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await.unwrap();
+    assert_eq!((outcome.history.as_deref(), server.calls()), (Some(SUMMARY), 1));
+    let [request] = server.requests().try_into().expect("one request");
+    for step in ["Step 0:", "Step 199:"] {
+        assert!(request.user().contains(step), "{step}");
     }
 }
 
@@ -239,13 +218,13 @@ async fn a_span_larger_than_the_window_goes_in_parts_and_is_folded() {
 async fn a_window_smaller_than_configured_is_found_by_halving() {
     let overflow = Behaviour::OverflowAbove(40_000, Box::new(Behaviour::good()));
     let server = PlayedUpstream::start(overflow).await;
-    let tasks = [task(SummaryPart::History, 200)];
-    let outcome = run(&server, &tasks, OnUpstreamFailure::Fail, |_| {}).await.unwrap();
+    let task = task(SummaryPart::History, 200);
+    let outcome = run(&server, &task, OnUpstreamFailure::Fail, |_| {}).await.unwrap();
     assert_eq!((outcome.history.as_deref(), outcome.fallback.used), (Some(SUMMARY), false));
     assert!(server.calls() <= 12, "{} calls", server.calls());
 
     let server = PlayedUpstream::start(Behaviour::Overflow).await;
-    let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |_| {}).await.unwrap_err();
+    let failure = run(&server, &task, OnUpstreamFailure::Fail, |_| {}).await.unwrap_err();
     assert_eq!(failure.code(), "context_overflow");
     assert!(server.calls() <= 12, "{} calls", server.calls());
 }
@@ -272,9 +251,9 @@ async fn run_chain(
     second: &PlayedUpstream,
     on_failure: OnUpstreamFailure,
 ) -> Result<SummaryOutcome, Failure> {
-    let (settings, tasks) = (settings(on_failure), history());
+    let (settings, task) = (settings(on_failure), history());
     let request = Request {
-        tasks: &tasks,
+        task: Some(&task),
         settings: &settings,
         builtin: false,
         wants_model: false,
@@ -333,9 +312,9 @@ async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
     let first = PlayedUpstream::start(Behaviour::Status(503, None)).await;
     let second = PlayedUpstream::start(Behaviour::good()).await;
     let upstreams = chained(&first, &second);
-    let (settings, tasks) = (settings(OnUpstreamFailure::Fail), history());
+    let (settings, task) = (settings(OnUpstreamFailure::Fail), history());
     let request = Request {
-        tasks: &tasks,
+        task: Some(&task),
         settings: &settings,
         builtin: false,
         wants_model: false,
@@ -377,7 +356,7 @@ async fn what_is_no_summary_of_the_span_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_model_that_writes_too_much_does_not_fold_for_ever() {
+async fn a_model_that_writes_too_much_is_asked_twice() {
     let server = PlayedUpstream::start(Behaviour::Notes(12_000)).await;
     let syllables = ["ka", "lo", "mi", "ne", "ru", "so", "ta", "vu", "pe", "di", "go", "ha"];
     let word = |at: usize| -> String {
@@ -385,8 +364,8 @@ async fn a_model_that_writes_too_much_does_not_fold_for_ever() {
         [1, 12, 144, 1_728].iter().map(|place| syllables[mixed / place % 12]).collect()
     };
     let said = |at: usize| Message::text(Role::User, (at..at + 60).map(word).collect::<Vec<_>>().join(" "));
-    let tasks = [SummaryTask { messages: (0..200).map(said).collect(), ..task(SummaryPart::History, 0) }];
-    let failure = run(&server, &tasks, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await;
+    let task = SummaryTask { messages: (0..200).map(said).collect(), ..task(SummaryPart::History, 0) };
+    let failure = run(&server, &task, OnUpstreamFailure::Fail, |config| config.context_window = 8_000).await;
     assert_eq!(failure.unwrap_err().code(), "too_large");
     assert!(server.calls() <= 12, "{} calls", server.calls());
 }
@@ -409,11 +388,10 @@ fn session_context() -> SessionPrefix {
 }
 
 async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamConfig)) -> SummaryOutcome {
-    let (settings, tasks) =
-        (settings(OnUpstreamFailure::Fail), [task(SummaryPart::History, 12), task(SummaryPart::TurnPrefix, 8)]);
+    let (settings, task) = (settings(OnUpstreamFailure::Fail), task(SummaryPart::History, 20));
     let prefix = session_context();
     let request = Request {
-        tasks: &tasks,
+        task: Some(&task),
         settings: &settings,
         builtin: false,
         wants_model: false,
@@ -434,7 +412,7 @@ async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamCo
 async fn the_sessions_own_context_is_sent_to_the_byte() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
     let outcome = run_prefix(&server, |_| {}).await;
-    assert_eq!((outcome.history.as_deref(), outcome.turn_prefix), (Some(SUMMARY), None));
+    assert_eq!(outcome.history.as_deref(), Some(SUMMARY));
     assert!(outcome.upstream.prefix_reused && outcome.upstream.calls == 1);
     let request = server.requests().remove(0);
     let begin = r#""messages":[{"role":"system","content":"Be \u0063areful."},{"role":"user",  "content":"Mo\u0076e it."},{"content":"Done.","role":"assistant","n":1.10},{"#;

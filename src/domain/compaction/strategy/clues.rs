@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::summary::user_text::{UserText, UserTextClassifier};
-use crate::domain::summary::{builtin, identifiers, outcome};
+use crate::domain::summary::{identifiers, outcome};
 
 /// Identifiers that are looked at in one message.
 const MAX_IDENTIFIERS: usize = 40;
@@ -13,7 +13,6 @@ const MAX_TEXT: usize = 32_000;
 
 const FOCUS: u64 = 60;
 const RULE: u64 = 40;
-const DECISION: u64 = 12;
 const ERROR: u64 = 10;
 /// Worth of a mere request.
 pub(super) const REQUEST: u64 = 8;
@@ -27,7 +26,6 @@ pub struct Clues {
     pub request: bool,
     /// It says what must, must never or is always to be done.
     pub rule: bool,
-    pub decision: bool,
     pub error: bool,
     /// It is about the focus topic.
     pub focus: bool,
@@ -65,7 +63,6 @@ impl Clues {
                     self.request = true;
                     self.rule |= !identifiers::rules(text).is_empty();
                 }
-                Role::Assistant => self.decision |= builtin::decides(text),
                 _ => {}
             }
         }
@@ -79,7 +76,6 @@ impl Clues {
         [
             (self.focus, FOCUS),
             (self.rule, RULE),
-            (self.decision, DECISION),
             (self.error, ERROR),
             (self.request, REQUEST),
         ]

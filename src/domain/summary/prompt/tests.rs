@@ -1,56 +1,75 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::super::Correction;
-use super::super::testing::{assistant, result, task, user};
+use super::super::testing::{assistant, call, failed, result, task, user};
 use super::*;
+use crate::domain::record::RecordPlace;
 
-fn headings(text: &str) -> Vec<&str> {
-    text.lines().filter(|line| line.starts_with('#')).collect()
+#[test]
+fn each_template_asks_for_its_own_form_once() {
+    for (template, wanted) in [
+        (Template::Checkpoint, "## Constraints & Preferences"),
+        (Template::SixSection, "## Active Task"),
+        (Template::Continuity, "## Current Goal"),
+        (Template::Prose, "Task: the request"),
+    ] {
+        let asked = request(&SummaryTask { template, ..task(vec![user("hi")]) });
+        assert!(asked.contains(wanted) && asked.contains("such as (#47)"), "{asked}");
+        assert_eq!(asked.matches("Stay under").count(), 1, "one length: {asked}");
+    }
+    let branch = request(&SummaryTask { part: SummaryPart::Branch, ..task(vec![user("hi")]) });
+    assert!(branch.contains("left for another one") && !branch.contains("still-in-context"), "{branch}");
 }
 
 #[test]
-fn each_template_asks_for_its_headings() {
-    let with = |template, part| render(&SummaryTask { template, part, ..task(vec![user("hi")]) }).user;
-    let checkpoint = [
-        "## Goal",
-        "## Constraints & Preferences",
-        "## Progress",
-        "### Done",
-        "### In Progress",
-        "### Blocked",
-        "## Key Decisions",
-        "## Next Steps",
-        "## Critical Context",
+fn the_span_is_told_with_its_numbers_behind_the_earlier_notes_and_before_the_tail() {
+    let mut source = RecordSource::default();
+    let before = [
+        user("Use tabs and move the parser."),
+        call("a", "bash", json!({"command": "cargo test"})),
+        failed("a", "2 of 14 tests failed"),
     ];
-    assert_eq!(headings(&with(Template::Checkpoint, SummaryPart::History)), checkpoint);
-    assert_eq!(headings(&with(Template::Checkpoint, SummaryPart::Branch)), checkpoint[..8]);
-    assert_eq!(
-        headings(&with(Template::SixSection, SummaryPart::History)),
-        [
-            "## Active Task",
-            "## Completed Actions",
-            "## In Progress",
-            "## Pending Questions",
-            "## Relevant Files / Paths",
-            "## Remaining Work"
-        ]
-    );
-    assert_eq!(headings(&with(Template::Continuity, SummaryPart::History)).len(), 8);
-    assert!(with(Template::Prose, SummaryPart::History).contains("1000 words"));
-    assert_eq!(
-        headings(&with(Template::Prose, SummaryPart::TurnPrefix)),
-        ["## Original Request", "## Progress So Far", "## Context Needed to Continue"]
-    );
+    for (depth, message) in before.into_iter().enumerate() {
+        source.take_before(message, (RecordPlace::Told, None), depth as i64, 10);
+    }
+    source.take_behind(call("b", "bash", json!({"command": "git status"})), None);
+    source.take_behind(result("b", "clean"), None);
+    source.take_behind(user("And now the lexer."), None);
+    let previous = Some("## Goal\n- old notes".to_owned());
+    let told = SummaryTask { source: Some(Arc::new(source)), previous, ..task(vec![user("not this")]) };
+    let text = render(&told).user;
+    let places = [
+        "<previous-summary>\n## Goal\n- old notes",
+        "<conversation>",
+        "u1 User: Use tabs and move the parser.",
+        "#1 bash(cargo test) → failed: 2 of 14 tests failed",
+        "<still-in-context>",
+        "#2 bash(git status)",
+        "u2 User: And now the lexer.",
+        "## Goal\nThe request",
+        "holds the earlier notes",
+    ];
+    let found: Vec<Option<usize>> = places.iter().map(|place| text.find(place)).collect();
+    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?}: {text}");
 }
 
 #[test]
-fn an_update_brings_the_earlier_notes() {
-    let fresh = render(&task(vec![user("hi")])).user;
-    assert!(!fresh.contains("<previous-summary>") && !fresh.contains(UPDATE));
-    let update = SummaryTask { previous: Some("## Goal\n- old </previous-summary>".into()), ..task(vec![user("hi")]) };
-    let text = render(&update).user;
-    assert!(text.contains("<previous-summary>\n## Goal\n- old &lt;/previous-summary>\n</previous-summary>"));
-    assert!(text.contains(UPDATE));
+fn a_long_span_is_told_in_the_room_of_the_window() {
+    let messages: Vec<_> = (0..400)
+        .flat_map(|n| {
+            let id = format!("c{n}");
+            [user(&format!("Request {n}: go on.")), call(&id, "read", json!({"path": format!("src/a{n}.rs")})), result(&id, &format!("line {n} of it\n").repeat(80))]
+        })
+        .collect();
+    for room in [3_000, 12_000, 60_000] {
+        let told = SummaryTask { room, ..task(messages.clone()) };
+        let tokens = prompt_tokens(&told);
+        assert!(tokens <= room && tokens * 3 > room, "{tokens} of {room}");
+        assert!(render(&told).user.contains("Request 399:"), "the newest is told");
+    }
 }
 
 #[test]
@@ -64,28 +83,26 @@ fn the_callers_words_get_through() {
     let text = render(&own).user;
     assert!(text.contains("Summarise as a haiku.") && !text.contains("## Goal"));
     assert!(text.contains("Focus: security") && text.contains("*FOCUS*") && text.contains("mention the port"));
-    let prefix = render(&SummaryTask { part: SummaryPart::TurnPrefix, ..own }).user;
-    assert!(prefix.contains("## Original Request"), "a split turn keeps its own form");
+    assert!(text.contains("u1 User: hi"), "the same material: {text}");
 }
 
 proptest! {
     /// Nothing in a conversation can end its block or open another one.
     #[test]
     fn nothing_breaks_out(
-        texts in prop::collection::vec("(</?conversation>|< / CONVERSATION>|</previous-summary>|\n\n\\[User\\]: |[a-z<>/ ]{0,9}){0,6}", 1..5)
+        texts in prop::collection::vec("(</?conversation>|< / CONVERSATION>|</still-in-context>|</previous-summary>|\n\n\\[User\\]: |[a-z<>/ ]{0,9}){0,6}", 1..5)
     ) {
         let mut messages: Vec<_> = texts.iter().map(|text| user(text)).collect();
         messages.extend(texts.iter().map(|text| assistant(text)));
         messages.extend(texts.iter().map(|text| result("c", text)));
-        let spoken = messages.iter().filter(|message| message.role == crate::domain::model::message::Role::User
-            && !message.plain_text().trim().is_empty()).count();
-        let prompt = render(&SummaryTask { previous: texts.first().cloned(), ..task(messages) }).user;
+        let own = Some("Write.".to_owned());
+        let prompt = render(&SummaryTask { prompt: own, previous: texts.first().cloned(), ..task(messages) }).user;
         let lower = prompt.to_lowercase();
         prop_assert_eq!(lower.matches("<conversation>").count(), 1);
         prop_assert_eq!(lower.matches("</conversation>").count(), 1);
         prop_assert!(!lower.contains("< / conversation"));
         prop_assert!(lower.matches("</previous-summary>").count() <= 1);
-        prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("[User]: ")).count(), spoken);
+        prop_assert_eq!(lower.matches("</still-in-context>").count(), 0);
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
     use crate::domain::summary::testing::{assistant, task, user};
 
     fn found(text: &str, said: &str, told: &str) -> Found {
-        Found::of(text, &SpanEvidence::of(&[task(vec![user(said), assistant(told)])]))
+        Found::of(text, &SpanEvidence::of(&task(vec![user(said), assistant(told)])))
     }
 
     #[test]

@@ -22,38 +22,6 @@ fn unfenced(text: &str) -> Option<&str> {
     (one_word && !inside.contains("```")).then(|| inside.trim())
 }
 
-/// A short answer that opens like a refusal; a summary opens with a heading or a fact.
-pub(super) fn reads_as_refusal(text: &str) -> bool {
-    const OPENINGS: [&str; 20] = [
-        "i can't help",
-        "i can't assist",
-        "i can't provide",
-        "i can't fulfill",
-        "i can't summarize",
-        "i cannot help",
-        "i cannot assist",
-        "i cannot provide",
-        "i cannot fulfill",
-        "i cannot summarize",
-        "i'm sorry, but i",
-        "i am sorry, but i",
-        "sorry, i can't",
-        "sorry, but i can't",
-        "i'm unable to",
-        "i am unable to",
-        "i'm not able to",
-        "es tut mir leid, aber",
-        "抱歉，我",
-        "申し訳ありませんが",
-    ];
-    let text = text.trim();
-    if text.len() > 400 {
-        return false;
-    }
-    let opening: String = text.chars().take(40).collect::<String>().to_lowercase().replace('’', "'");
-    OPENINGS.iter().any(|start| opening.starts_with(start))
-}
-
 /// A call written as text: nothing but a call's JSON, or one of the notations that models are trained on.
 pub(super) fn reads_as_tool_call(text: &str) -> bool {
     const NOTATIONS: [&str; 6] =

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::*;
 use crate::domain::model::format::Format;
-use crate::domain::settings::Template;
 use crate::domain::summary::SummaryTask;
 use crate::domain::summary::testing::{messages, task};
 
@@ -36,9 +35,9 @@ fn pair(file: &PathBuf) -> Pair {
     let format = Format::from_str(&text("format")).unwrap();
     let messages = messages(format, pair["items"].as_array().unwrap());
     let previous = pair["previous"].as_str().map(str::to_owned);
-    let task = SummaryTask { template: Template::Prose, previous, ..task(messages) };
+    let task = SummaryTask { prompt: Some("Write notes.".to_owned()), previous, ..task(messages) };
     let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
-    let span = SpanEvidence::of(&[task]);
+    let span = SpanEvidence::of(&task);
     Pair { name, kind: text("kind"), group: text("group"), span, summary: text("summary") }
 }
 

@@ -29,8 +29,6 @@ pub enum RejectReason {
     NoContent,
     #[error("the summary has none of the headings that were asked for")]
     NoHeadings,
-    #[error("the summary gives an order that no user gave: \"{order}\"")]
-    InjectedOrder { order: String },
     #[error("most of the summary is copied from the conversation instead of summing it up")]
     TranscriptEcho,
     #[error("the summary is written in {written}, and nobody in the conversation writes in it")]
@@ -39,10 +37,15 @@ pub enum RejectReason {
     Unrelated { found: u32, total: u32 },
     #[error("the summary names none of what the conversation was about")]
     TellsNothing,
-    #[error("the summary says {says}, where the conversation says {spoken}")]
-    ChangedValue { says: String, spoken: String },
-    #[error("the summary says \"{claim}\", but `{call}` failed and was not run again")]
-    Contradiction { claim: String, call: String },
+    #[error("the summary has {tokens} tokens, and {least} are the least for what it stands for")]
+    TooShort { tokens: u64, least: u64 },
+    #[error(
+        "none of its statements names its number: a statement of work ends with the number of its call, such as (#12), a \
+         request or a rule with that of the user's message, such as (u3), as they stand in the conversation"
+    )]
+    Uncited,
+    #[error("{unsupported} of its {statements} statements of work cite nothing that shows them")]
+    Unsupported { unsupported: usize, statements: usize },
 }
 
 impl RejectReason {
@@ -61,13 +64,13 @@ impl RejectReason {
             RejectReason::Repetition => "repetition",
             RejectReason::NoContent => "no_content",
             RejectReason::NoHeadings => "no_headings",
-            RejectReason::InjectedOrder { .. } => "injected_order",
             RejectReason::TranscriptEcho => "transcript_echo",
             RejectReason::WrongLanguage { .. } => "wrong_language",
             RejectReason::Unrelated { .. } => "unrelated",
             RejectReason::TellsNothing => "tells_nothing",
-            RejectReason::ChangedValue { .. } => "changed_value",
-            RejectReason::Contradiction { .. } => "contradiction",
+            RejectReason::TooShort { .. } => "too_short",
+            RejectReason::Uncited => "uncited",
+            RejectReason::Unsupported { .. } => "unsupported",
         }
     }
 }

@@ -35,7 +35,7 @@ static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.s
 
 /// A word: whole, and without its ending.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word<'w> {
+pub struct Word<'w> {
     pub text: &'w str,
     /// Two neighbouring signs of a script that puts no spaces.
     pub is_pair: bool,
@@ -47,7 +47,7 @@ impl Word<'_> {
     }
 
     /// Hash of the word without its ending.
-    pub(super) fn stem(&self) -> u64 {
+    pub fn stem(&self) -> u64 {
         let word = self.text.strip_suffix('s').filter(|word| word.len() >= LEAST - 1).unwrap_or(self.text);
         let end = word.char_indices().nth(STEM).map_or(word.len(), |(at, _)| at);
         hashed(&word[..end])
@@ -69,7 +69,7 @@ pub(super) fn tells_in_text(word: &str) -> bool {
 }
 
 /// Calls `found` for every word of a text in order, in small letters.
-pub(super) fn each(text: &str, found: &mut dyn FnMut(Word<'_>)) {
+pub fn each(text: &str, found: &mut dyn FnMut(Word<'_>)) {
     let mut word = String::new();
     let mut before: Option<char> = None;
     let flush = |word: &mut String, found: &mut dyn FnMut(Word<'_>)| {

@@ -3,23 +3,30 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::compaction::strategy::{counts, notice};
+use crate::domain::evidence::WeighedNotes;
+use crate::domain::evidence::told::SummaryEvidence;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::summary::identifiers::IdentifierReport;
-use crate::domain::summary::verify::orders;
-use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers, sections};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
-use crate::service::compaction::work::{CompactionWork, Outline};
+use crate::service::compaction::work::{CompactionWork, Outline, RecordTask};
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SummaryDraft {
     pub record: CompactionRecord,
     pub identifiers: IdentifierReport,
+    /// Of notes that say what they rest on.
+    #[serde(default)]
+    pub evidence: Option<SummaryEvidence>,
 }
 
-/// Puts the summary message together: body, open tasks, the user's words, restored identifiers, file lists, tool ledger, framing.
+/// Notes have one part in so many of a record's room beside them for what they lack.
+const BESIDE_SHARE: u64 = 10;
+
+/// Puts the summary message together: body, what it lacks, framing.
 pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let mut draft = written(work, outcome);
     if let Some(running) = &work.outline.running {
@@ -35,7 +42,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     if outline.elides_only {
         let mut record = previous.cloned().unwrap_or_default();
         record.elisions = outline.elisions.clone();
-        return SummaryDraft { record, identifiers: IdentifierReport::default() };
+        return SummaryDraft { record, identifiers: IdentifierReport::default(), evidence: None };
     }
     if counts(work.strategy) && outline.notice.is_none() {
         let expected = identifiers::expected(&outline.identifiers, work.allowance().identifiers);
@@ -47,20 +54,10 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
             todos: outline.todos.clone(),
             ..CompactionRecord::default()
         };
-        return SummaryDraft { record, identifiers };
+        return SummaryDraft { record, identifiers, evidence: None };
     }
-    let carried = previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
-    let history = work
-        .given_summary
-        .clone()
-        .or_else(|| outcome.history.clone())
-        .or(carried.map(|text| orders::without(&text, &[]).into_owned()));
-    let body = match (history, &outcome.turn_prefix) {
-        (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
-        (Some(history), None) => history,
-        (None, Some(prefix)) => prefix.clone(),
-        (None, None) => String::new(),
-    };
+    let carried = || previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
+    let body = work.given_summary.clone().or_else(|| outcome.history.clone()).or_else(carried).unwrap_or_default();
     let body = match &outline.notice {
         Some(notice) => notice::append(&body, notice),
         None => body,
@@ -69,15 +66,40 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     if outcome.builtin {
         return recorded(work, body, allowance);
     }
-    let body = with_focus(body, work, allowance.focus());
+    if let Some(record) = work.record.as_ref().filter(|_| !counts(work.strategy)) {
+        return noted(work, outcome, body, record);
+    }
     let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
     let summary =
         SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
-    let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
-    let (_, mut report) = identifiers::check(&body, &expected);
-    // What stands in the file lists and the ledger was put back by code as well.
-    report.restored = identifiers::check(&summary, &expected).1.kept.saturating_sub(report.kept);
-    SummaryDraft { record: summarised(work, summary, body), identifiers: report }
+    let identifiers = restored(work, &body, &summary);
+    SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
+}
+
+/// Notes of a model, a caller or a hook, with what they lack beside them. Of a model's, what nothing shows is marked; with
+/// the caller's own prompt, and of what was given, it is only counted.
+fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: &RecordTask) -> SummaryDraft {
+    let settings = &work.settings;
+    let path = record.source.path_numbers();
+    let weighed = WeighedNotes::of(&body, sections::of_template(settings.template), &path);
+    let is_ours = outcome.history.is_some() && work.given_summary.is_none() && settings.prompt.is_none();
+    let body = if is_ours { weighed.marked.clone() } else { body };
+    let body = with_focus(body, work, work.allowance().focus());
+    let cited = weighed.cited(&path);
+    let beside = record.source.beside(&body, &cited, record.room / BESIDE_SHARE);
+    let beside = Some(beside.as_str()).filter(|beside| !beside.is_empty());
+    let summary = framing::frame(settings, framing::NOTES_PREFIX, &body, beside, &FileLists::default(), "");
+    let identifiers = restored(work, &body, &summary);
+    let evidence = Some(SummaryEvidence::of(&weighed, &path));
+    SummaryDraft { record: summarised(work, summary, body), identifiers, evidence }
+}
+
+/// What of the tracked identifiers the body names, and what code has put back.
+fn restored(work: &CompactionWork, body: &str, summary: &str) -> IdentifierReport {
+    let expected = identifiers::expected(&work.outline.identifiers, work.allowance().identifiers);
+    let (_, mut report) = identifiers::check(body, &expected);
+    report.restored = identifiers::check(summary, &expected).1.kept.saturating_sub(report.kept);
+    report
 }
 
 /// A record stands by itself: all that code could add is quoted in it.
@@ -86,7 +108,7 @@ fn recorded(work: &CompactionWork, body: String, allowance: Allowance) -> Summar
     let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, None, &FileLists::default(), "");
     let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
     let report = identifiers::check(&body, &expected).1;
-    SummaryDraft { record: summarised(work, summary, body), identifiers: report }
+    SummaryDraft { record: summarised(work, summary, body), identifiers: report, evidence: None }
 }
 
 /// The record of a compaction with this summary message and this body of it.
@@ -112,7 +134,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
 
 /// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
 fn with_focus(body: String, work: &CompactionWork, max_tokens: u32) -> String {
-    match focus::missing(&work.summary_tasks, &body, max_tokens) {
+    match focus::missing(work.summary_task.as_slice(), &body, max_tokens) {
         Some(block) => format!("{body}\n\n{block}"),
         None => body,
     }

@@ -12,7 +12,7 @@ use crate::domain::compaction::result::Reason;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::{Preset, Settings};
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
+use crate::domain::summary::Allowance;
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::commit::{CommitThreshold, evaluate};
@@ -238,7 +238,6 @@ impl Ground {
             record.room = record.room.min(room);
         }
         work.hidden_tokens = 0;
-        work.summary_tasks = with_previous(work.summary_tasks, work.outline.previous.as_ref());
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
         let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));
         let (mut outcome, work) = written.await.context("a summary")?;
@@ -272,16 +271,4 @@ impl Ground {
         let room = self.head.state.account.estimate_of_part(most.saturating_sub(rest), self.settings.estimator);
         room.saturating_sub(LEAST_SUMMARY)
     }
-}
-
-/// An earlier summary that no task would update goes on whole: what must fit has it condensed too.
-fn with_previous(mut tasks: Vec<SummaryTask>, record: Option<&CompactionRecord>) -> Vec<SummaryTask> {
-    let previous = record.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
-    let is_told = tasks.iter().any(|task| task.part == SummaryPart::History);
-    if let (Some(first), Some(previous), false) = (tasks.first().cloned(), previous, is_told) {
-        let task =
-            SummaryTask { part: SummaryPart::History, previous: Some(previous), messages: Arc::default(), ..first };
-        tasks.insert(0, task);
-    }
-    tasks
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::summary::{SummaryTask, worth};
+use crate::domain::summary::{SummaryTask, prompt, worth};
 use crate::service::compaction::commit::draft::draft;
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate};
 use crate::service::compaction::plan::PlannedCompaction;
@@ -65,18 +65,17 @@ impl Service {
 }
 
 fn evaluated(head: &Head, mut work: CompactionWork) -> Foreseen {
-    let asks_model = work.strategy != Strategy::Summarize && worth::pays(&work.summary_tasks, work.replaced_tokens);
-    // The few lines of a split turn are told by code.
-    let is_read = |task: &&SummaryTask| !(asks_model && worth::is_for_code(task));
-    let read = work.summary_tasks.iter().filter(is_read).map(worth::prompt_size).sum();
+    let pays = |task: &SummaryTask| worth::pays(task, work.replaced_tokens);
+    let asks_model = work.strategy != Strategy::Summarize && work.summary_task.as_ref().is_some_and(pays);
+    let read = work.summary_task.as_ref().map_or(0, prompt::estimate);
     let newest = |task: SummaryTask| {
         let from = task.messages.len().saturating_sub(MOST_MESSAGES);
         SummaryTask { messages: task.messages[from..].into(), ..task }
     };
-    work.summary_tasks = work.summary_tasks.into_iter().map(newest).collect();
+    work.summary_task = work.summary_task.map(newest);
     let written = by_rules(&work);
-    let texts = written.history.iter().chain(&written.turn_prefix);
-    let summary = ForeseenSummary { read, written: texts.map(|text| worth::tokens(text)).sum(), asks_model };
+    let tokens = written.history.as_deref().map_or(0, worth::tokens);
+    let summary = ForeseenSummary { read, written: tokens, asks_model };
     let draft = draft(&work, &written);
     let Evaluation { state, rewritten, .. } = evaluate(head, &work, &draft, CommitThreshold::NoGrowth);
     let (tokens_after, _) = state.account.tokens(head.settings.estimator);

@@ -66,7 +66,7 @@ impl RecordReading {
             let told = record.summary_body.as_ref().or(record.summary.as_ref());
             if let Some(told) = told {
                 let notes = Message::text(Role::CompactionSummary, told.as_str());
-                self.source.take_before(notes, RecordPlace::Told, head.depth, bytes);
+                self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
             }
         }
         if !head.is_visible() {
@@ -75,7 +75,7 @@ impl RecordReading {
         let Some(message) = message_of(stored)? else { return Ok(()) };
         let message = attributed(message, &self.agents);
         if head.depth >= self.end {
-            self.source.take_behind(message);
+            self.source.take_behind(message, Some(head.id));
             return Ok(());
         }
         let place = match () {
@@ -83,7 +83,7 @@ impl RecordReading {
             () if self.running == Some(head.id) => RecordPlace::Running,
             () => RecordPlace::Told,
         };
-        self.source.take_before(message, place, head.depth, bytes);
+        self.source.take_before(message, (place, Some(head.id)), head.depth, bytes);
         Ok(())
     }
 

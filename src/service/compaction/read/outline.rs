@@ -14,7 +14,6 @@ use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, El
 use crate::domain::model::message::Message;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::record::RecordSource;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::commit::entry::rebase;
@@ -23,7 +22,7 @@ use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::ReadItems;
 use crate::service::compaction::read::elide::{ProposedElisions, changed_entries, unchanged_by};
 use crate::service::compaction::read::items::{Kept, ViewReading};
-use crate::service::compaction::read::tasks::tasks;
+use crate::service::compaction::read::tasks::task;
 use crate::service::compaction::work::{CompactionWork, KeptFrom, Outline, RecordTask};
 use crate::service::core::error::Result;
 use crate::service::hooks::About;
@@ -82,7 +81,7 @@ pub(crate) fn elision_outline(
         unchanged,
         previous,
     };
-    Ok(work(planned, strategy, outline, Vec::new(), 0))
+    Ok(work(planned, strategy, outline, None, 0))
 }
 
 fn shown_messages(view: &[ViewItem]) -> u64 {
@@ -175,8 +174,10 @@ pub(super) fn summary_outline(
     let elisions: Vec<Elision> =
         elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).cloned().collect();
     let messages = |kept: Vec<Kept>| kept.into_iter().map(|kept| kept.message).collect::<Vec<Message>>();
-    let history = originals.map_or_else(|| messages(history), |originals| originals.messages);
-    let tasks = if counting { Vec::new() } else { tasks(planned, allowance, history, messages(turn_prefix)) };
+    let mut told = originals.map_or_else(|| messages(history), |originals| originals.messages);
+    told.extend(messages(turn_prefix));
+    let source = source.map(Arc::new);
+    let task = if counting { None } else { task(planned, allowance, told, source.clone(), replaced_tokens) };
     let Some(first_kept) = kept_from(loaded, plan.first_kept).or_else(|| behind_all(loaded, plan)) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -218,11 +219,11 @@ pub(super) fn summary_outline(
     };
     let room = record_room(planned, &outline, plan.tokens_to_summarize + previous_tokens);
     let is_bounded = most.is_some_and(|most| replaced_tokens == most);
-    let work = work(planned, used, outline, tasks, replaced_tokens);
+    let work = work(planned, used, outline, task, replaced_tokens);
     // The words of the whole history have no more room then.
     let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
-    let numbers = source.as_ref().and_then(RecordSource::numbers);
-    let record = source.map(|source| RecordTask { source: Arc::new(source), room });
+    let numbers = source.as_ref().and_then(|source| source.numbers());
+    let record = source.map(|source| RecordTask { source, room });
     Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
 }
 
@@ -297,7 +298,7 @@ fn work(
     planned: &PlannedCompaction,
     strategy: Strategy,
     outline: Outline,
-    summary_tasks: Vec<SummaryTask>,
+    summary_task: Option<SummaryTask>,
     replaced_tokens: u64,
 ) -> CompactionWork {
     let About { tenant, session_id, compaction_id } = planned.about;
@@ -309,7 +310,7 @@ fn work(
         settings: planned.settings.clone(),
         strategy,
         requested: planned.strategy,
-        summary_tasks,
+        summary_task,
         record: None,
         numbers: None,
         upstream: planned.settings.upstream.clone(),

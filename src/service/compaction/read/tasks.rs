@@ -1,62 +1,48 @@
-//! Tasks of a summariser.
+//! The task of a summariser.
+
+use std::sync::Arc;
 
 use crate::domain::model::message::Message;
-use crate::domain::summary::verify::orders;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
+use crate::domain::record::RecordSource;
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM};
 use crate::service::compaction::plan::PlannedCompaction;
 
-/// Shares of the reserve that bound a summary of the history and of a split turn's beginning, in percent.
-const HISTORY_SHARE: u64 = 80;
-const TURN_PREFIX_SHARE: u64 = 50;
+/// Share of the reserve that bounds a summary, in percent.
+const SHARE: u64 = 80;
 
-/// Lists the tasks of a summariser: the history where there is any, and the beginning of a split turn. Neither is asked
-/// for more than its share of what the summary may take.
-pub(super) fn tasks(
+/// The one task of a compaction, over all that it replaces: no more is asked for than the summary may take. `None`: there
+/// is nothing to summarise.
+pub(super) fn task(
     planned: &PlannedCompaction,
     allowance: Allowance,
-    history: Vec<Message>,
-    turn_prefix: Vec<Message>,
-) -> Vec<SummaryTask> {
-    if !planned.asks() {
-        return Vec::new();
+    messages: Vec<Message>,
+    source: Option<Arc<RecordSource>>,
+    span_tokens: u64,
+) -> Option<SummaryTask> {
+    if !planned.asks() || messages.is_empty() {
+        return None;
     }
+    let settings = &planned.settings;
     let previous = planned
         .loaded
         .record()
         .filter(|_| !planned.afresh())
         .and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()))
-        // What got in before it was looked for goes no further.
-        .map(|summary| orders::without(&summary, &[]).into_owned())
         .filter(|summary| !summary.is_empty());
-    let mut tasks = Vec::new();
-    if !history.is_empty() {
-        tasks.push(task(planned, SummaryPart::History, previous, history));
-    }
-    if !turn_prefix.is_empty() {
-        tasks.push(task(planned, SummaryPart::TurnPrefix, None, turn_prefix));
-    }
-    allowance.asked(tasks)
-}
-
-fn task(
-    planned: &PlannedCompaction,
-    part: SummaryPart,
-    previous: Option<String>,
-    messages: Vec<Message>,
-) -> SummaryTask {
-    let settings = &planned.settings;
-    let share = if part == SummaryPart::TurnPrefix { TURN_PREFIX_SHARE } else { HISTORY_SHARE };
-    let bound = u32::try_from(u64::from(settings.summary_reserve()) * share / 100).unwrap_or(u32::MAX).max(1);
-    SummaryTask {
-        part,
+    let bound = u32::try_from(u64::from(settings.summary_reserve()) * SHARE / 100).unwrap_or(u32::MAX).max(1);
+    Some(allowance.asked(SummaryTask {
+        part: SummaryPart::History,
         template: settings.template,
         prompt: settings.prompt.clone(),
         previous,
         messages: messages.into(),
+        source,
         shown: None,
+        room: USUAL_ROOM,
+        span_tokens,
         focus_topic: settings.focus_topic.clone(),
         instructions: settings.instructions.clone(),
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
         correction: None,
-    }
+    }))
 }

@@ -31,7 +31,7 @@ impl Service {
     ) -> Result<Option<Box<CompactionWork>>> {
         let mut flow = self.hooks().build_summary(live, &mut work).await?;
         if flow.is_continue() && work.strategy != Strategy::Summarize {
-            flow = self.hooks().format_messages(live, &mut work.summary_tasks).await?;
+            flow = self.hooks().format_messages(live, work.summary_task.as_mut()).await?;
         }
         if flow.is_break() {
             self.skip_live(live, &work.settings, Reason::CancelledByHook).await?;
@@ -46,7 +46,7 @@ impl Hooks {
     /// The first summary that passes the checks is taken; no further hook is asked then, and no model.
     async fn build_summary(&self, live: &mut LiveCompaction, work: &mut CompactionWork) -> Result<ControlFlow<()>> {
         let event = Event::BuildSummary;
-        if work.summary_tasks.is_empty() || !live.hooks.has(event) {
+        if work.summary_task.is_none() || !live.hooks.has(event) {
             return Ok(Continue(()));
         }
         let data = span(work);
@@ -72,31 +72,31 @@ impl Hooks {
     }
 
     /// Each hook gets the text as the one before left it.
-    async fn format_messages(&self, live: &mut LiveCompaction, tasks: &mut [SummaryTask]) -> Result<ControlFlow<()>> {
+    async fn format_messages(
+        &self,
+        live: &mut LiveCompaction,
+        task: Option<&mut SummaryTask>,
+    ) -> Result<ControlFlow<()>> {
         let event = Event::FormatMessages;
-        if !live.hooks.has(event) {
-            return Ok(Continue(()));
-        }
+        let Some(task) = task.filter(|_| live.hooks.has(event)) else { return Ok(Continue(())) };
         let about = live.about();
         let mut reports = Reports { event, list: &mut live.reports };
-        for task in tasks {
-            let mut text = transcript::serialise(&task.messages);
-            for hook in live.hooks.of(event) {
-                let data = json!({ "part": part(task.part), "messages": messages(task), "text": text });
-                let asked = self.ask(about, hook, event, &data, answer::format_messages).await?;
-                let checked = asked.answer.and_then(|given| match given {
-                    Some(text) if !text.chars().any(char::is_alphanumeric) => Err("the text is empty".to_owned()),
-                    given => Ok(given),
-                });
-                let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
-                let log = (asked.delivery_id, asked.unread);
-                if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
-                    return Ok(Break(()));
-                }
-                if let Ok(Some(given)) = checked {
-                    task.shown = Some(given.as_str().into());
-                    text = given;
-                }
+        let mut text = transcript::serialise(&task.messages);
+        for hook in live.hooks.of(event) {
+            let data = json!({ "part": part(task.part), "messages": messages(task), "text": text });
+            let asked = self.ask(about, hook, event, &data, answer::format_messages).await?;
+            let checked = asked.answer.and_then(|given| match given {
+                Some(text) if !text.chars().any(char::is_alphanumeric) => Err("the text is empty".to_owned()),
+                given => Ok(given),
+            });
+            let outcome = checked.as_ref().map(|given| used(given.is_some())).map_err(Clone::clone);
+            let log = (asked.delivery_id, asked.unread);
+            if self.settle(about.tenant, &mut reports, hook, log, outcome).await.is_break() {
+                return Ok(Break(()));
+            }
+            if let Ok(Some(given)) = checked {
+                task.shown = Some(given.as_str().into());
+                text = given;
             }
         }
         Ok(Continue(()))
@@ -123,7 +123,7 @@ fn take_built(work: &mut CompactionWork, given: Given) {
     }
     work.given_summary = Some(given.summary);
     work.outline.from_caller = true;
-    work.summary_tasks.clear();
+    work.summary_task = None;
 }
 
 /// Refuses a hook's summary that is none, or that is larger than what it replaces. The outer error is ours.
@@ -139,15 +139,13 @@ pub(crate) async fn check(
 
 /// Describes a span to hooks: the messages to be summarised, and how that is to be done.
 fn span(work: &CompactionWork) -> Value {
-    let of = |wanted: SummaryPart| work.summary_tasks.iter().find(|task| task.part == wanted).map(messages);
-    let first = work.summary_tasks.first();
+    let task = work.summary_task.as_ref();
     json!({
-        "messages": of(SummaryPart::History).unwrap_or_default(),
-        "turn_prefix_messages": of(SummaryPart::TurnPrefix).unwrap_or_default(),
-        "previous_summary": first.and_then(|task| task.previous.as_ref()),
-        "focus_topic": first.and_then(|task| task.focus_topic.as_ref()),
-        "instructions": first.and_then(|task| task.instructions.as_ref()),
-        "max_output_tokens": first.map(|task| task.max_output_tokens),
+        "messages": task.map(messages).unwrap_or_default(),
+        "previous_summary": task.and_then(|task| task.previous.as_ref()),
+        "focus_topic": task.and_then(|task| task.focus_topic.as_ref()),
+        "instructions": task.and_then(|task| task.instructions.as_ref()),
+        "max_output_tokens": task.map(|task| task.max_output_tokens),
         "replaced_tokens": work.replaced_tokens,
     })
 }
@@ -159,7 +157,6 @@ fn messages(task: &SummaryTask) -> Vec<Value> {
 fn part(part: SummaryPart) -> &'static str {
     match part {
         SummaryPart::History => "history",
-        SummaryPart::TurnPrefix => "turn_prefix",
         SummaryPart::Branch => "branch",
     }
 }

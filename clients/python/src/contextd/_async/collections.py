@@ -21,6 +21,7 @@ from ..types import (
     Purged,
     Reason,
     RefusedText,
+    SummaryEvidence,
     Status,
     Strategy,
     ToolCallDetail,
@@ -137,6 +138,10 @@ class AsyncCompactions(AsyncResource):
             await sleep(min(pause, left))
             pause = min(pause * 1.5, SLOWEST_POLL_SECONDS)
         return compaction
+
+    async def evidence(self, compaction_id: str) -> SummaryEvidence:
+        """Gives each statement of its notes, with the calls and messages that it cites."""
+        return await self._send(Call("GET", path("/v1/compactions/{}/evidence", compaction_id)))
 
     async def refused(self, compaction_id: str) -> RefusedText:
         """Gives the newest text of a model that was refused as its summary; kept for seven days."""

@@ -1,0 +1,170 @@
+//! Evidence of a summary: each of its statements, and whether the calls and messages that it cites show it.
+//!
+//! It knows no language. What a sentence says is not read; what is looked at is its place (under which heading of the
+//! template it stands), its numbers, names and citations, and how the calls that it cites ended.
+
+mod citing;
+mod statements;
+pub mod told;
+mod weighing;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::domain::record::CitedNumbers;
+use crate::domain::record::numbers::PathNumbers;
+use crate::domain::summary::sections::{Section, SectionTopic};
+
+use statements::FoundStatement;
+
+/// Stands behind a statement that nothing cited shows.
+pub const NOT_SHOWN: &str = "[not shown]";
+/// The most statements that are looked at.
+const MOST: usize = 1_000;
+
+/// How many statements a summary makes that need evidence, and how many of them have it. `cited`: they name calls or
+/// messages that are there and fit them. `unsupported`: they name none, or wrongly; those that say that they are inferred
+/// are neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EvidenceCounts {
+    pub statements: u32,
+    pub cited: u32,
+    pub unsupported: u32,
+}
+
+/// What became of a statement's citations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum EvidenceStatus {
+    /// What it cites is there and fits it.
+    Cited,
+    /// It says that it is inferred.
+    Inferred,
+    /// It needs no evidence: a step that comes next.
+    Open,
+    /// It cites nothing that could show it.
+    Uncited,
+    /// It cites a number that nothing has.
+    UnknownNumber,
+    /// It is told as done, and the newest call that it cites failed or has no result.
+    Failed,
+    /// What it cites has none of its words or names.
+    Unrelated,
+    /// A number of it does not stand in what it cites.
+    OtherNumber,
+}
+
+impl EvidenceStatus {
+    /// Returns true if it needs evidence and has none.
+    pub fn is_unsupported(self) -> bool {
+        !matches!(self, EvidenceStatus::Cited | EvidenceStatus::Inferred | EvidenceStatus::Open)
+    }
+}
+
+/// One statement of a summary, and the numbers that it cites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    pub text: String,
+    pub topic: SectionTopic,
+    pub status: EvidenceStatus,
+    pub calls: Vec<u32>,
+    pub users: Vec<u32>,
+}
+
+impl Statement {
+    /// Returns true if it tells of work: neither of what the user asks for nor of what comes next.
+    fn is_of_work(&self) -> bool {
+        !matches!(self.topic, SectionTopic::Goal | SectionTopic::Rules | SectionTopic::Next | SectionTopic::Topic)
+    }
+}
+
+/// A summary's statements, and its text with a mark behind those that nothing shows; rules that nothing shows are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WeighedNotes {
+    pub marked: String,
+    pub statements: Vec<Statement>,
+}
+
+impl WeighedNotes {
+    /// Lays a text beside the path that it tells of. `sections` are the headings that it was asked to have.
+    pub fn of(text: &str, sections: &[Section], path: &PathNumbers<'_>) -> WeighedNotes {
+        let found = statements::of(text, sections, MOST);
+        let weighed: Vec<Statement> = found.iter().map(|one| weighing::weigh(one, path)).collect();
+        WeighedNotes { marked: marked(text, &found, &weighed), statements: weighed }
+    }
+
+    pub fn counts(&self) -> EvidenceCounts {
+        let count = |holds: fn(EvidenceStatus) -> bool| {
+            u32::try_from(self.statements.iter().filter(|one| holds(one.status)).count()).unwrap_or(u32::MAX)
+        };
+        EvidenceCounts {
+            statements: count(|status| status != EvidenceStatus::Open),
+            cited: count(|status| status == EvidenceStatus::Cited),
+            unsupported: count(EvidenceStatus::is_unsupported),
+        }
+    }
+
+    /// All statements of work, and those of them that nothing shows.
+    pub fn of_work(&self) -> (usize, usize) {
+        let work = || self.statements.iter().filter(|one| one.is_of_work() && one.status != EvidenceStatus::Open);
+        (work().count(), work().filter(|one| one.status.is_unsupported()).count())
+    }
+
+    /// The numbers that it cites, where there are such.
+    pub fn cited(&self, path: &PathNumbers<'_>) -> CitedNumbers {
+        let calls = self.statements.iter().flat_map(|one| one.calls.iter().copied());
+        let users = self.statements.iter().flat_map(|one| one.users.iter().copied());
+        CitedNumbers {
+            calls: calls.filter(|number| (1..=path.last_call).contains(number)).collect(),
+            users: users.filter(|number| (1..=path.last_user).contains(number)).collect(),
+        }
+    }
+}
+
+fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[Statement]) -> String {
+    let mut marked = String::with_capacity(text.len() + 64);
+    let mut next = 0;
+    for (found, weighed) in found.iter().zip(weighed) {
+        if !weighed.status.is_unsupported() {
+            continue;
+        }
+        if weighed.topic == SectionTopic::Rules {
+            marked.push_str(&text[next..found.range.start]);
+            next = found.range.end;
+            continue;
+        }
+        marked.push_str(&text[next..found.range.end]);
+        let failed = weighed.calls.iter().max().filter(|_| weighed.status == EvidenceStatus::Failed);
+        let mark = failed.map_or(NOT_SHOWN.to_owned(), |call| format!("[failed: #{call}]"));
+        if !found.text.ends_with(&mark) {
+            marked.push_str(&format!(" {mark}"));
+        }
+        next = found.range.end;
+    }
+    marked.push_str(&text[next..]);
+    tidied(&marked)
+}
+
+/// Without the lines of which rules were taken away, and without headings that nothing stands under.
+fn tidied(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let level = |line: &str| line.len() - line.trim_start_matches('#').len();
+    let is_bare = |line: &str| !line.trim().is_empty() && !line.chars().any(|c| c.is_alphanumeric() || c == '|' || c == '`');
+    for line in text.lines().filter(|line| !is_bare(line) || line.trim().len() > 2) {
+        while level(line) > 0
+            && let Some(at) = kept.iter().rposition(|line| !line.trim().is_empty())
+            && level(kept[at]) >= level(line)
+        {
+            kept.truncate(at);
+        }
+        kept.push(line);
+    }
+    while kept.last().is_some_and(|line| line.trim().is_empty() || level(line) > 0) {
+        kept.pop();
+    }
+    kept.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

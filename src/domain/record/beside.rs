@@ -1,0 +1,106 @@
+//! What stands beside somebody's notes: only what they lack, in the words of who said it and in facts of the protocol.
+
+use std::collections::HashMap;
+
+use super::ending::CallEnd;
+use super::quote::{shortened, size};
+use super::source::CitedNumbers;
+use super::span::{CallLine, Line, Span};
+use super::tasks::TaskList;
+use super::{INSTRUCTIONS, RecordParts, TASKS, instructions, standing_tasks};
+use crate::domain::summary::ledger::effect::is_read_only;
+
+const WORDS: &str = "Messages of the user that the notes neither quote nor cite, oldest first:";
+const CALLS: &str = "Calls that may have changed something and that the notes do not cite:";
+/// Quarter tokens of the beginning and of the end of one message.
+const MESSAGE: (usize, usize) = (3_000, 1_000);
+/// A shorter message answers a question and is no request by itself.
+const SHORT: usize = 40;
+/// Quarter tokens of one call's arguments.
+const ARGUMENTS: usize = 160;
+/// Instructions, tasks and calls have one part in so many of the room each; the user's words have what is left.
+const SHARE: usize = 4;
+
+/// What `text` lacks of the span, in at most `room` tokens. Empty: nothing.
+pub(super) fn told(parts: &RecordParts<'_>, text: &str, cited: &CitedNumbers, room: u64) -> String {
+    let span = Span::of(parts.before);
+    let said = bare(text);
+    let room = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
+    let share = room / SHARE;
+    let tasks = tasks(&span, parts, &said).filter(|tasks| size(tasks) <= share);
+    let calls = block(CALLS, lasting(&span, cited), share);
+    let given: Vec<String> = span.instructions.iter().filter(|text| !said.contains(&bare(text))).cloned().collect();
+    let given = instructions::told(&given, share.saturating_sub(INSTRUCTIONS.len()));
+    let given = (!given.is_empty()).then(|| format!("{INSTRUCTIONS}\n{given}"));
+    let taken: usize = [&tasks, &calls, &given].into_iter().flatten().map(|part| size(part) + 2).sum();
+    let words = block(WORDS, words(&span, &said, cited), room.saturating_sub(taken));
+    [given, words, calls, tasks].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The lines under a heading, the newest as far as the room goes; `newest` begins with the newest.
+fn block(heading: &str, newest: Vec<String>, room: usize) -> Option<String> {
+    let mut left = room.saturating_sub(size(heading) + 1);
+    let mut lines: Vec<String> = Vec::new();
+    for line in newest {
+        let Some(rest) = left.checked_sub(size(&line) + 1) else { break };
+        left = rest;
+        lines.push(line);
+    }
+    lines.reverse();
+    (!lines.is_empty()).then(|| format!("{heading}\n{}", lines.join("\n")))
+}
+
+fn words(span: &Span<'_>, said: &str, cited: &CitedNumbers) -> Vec<String> {
+    let lacks = |line: &Line<'_>| match line {
+        Line::User { number, text, runs: false }
+            if !cited.users.contains(number) && size(text) >= SHORT && !said.contains(&bare(text)) =>
+        {
+            Some(format!("u{number} User: {}", shortened(text, MESSAGE.0, MESSAGE.1)))
+        }
+        _ => None,
+    };
+    span.lines.iter().rev().filter_map(lacks).collect()
+}
+
+/// Calls that do more than read, and that were not made again in the same words: of those the newest stands.
+fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
+    let mut list = TaskList::default();
+    let calls: Vec<&CallLine<'_>> = span
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Call(call) => Some(call),
+            _ => None,
+        })
+        .filter(|line| !list.take(line.call, line.result))
+        .collect();
+    let mut runs: HashMap<(&str, String), usize> = HashMap::new();
+    for line in &calls {
+        *runs.entry((line.call.name.as_str(), line.call.arguments.to_string())).or_default() += 1;
+    }
+    let lasts = |line: &&&CallLine<'_>| {
+        let key = (line.call.name.as_str(), line.call.arguments.to_string());
+        let is_run_again = runs.get(&key).is_some_and(|runs| *runs > 1);
+        line.end == CallEnd::Returned
+            && !is_run_again
+            && !cited.calls.contains(&line.number)
+            && !is_read_only(&line.call.name, &line.call.arguments)
+    };
+    let told = |line: &&CallLine<'_>| {
+        format!("- #{} {}({})", line.number, line.call.name, span.arguments.told(line.call, ARGUMENTS).replace('\n', " "))
+    };
+    calls.iter().rev().filter(lasts).map(told).collect()
+}
+
+/// The task list, where an item of it does not stand in the text.
+fn tasks(span: &Span<'_>, parts: &RecordParts<'_>, said: &str) -> Option<String> {
+    let told = standing_tasks(span, parts.kept)?;
+    let item = |line: &str| bare(line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let differs = told.lines().map(item).any(|item| !item.is_empty() && !said.contains(&item));
+    differs.then(|| format!("{TASKS}\n{told}"))
+}
+
+/// The text in small letters without its spaces and marks, so that a quotation is known again.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,94 @@
+//! The calls of a path and the messages of the user's own, by their numbers.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use uuid::Uuid;
+
+use super::ending::{self, CallEnd};
+use super::source::PathPart;
+use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
+use crate::domain::model::user_text::{UserText, UserTextClassifier};
+
+/// A call of the path.
+#[derive(Debug)]
+pub struct NumberedCall<'a> {
+    pub entry: Option<Uuid>,
+    pub call: &'a ToolCall,
+    pub result: Option<&'a ToolResult>,
+    pub end: CallEnd,
+}
+
+/// Words of the user's own on the path.
+#[derive(Debug)]
+pub struct NumberedWords {
+    pub entry: Option<Uuid>,
+    pub text: String,
+}
+
+/// All that has a number on a path. What was not read again is only counted.
+#[derive(Debug, Default)]
+pub struct PathNumbers<'a> {
+    pub calls: BTreeMap<u32, NumberedCall<'a>>,
+    pub users: BTreeMap<u32, NumberedWords>,
+    /// The last number of each.
+    pub last_call: u32,
+    pub last_user: u32,
+}
+
+impl<'a> PathNumbers<'a> {
+    pub(super) fn of(parts: impl Iterator<Item = PathPart<'a>>) -> PathNumbers<'a> {
+        let mut walk = NumberWalk::default();
+        for part in parts {
+            match part {
+                PathPart::Message(of) => walk.take(&of.message, of.entry),
+                PathPart::Unread(stretch) => {
+                    walk.numbers.last_call += stretch.calls;
+                    walk.numbers.last_user += stretch.users;
+                }
+            }
+        }
+        walk.numbers
+    }
+}
+
+#[derive(Default)]
+struct NumberWalk<'a> {
+    numbers: PathNumbers<'a>,
+    classifier: UserTextClassifier,
+    /// Numbers of calls that have no result yet, oldest first, by their id: an id may come again.
+    open: HashMap<&'a str, VecDeque<u32>>,
+}
+
+impl<'a> NumberWalk<'a> {
+    fn take(&mut self, message: &'a Message, entry: Option<Uuid>) {
+        let said = self.classifier.classify(message);
+        for block in &message.content {
+            match block {
+                Block::ToolCall(call) => self.called(call, entry),
+                Block::ToolResult(result) => self.returned(result),
+                _ => {}
+            }
+        }
+        if message.role == Role::User
+            && let UserText::Said(text) = said
+            && (!text.trim().is_empty() || message.content.iter().any(Block::is_media))
+        {
+            self.numbers.last_user += 1;
+            self.numbers.users.insert(self.numbers.last_user, NumberedWords { entry, text });
+        }
+    }
+
+    fn called(&mut self, call: &'a ToolCall, entry: Option<Uuid>) {
+        self.numbers.last_call += 1;
+        let number = self.numbers.last_call;
+        self.open.entry(call.id.as_str()).or_default().push_back(number);
+        self.numbers.calls.insert(number, NumberedCall { entry, call, result: None, end: CallEnd::Open });
+    }
+
+    fn returned(&mut self, result: &'a ToolResult) {
+        let open = self.open.get_mut(result.tool_call_id.as_str()).and_then(VecDeque::pop_front);
+        if let Some(call) = open.and_then(|number| self.numbers.calls.get_mut(&number)) {
+            (call.result, call.end) = (Some(result), ending::end(Some(result)));
+        }
+    }
+}
