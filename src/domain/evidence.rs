@@ -64,7 +64,7 @@ impl EvidenceStatus {
 
 /// One statement of a summary, and the numbers that it cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
+pub struct WeighedStatement {
     pub text: String,
     pub topic: SectionTopic,
     pub status: EvidenceStatus,
@@ -72,7 +72,7 @@ pub struct Statement {
     pub users: Vec<u32>,
 }
 
-impl Statement {
+impl WeighedStatement {
     /// Returns true if it tells of work: neither of what the user asks for nor of what comes next.
     fn is_of_work(&self) -> bool {
         !matches!(self.topic, SectionTopic::Goal | SectionTopic::Rules | SectionTopic::Next | SectionTopic::Topic)
@@ -83,14 +83,14 @@ impl Statement {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WeighedNotes {
     pub marked: String,
-    pub statements: Vec<Statement>,
+    pub statements: Vec<WeighedStatement>,
 }
 
 impl WeighedNotes {
     /// Lays a text beside the path that it tells of. `sections` are the headings that it was asked to have.
     pub fn of(text: &str, sections: &[Section], path: &PathNumbers<'_>) -> WeighedNotes {
         let found = statements::of(text, sections, MOST);
-        let weighed: Vec<Statement> = found.iter().map(|one| weighing::weigh(one, path)).collect();
+        let weighed: Vec<WeighedStatement> = found.iter().map(|one| weighing::weigh(one, path)).collect();
         WeighedNotes { marked: marked(text, &found, &weighed), statements: weighed }
     }
 
@@ -122,7 +122,7 @@ impl WeighedNotes {
     }
 }
 
-fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[Statement]) -> String {
+fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[WeighedStatement]) -> String {
     let mut marked = String::with_capacity(text.len() + 64);
     let mut next = 0;
     for (found, weighed) in found.iter().zip(weighed) {
@@ -150,7 +150,8 @@ fn marked(text: &str, found: &[FoundStatement<'_>], weighed: &[Statement]) -> St
 fn tidied(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let level = |line: &str| line.len() - line.trim_start_matches('#').len();
-    let is_bare = |line: &str| !line.trim().is_empty() && !line.chars().any(|c| c.is_alphanumeric() || c == '|' || c == '`');
+    let is_bare =
+        |line: &str| !line.trim().is_empty() && !line.chars().any(|c| c.is_alphanumeric() || c == '|' || c == '`');
     for line in text.lines().filter(|line| !is_bare(line) || line.trim().len() > 2) {
         while level(line) > 0
             && let Some(at) = kept.iter().rposition(|line| !line.trim().is_empty())

@@ -108,13 +108,7 @@ fn compose(span: &Span<'_>, tasks: Option<&str>, quarters: usize) -> String {
 }
 
 /// The same with the instructions as they are to stand there, in so many times the usual detail.
-fn put_together(
-    span: &Span<'_>,
-    instructions: &str,
-    tasks: Option<&str>,
-    quarters: usize,
-    detail: usize,
-) -> String {
+fn put_together(span: &Span<'_>, instructions: &str, tasks: Option<&str>, quarters: usize, detail: usize) -> String {
     let now = now::told(span);
     let mut parts = Vec::new();
     if !instructions.is_empty() {

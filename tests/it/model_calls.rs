@@ -41,7 +41,7 @@ async fn what_is_asked_for_follows_the_span() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_of_2048_takes_a_dozen_calls_at_most() {
+async fn a_window_of_2048_takes_one_call() {
     let upstream = PlayedUpstream::start(Behaviour::good()).await;
     let lines = "kind = \"openai\"\nmodel = \"tiny\"\ncontext_window = 2048";
     let (app, _file) = instance(&[("default", &upstream, lines)]);
@@ -52,16 +52,18 @@ async fn a_window_of_2048_takes_a_dozen_calls_at_most() {
     let done = compact(&app, &session, json!({"strategy": "llm_summarize"})).await;
     let result = &done["result"];
     println!("{} tokens, {} calls", result["tokens_before"], upstream.calls());
-    assert_eq!(result["fallback"], json!({"used": true, "from": "default", "reason": "call_limit"}), "{done}");
-    assert_eq!(result["upstream"]["name"], "default", "{done}");
-    assert!(upstream.calls() <= 12, "{} calls", upstream.calls());
+    assert_eq!(
+        (&result["fallback"]["used"], &result["upstream"]["name"]),
+        (&json!(false), &json!("default")),
+        "{done}"
+    );
+    assert_eq!(upstream.calls(), 1);
     assert!(result["summary"].as_str().unwrap().contains("Ship the feature."), "{done}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_cut_off_is_never_asked_for_in_the_same_words() {
-    let done = "## Goal\n- Rename the modules\n\n## Constraints & Preferences\n- Keep every test green\n\n## Progress\n### Done\n\
-                - [x] Twenty modules renamed";
+    let done = "## Goal\n- Ship the feature (u1)\n\n## Progress\n### Done\n- [x] Twenty modules renamed (inferred)";
     for (bad, calls, told) in [
         (Behaviour::then_good([Behaviour::Truncated]), 2, SUMMARY),
         (Behaviour::CutOff(format!("{done}\n\n### In Prog")), 1, "Twenty modules renamed"),

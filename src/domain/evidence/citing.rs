@@ -8,14 +8,14 @@ use regex::Regex;
 /// A range of more numbers shows nothing in particular.
 const WIDEST: u32 = 60;
 
-static CALLS: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"#(\d{1,9})(?:\s?[-–—…]\s?#?(\d{1,9}))?").ok());
+static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"#(\d{1,9})(?:\s?[-–—…]\s?#?(\d{1,9}))?").ok());
 static USERS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\bu(\d{1,9})(?:\s?[-–—…]\s?u?(\d{1,9}))?\b").ok());
 /// What stands in brackets of any kind and holds a citation.
 static BRACKETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[(\[（【][^()\[\]（）【】]*[)\]）】]").ok());
 /// The word that says that nothing was seen: one of ours, whatever the language around it.
-static INFERRED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)[(\[（【,;]\s*inferred\s*[)\]）】,;]").ok());
+static INFERRED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)[(\[（【,;]\s*inferred\s*[)\]）】,;]").ok());
 
 /// What a statement cites, and the statement without it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) fn of(text: &str) -> Citation {
     rest.push_str(&text[next..]);
     citation.says_inferred = is_inferred(&bracketed);
     let within = if cites(&bracketed) { &bracketed } else { &rest };
-    (citation.calls, citation.users) = (numbers(&CALLS, within, &mut citation.is_vague), numbers(&USERS, within, &mut citation.is_vague));
+    (citation.calls, citation.users) =
+        (numbers(&CALLS, within, &mut citation.is_vague), numbers(&USERS, within, &mut citation.is_vague));
     citation.without = if cites(&bracketed) { rest } else { bare(&rest) };
     citation
 }

@@ -138,7 +138,9 @@ fn part_kind(line: &str) -> PartKind {
     let is_numbered = number.len() < line.len() && number.starts_with(['.', ')', '、']);
     match () {
         () if line.starts_with('|') => PartKind::Table,
-        () if ["- ", "* ", "+ ", "• ", "– "].iter().any(|bullet| line.starts_with(bullet)) || is_numbered => PartKind::Item,
+        () if ["- ", "* ", "+ ", "• ", "– "].iter().any(|bullet| line.starts_with(bullet)) || is_numbered => {
+            PartKind::Item
+        }
         () => PartKind::Paragraph,
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{EvidenceCounts, EvidenceStatus, Statement, WeighedNotes};
+use super::{EvidenceCounts, EvidenceStatus, WeighedNotes, WeighedStatement};
 use crate::domain::record::numbers::PathNumbers;
 
 /// The most statements that are kept, and the most characters and numbers of one.
@@ -51,7 +51,7 @@ impl SummaryEvidence {
     }
 }
 
-fn told(statement: &Statement, path: &PathNumbers<'_>) -> StatementEvidence {
+fn told(statement: &WeighedStatement, path: &PathNumbers<'_>) -> StatementEvidence {
     let call = |number: &u32| {
         let call = path.calls.get(number);
         let tool_call_id = call.map(|call| call.call.id.clone());

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::citing::{self, Citation};
 use super::statements::FoundStatement;
-use super::{EvidenceStatus, Statement};
+use super::{EvidenceStatus, WeighedStatement};
 use crate::domain::record::ending::CallEnd;
 use crate::domain::record::numbers::PathNumbers;
 use crate::domain::record::quote::names;
@@ -19,11 +19,11 @@ const LEAST_WORD: usize = 4;
 /// Digits of a number that is looked for.
 const LEAST_DIGITS: usize = 2;
 
-pub(super) fn weigh(found: &FoundStatement<'_>, path: &PathNumbers<'_>) -> Statement {
+pub(super) fn weigh(found: &FoundStatement<'_>, path: &PathNumbers<'_>) -> WeighedStatement {
     let citation = citing::of(found.text);
     let status = status(found.topic, &citation, path);
     let Citation { calls, users, .. } = citation;
-    Statement { text: found.text.to_owned(), topic: found.topic, status, calls, users }
+    WeighedStatement { text: found.text.to_owned(), topic: found.topic, status, calls, users }
 }
 
 fn status(topic: SectionTopic, citation: &Citation, path: &PathNumbers<'_>) -> EvidenceStatus {
@@ -99,7 +99,8 @@ fn stems(text: &str) -> HashSet<u64> {
 /// Of the names of files and things that a statement holds, one at least stands in what it cites.
 fn shares_name(statement: &str, cited: &[String]) -> bool {
     let is_name = |name: &&str| {
-        name.chars().any(char::is_alphabetic) && (name.contains(['/', '_', '`']) || name.contains('.') && name.len() > 4)
+        name.chars().any(char::is_alphabetic)
+            && (name.contains(['/', '_', '`']) || name.contains('.') && name.len() > 4)
     };
     let bare = |name: &str| name.trim_matches('`').trim_end_matches(['/', '.']).to_lowercase();
     let mut wanted = names(statement).filter(is_name).map(bare).peekable();

@@ -14,7 +14,7 @@ const WORDS: &str = "Messages of the user that the notes neither quote nor cite,
 const CALLS: &str = "Calls that may have changed something and that the notes do not cite:";
 /// Quarter tokens of the beginning and of the end of one message.
 const MESSAGE: (usize, usize) = (3_000, 1_000);
-/// A shorter message answers a question and is no request by itself.
+/// A shorter message that follows a question answers it, and is no request by itself.
 const SHORT: usize = 40;
 /// Quarter tokens of one call's arguments.
 const ARGUMENTS: usize = 160;
@@ -51,15 +51,22 @@ fn block(heading: &str, newest: Vec<String>, room: usize) -> Option<String> {
 }
 
 fn words(span: &Span<'_>, said: &str, cited: &CitedNumbers) -> Vec<String> {
-    let lacks = |line: &Line<'_>| match line {
+    let lacks = |(at, line): (usize, &Line<'_>)| match line {
         Line::User { number, text, runs: false }
-            if !cited.users.contains(number) && size(text) >= SHORT && !said.contains(&bare(text)) =>
+            if !cited.users.contains(number) && !said.contains(&bare(text)) && !only_answers(span, at, text) =>
         {
             Some(format!("u{number} User: {}", shortened(text, MESSAGE.0, MESSAGE.1)))
         }
         _ => None,
     };
-    span.lines.iter().rev().filter_map(lacks).collect()
+    span.lines.iter().enumerate().rev().filter_map(lacks).collect()
+}
+
+/// Returns true if a few words answer a question of the agent's: alone they would read as a new order.
+fn only_answers(span: &Span<'_>, at: usize, text: &str) -> bool {
+    let before = at.checked_sub(1).and_then(|before| span.lines.get(before));
+    let asks = matches!(before, Some(Line::Agent { text }) if text.trim_end().ends_with(['?', '？', '؟']));
+    asks && size(text) < SHORT
 }
 
 /// Calls that do more than read, and that were not made again in the same words: of those the newest stands.
@@ -87,7 +94,12 @@ fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
             && !is_read_only(&line.call.name, &line.call.arguments)
     };
     let told = |line: &&CallLine<'_>| {
-        format!("- #{} {}({})", line.number, line.call.name, span.arguments.told(line.call, ARGUMENTS).replace('\n', " "))
+        format!(
+            "- #{} {}({})",
+            line.number,
+            line.call.name,
+            span.arguments.told(line.call, ARGUMENTS).replace('\n', " ")
+        )
     };
     calls.iter().rev().filter(lasts).map(told).collect()
 }

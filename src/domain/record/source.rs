@@ -141,7 +141,8 @@ impl RecordSource {
 
     fn holds(&mut self, message: &Message) -> UnreadStretch {
         let is_media = message.content.iter().any(Block::is_media);
-        let is_said = matches!(self.classifier.classify(message), UserText::Said(text) if is_media || !text.trim().is_empty());
+        let is_said =
+            matches!(self.classifier.classify(message), UserText::Said(text) if is_media || !text.trim().is_empty());
         let calls = u32::try_from(message.tool_calls().count()).unwrap_or(u32::MAX);
         UnreadStretch { messages: 1, users: u32::from(is_said), calls }
     }

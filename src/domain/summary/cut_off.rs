@@ -1,8 +1,8 @@
 //! An answer that the output limit has cut off, taken up to its last whole line.
 
+use super::SummaryTask;
 use super::sections::{self, SectionTopic};
 use super::text::words;
-use super::SummaryTask;
 use crate::domain::settings::Template;
 
 /// What models put around a whole answer; a cut one has the beginning alone.

@@ -105,7 +105,8 @@ pub fn request(task: &SummaryTask) -> String {
         Some(own) => own.trim().to_owned(),
         None => {
             let update = previous(task).map(|_| PREVIOUS.trim());
-            let parts = [Some(shape(task).trim()), (task.part != SummaryPart::Branch).then_some(MATERIAL.trim()), update];
+            let parts =
+                [Some(shape(task).trim()), (task.part != SummaryPart::Branch).then_some(MATERIAL.trim()), update];
             let parts = parts.into_iter().flatten().chain([EVIDENCE.trim()]);
             parts.collect::<Vec<_>>().join("\n\n")
         }

@@ -130,7 +130,10 @@ mod tests {
     #[test]
     fn the_prompts_ask_for_the_headings_that_are_looked_for() {
         let asked = |text: &'static str| -> Vec<&str> {
-            text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim()).collect()
+            text.lines()
+                .filter_map(|line| line.strip_prefix('#'))
+                .map(|line| line.trim_start_matches('#').trim())
+                .collect()
         };
         let known = |sections: &[Section]| sections.iter().map(|(_, heading)| *heading).collect::<Vec<_>>();
         assert_eq!(asked(include_str!("../../../prompts/checkpoint.md")), known(&CHECKPOINT));

@@ -63,11 +63,12 @@ fn check_length(text: &str, span_tokens: u64, estimator: Estimator) -> Result<()
     if tokens < least { Err(RejectReason::TooShort { tokens, least }) } else { Ok(()) }
 }
 
-/// Refuses what cites nothing, and work of which most is not shown. What the caller's own prompt asks for is only measured.
+/// Refuses what cites nothing, and work of which most is not shown. What the caller's own prompt asks for, and what was
+/// written of a hook's text, which has no numbers, is only measured.
 fn check_evidence(text: &str, span: &SpanEvidence) -> Result<(), RejectReason> {
     let sections = span.sections();
     let path = span.path_numbers();
-    if sections.is_empty() || path.last_call + path.last_user == 0 {
+    if sections.is_empty() || span.is_replaced() || path.last_call + path.last_user == 0 {
         return Ok(());
     }
     let weighed = WeighedNotes::of(text, sections, &path);

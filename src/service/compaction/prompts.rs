@@ -62,7 +62,8 @@ impl Service {
         drop(connection);
         let is_same_span = cut_of(&planned) == cut(&compaction) && splits(&planned) == is_split(&compaction);
         let work = self.read_and_decide(&Arc::new(planned)).await?.ok();
-        let asked = work.filter(|work| work.summary_task.as_ref().is_some_and(|task| worth::pays(task, work.replaced_tokens)));
+        let asked =
+            work.filter(|work| work.summary_task.as_ref().is_some_and(|task| worth::pays(task, work.replaced_tokens)));
         let prompt = aside(move || asked?.summary_task.as_ref().map(prompt::render)).await?;
         Ok(Prompts { session_id, prompt, is_same_span })
     }

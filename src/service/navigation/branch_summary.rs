@@ -315,12 +315,7 @@ fn work(
     }
 }
 
-fn task(
-    pending: &PendingBranchSummary,
-    settings: &Settings,
-    messages: Vec<Message>,
-    span_tokens: u64,
-) -> SummaryTask {
+fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>, span_tokens: u64) -> SummaryTask {
     let own = pending.instructions.clone().filter(|text| !text.trim().is_empty());
     let (prompt, instructions) = match own {
         Some(text) if pending.replace_instructions => (Some(text), None),

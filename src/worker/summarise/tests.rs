@@ -95,7 +95,7 @@ async fn an_answer_is_taken_with_what_it_cost() {
 #[tokio::test]
 async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
     let server = PlayedUpstream::start(Behaviour::good()).await;
-    
+
     let (settings, task) = (settings(OnUpstreamFailure::Fail), history());
     for (builtin, upstream) in [(true, None), (true, Some("played")), (false, Some("builtin"))] {
         let request = Request {

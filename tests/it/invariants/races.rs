@@ -2,7 +2,6 @@
 
 use contextd::domain::compaction::result::Reason;
 use contextd::domain::model::format::Format;
-use contextd::domain::summary::SummaryPart;
 use contextd::service::compaction::summarise::SummaryOutcome;
 use contextd::service::compaction::work::CompactionWork;
 use contextd::service::compaction::{Committed, CompactRequest, Status};
@@ -36,12 +35,8 @@ impl World {
 
     /// A summary of what the work asks for.
     fn summary(work: &CompactionWork) -> SummaryOutcome {
-        let has = |part| work.summary_tasks.iter().any(|task| task.part == part).then(|| "- did things".to_owned());
-        SummaryOutcome {
-            history: has(SummaryPart::History),
-            turn_prefix: has(SummaryPart::TurnPrefix),
-            ..SummaryOutcome::default()
-        }
+        let history = work.summary_task.is_some().then(|| "- did things".to_owned());
+        SummaryOutcome { history, ..SummaryOutcome::default() }
     }
 
     pub async fn race(&mut self, race: Race, meanwhile: &Appending) {

@@ -73,15 +73,10 @@ impl Clues {
     /// How much it is worth, where these identifiers are still used.
     pub(super) fn worth(&self, used: &HashSet<&str>) -> u64 {
         let still_used = self.identifiers.iter().filter(|identifier| used.contains(identifier.as_str())).count() as u64;
-        [
-            (self.focus, FOCUS),
-            (self.rule, RULE),
-            (self.error, ERROR),
-            (self.request, REQUEST),
-        ]
-        .into_iter()
-        .filter_map(|(holds, worth)| holds.then_some(worth))
-        .sum::<u64>()
+        [(self.focus, FOCUS), (self.rule, RULE), (self.error, ERROR), (self.request, REQUEST)]
+            .into_iter()
+            .filter_map(|(holds, worth)| holds.then_some(worth))
+            .sum::<u64>()
             + (still_used * STILL_USED).min(MOST_USED)
     }
 }

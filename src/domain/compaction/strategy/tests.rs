@@ -123,7 +123,6 @@ fn clues_are_told_from_who_speaks() {
         ..call("c", "bash", serde_json::Value::Null)
     };
     assert!(!clues(assistant("You must never push.")).rule);
-    assert!(clues(assistant("I chose sqlx instead of diesel.")).decision);
     assert!(clues(failed("c", "no")).error && !clues(result("c", "yes")).error);
     assert_eq!(clues(user("see src/a.rs")).identifiers, ["src/a.rs"]);
 }

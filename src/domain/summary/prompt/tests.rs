@@ -61,7 +61,11 @@ fn a_long_span_is_told_in_the_room_of_the_window() {
     let messages: Vec<_> = (0..400)
         .flat_map(|n| {
             let id = format!("c{n}");
-            [user(&format!("Request {n}: go on.")), call(&id, "read", json!({"path": format!("src/a{n}.rs")})), result(&id, &format!("line {n} of it\n").repeat(80))]
+            [
+                user(&format!("Request {n}: go on.")),
+                call(&id, "read", json!({"path": format!("src/a{n}.rs")})),
+                result(&id, &format!("line {n} of it\n").repeat(80)),
+            ]
         })
         .collect();
     for room in [3_000, 12_000, 60_000] {

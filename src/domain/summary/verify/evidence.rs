@@ -44,8 +44,7 @@ impl SpanEvidence {
             None => Arc::new(RecordSource::of(task.messages.iter().cloned())),
         };
         let weighty = weighty(span);
-        let mut evidence =
-            SpanEvidence { task: Some(task.clone()), source, weighty, ..SpanEvidence::default() };
+        let mut evidence = SpanEvidence { task: Some(task.clone()), source, weighty, ..SpanEvidence::default() };
         let mut profile = Profile::default();
         evidence.each_text(&mut |voice, text| profile.add(voice, text));
         evidence.profile = profile;
@@ -66,6 +65,11 @@ impl SpanEvidence {
     /// The size of what the answer stands for.
     pub(super) fn span_tokens(&self) -> u64 {
         self.task.as_ref().map_or(0, |task| task.span_tokens)
+    }
+
+    /// Returns true if a hook put a text of its own in place of what a model is shown.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.shown.is_some())
     }
 
     pub(super) fn path_numbers(&self) -> PathNumbers<'_> {

@@ -27,7 +27,8 @@ pub(super) fn check(text: &str, sections: &[Section]) -> Result<(), RejectReason
 fn says_something(line: &str) -> bool {
     let bare = without_bullet(line).trim_start_matches(|c: char| c.is_ascii_digit() || ".)、 ".contains(c));
     let bare = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| bare.strip_prefix(mark)).unwrap_or(bare).trim();
-    let is_heading = line.starts_with('#') || bare.starts_with("**") && bare.ends_with("**") || bare.ends_with([':', '：']);
+    let is_heading =
+        line.starts_with('#') || bare.starts_with("**") && bare.ends_with("**") || bare.ends_with([':', '：']);
     let is_blank = bare.starts_with('[') && bare.ends_with(']') && !bare.contains("](");
     let letters: String = bare.chars().filter(|c| c.is_alphanumeric()).collect();
     !is_heading && !is_blank && size(&letters) >= LEAST
@@ -63,7 +64,12 @@ mod tests {
         for style in ["# Goal\n", "**Goal**\n", "**Goal:** ", "Goal: ", "## Next Steps\n", "### done\n"] {
             assert_eq!(checkpoint(&format!("{style}{body}")), Ok(()), "{style}");
         }
-        for text in [body, "# Ziel\n- Alles ist umgezogen, der Dienst läuft (#4)", "Shall I go ahead?", "I can't help with that, sorry."] {
+        for text in [
+            body,
+            "# Ziel\n- Alles ist umgezogen, der Dienst läuft (#4)",
+            "Shall I go ahead?",
+            "I can't help with that, sorry.",
+        ] {
             assert_eq!(checkpoint(text), Err(RejectReason::NoHeadings), "{text}");
             assert_eq!(check(text, &[]), Ok(()), "{text}");
         }

@@ -82,7 +82,8 @@ fn nothing_bad_is_stored() {
     for Entry { head, text } in &bad {
         let [span, template, code] = head.as_slice() else { panic!("{head:?}") };
         let found = [judged(span, template, text), judged_freely(span, text)];
-        let refused = |found: &Result<(), RejectReason>| found.as_ref().map_err(RejectReason::code) == Err(code.as_str());
+        let refused =
+            |found: &Result<(), RejectReason>| found.as_ref().map_err(RejectReason::code) == Err(code.as_str());
         if found[0].is_ok() || !found.iter().any(refused) {
             wrong.push(format!("{span}: {code} wanted, {found:?} found:\n{text}\n"));
         }
@@ -114,8 +115,7 @@ fn nothing_good_is_stored_elsewhere() {
     let mut stored = Vec::new();
     for Entry { head, text } in entries("good.txt") {
         let others = spans.iter().filter(|span| **span != head[0]);
-        stored
-            .extend(others.filter(|span| judged_freely(span, &text).is_ok()).map(|span| format!("{span}: {text}")));
+        stored.extend(others.filter(|span| judged_freely(span, &text).is_ok()).map(|span| format!("{span}: {text}")));
     }
     assert!(stored.is_empty(), "{}:\n{}", stored.len(), stored.join("\n\n"));
 }

@@ -82,7 +82,8 @@ fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: 
     let settings = &work.settings;
     let path = record.source.path_numbers();
     let weighed = WeighedNotes::of(&body, sections::of_template(settings.template), &path);
-    let is_ours = outcome.history.is_some() && work.given_summary.is_none() && settings.prompt.is_none();
+    let had_numbers = work.summary_task.as_ref().is_some_and(|task| task.prompt.is_none() && task.shown.is_none());
+    let is_ours = outcome.history.is_some() && work.given_summary.is_none() && had_numbers;
     let body = if is_ours { weighed.marked.clone() } else { body };
     let body = with_focus(body, work, work.allowance().focus());
     let cited = weighed.cited(&path);
