@@ -51,6 +51,11 @@ pub struct RecordParts<'a> {
     pub kept: &'a [Message],
 }
 
+/// Returns true if a summary's text is a record and no notes.
+pub fn is_record(text: &str) -> bool {
+    text.contains(OPENING)
+}
+
 /// Writes the record in at most `room` tokens, as `count` counts them. The same parts give the same text; where there is
 /// nothing to tell it is empty.
 pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {

@@ -42,6 +42,7 @@ fn task() -> SummaryTask {
         previous: None,
         messages: [Message::text(Role::User, SAID)].into(),
         source: None,
+        newer_from: None,
         shown: None,
         room: USUAL_ROOM,
         span_tokens: 0,

@@ -53,6 +53,7 @@ mod embedded_postgres;
 mod erase_many;
 mod erasure;
 mod events;
+mod evidence;
 mod examples;
 mod failover;
 mod figures;

@@ -85,7 +85,7 @@ async fn settings_hold_from_the_next_compaction_on() {
     compacted(&app, &session).await;
     let sent: Vec<String> = upstream.requests().split_off(before).iter().map(|one| one.user().to_owned()).collect();
     assert!(!sent.iter().any(|user| user.contains("<previous-summary>")), "{sent:?}");
-    assert!(sent.iter().any(|user| user.contains(FACT)), "the originals are read again");
+    assert!(sent.iter().any(|user| user.contains(FACT)), "the originals are read again: {sent:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

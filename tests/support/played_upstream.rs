@@ -22,9 +22,9 @@ pub const SUMMARY: &str = "## Next Steps\nNext: Ship the feature.\n1. Go on with
 see after each of them that nothing that was done before is not as it should be any more (u1)\n2. When all of that is done, see \
 what there is that could still be done, and do the same there as was done before, with no other changes than those that were \
 asked for\n3. Then see with the user what is to be done next, and what is not to be done at all\n\n## Critical Context\n- The \
-tests pass (inferred)\n- What was asked for at first is still what is wanted, and there is no more to it than was said then \
-(inferred)\n\n## Remaining Work\n- It is still to be seen what comes next (inferred)\n\n## Action Items\n- It is the user who \
-says when all of it is done (inferred)";
+tests pass (inferred)\n- What was asked for at first is still what is wanted, and there is no more to it than was asked for then \
+(inferred)\n\n## Remaining Work\n- It is still to be done, and what is next is not (inferred)\n\n## Action Items\n- It is the user who is \
+asked when all of it is done (inferred)";
 /// What every played answer reports as usage: input (cached included), output, cached.
 pub const USAGE: (u64, u64, u64) = (100, 20, 40);
 
@@ -334,7 +334,7 @@ fn notes(prompt: &str, count: usize) -> String {
     let told = prompt.split("</conversation>").next().unwrap_or(prompt);
     let words: Vec<&str> =
         told.split_whitespace().filter(|word| !word.starts_with(['[', '<']) && !word.contains("MARK")).collect();
-    let mut text = "## Notes".to_owned();
+    let mut text = "## Next Steps\n- As was asked (u1).".to_owned();
     let mut at = 0_usize;
     for number in 0..count {
         at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

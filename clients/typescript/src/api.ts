@@ -221,6 +221,22 @@ export interface ChaptersWritten {
   snapshot: Snapshot;
 }
 
+/**
+ * A call that a statement cites, the `number`-th of the path. The entry is null where the call is not there, or stands so
+ * far back that it was not read again.
+ */
+export interface CitedCall {
+  entry_id?: string | null;
+  number: number;
+  tool_call_id?: string | null;
+}
+
+/** A message that a statement cites, the `number`-th of the user's own on the path. */
+export interface CitedMessage {
+  entry_id?: string | null;
+  number: number;
+}
+
 export interface CompactItems {
   focus_topic?: string | null;
   format: Format;
@@ -377,6 +393,7 @@ export interface CompactionResult {
   details: FileLists;
   duration_ms: number;
   entry_id?: string | null;
+  evidence?: EvidenceCounts | null;
   fallback: Fallback;
   final_state: FillState;
   first_kept_entry_id?: string | null;
@@ -649,6 +666,20 @@ export type Estimator = "o200k" | "cl100k" | "pi" | "praison";
 
 /** What a hook is called for. */
 export type Event = "before_compact" | "after_compact" | "before_navigate" | "after_navigate" | "chapter_requested" | "prune_tool_results" | "format_messages" | "build_summary";
+
+/**
+ * How many statements a summary makes that need evidence, and how many of them have it. `cited`: they name calls or
+ * messages that are there and fit them. `unsupported`: they name none, or wrongly; those that say that they are inferred
+ * are neither.
+ */
+export interface EvidenceCounts {
+  cited: number;
+  statements: number;
+  unsupported: number;
+}
+
+/** What became of a statement's citations. */
+export type EvidenceStatus = "cited" | "inferred" | "open" | "uncited" | "unknown_number" | "failed" | "unrelated" | "other_number";
 
 /** Said with a context that is larger than the window. */
 export interface Excess {
@@ -1449,6 +1480,14 @@ export interface Snapshot {
 /** What the snapshot's `tokens` rests on. */
 export type Source = "estimate" | "usage" | "usage_rejected";
 
+/** One statement of a summary, what became of its citations, and the entries that they lead to. A long one is cut. */
+export interface StatementEvidence {
+  calls: CitedCall[];
+  messages: CitedMessage[];
+  status: EvidenceStatus;
+  text: string;
+}
+
 /**
  * A tenant at a glance: its sessions, its queue as it is, and the newest 100,000 compactions that ended since a time. Up
  * to 50,000 sessions are counted for this answer, more of them in the background (`census_at`). `upstreams` and costs are of
@@ -1491,6 +1530,12 @@ export interface StatsBucket {
 export type Status = "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
 
 export type Strategy = "auto" | "mask" | "prune" | "truncate" | "sliding" | "smart" | "summarize" | "llm_summarize";
+
+/** The evidence of one summary: its counts, and its statements, of a very long one the first. */
+export interface SummaryEvidence {
+  counts: EvidenceCounts;
+  statements: StatementEvidence[];
+}
 
 /** One numbered task of the context. */
 export interface Task {
@@ -2324,7 +2369,6 @@ export interface BuildSummaryMessage {
   session_id: string;
   compaction_id: string;
   messages: NativeMessage[];
-  turn_prefix_messages: NativeMessage[];
   previous_summary?: string | null;
   focus_topic?: string | null;
   instructions?: string | null;
@@ -2350,7 +2394,7 @@ export interface FormatMessagesMessage {
   timestamp: string;
   session_id: string;
   compaction_id: string;
-  part: "history" | "turn_prefix" | "branch";
+  part: "history" | "branch";
   messages: NativeMessage[];
   text: string;
   [key: string]: unknown;

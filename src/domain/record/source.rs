@@ -57,12 +57,12 @@ pub(super) struct PathMessage {
     pub message: Message,
     pub place: RecordPlace,
     pub entry: Option<Uuid>,
+    depth: i64,
 }
 
 #[derive(Debug, Clone)]
 struct NewestMessage {
     of: PathMessage,
-    depth: i64,
     bytes: usize,
     holds: UnreadStretch,
 }
@@ -111,7 +111,7 @@ impl RecordSource {
     ) {
         lighten(&mut message);
         let holds = self.holds(&message);
-        let of = PathMessage { message, place, entry };
+        let of = PathMessage { message, place, entry, depth };
         if self.newest.is_empty() && self.unread.messages == 0 && self.first.len() < FIRST {
             self.begun.add(holds);
             self.first.push(of);
@@ -119,7 +119,7 @@ impl RecordSource {
         }
         let bytes = bytes.min(4 * LONGEST_TEXT);
         self.bytes += bytes;
-        self.newest.push_back(NewestMessage { of, depth, bytes, holds });
+        self.newest.push_back(NewestMessage { of, bytes, holds });
         while self.newest.len() > NEWEST || self.bytes > NEWEST_BYTES && self.newest.len() > 1 {
             let Some(gone) = self.newest.pop_front() else { break };
             self.bytes -= gone.bytes;
@@ -131,7 +131,7 @@ impl RecordSource {
     pub fn take_behind(&mut self, mut message: Message, entry: Option<Uuid>) {
         lighten(&mut message);
         let holds = self.holds(&message);
-        self.kept.push_back((PathMessage { message, place: RecordPlace::Kept, entry }, holds));
+        self.kept.push_back((PathMessage { message, place: RecordPlace::Kept, entry, depth: i64::MAX }, holds));
         if self.kept.len() > BEHIND
             && let Some((_, gone)) = self.kept.pop_front()
         {
@@ -153,7 +153,7 @@ impl RecordSource {
         let mut before = self.begun;
         before.add(self.unread);
         let UnreadStretch { messages, users, calls } = before;
-        Some(RecordNumbers { depth: front.depth, messages, users, calls })
+        Some(RecordNumbers { depth: front.of.depth, messages, users, calls })
     }
 
     /// Returns true if there is nothing to tell of.
@@ -168,10 +168,13 @@ impl RecordSource {
     }
 
     /// The same for a model that writes notes, in all the detail that the room allows, with what stays before the cut and
-    /// behind it.
-    pub fn shown(&self, room: u64, estimator: Estimator) -> ShownSpan {
+    /// behind it. Where earlier notes tell of what comes before the depth `newer_from`, that is only counted.
+    pub fn shown(&self, room: u64, newer_from: Option<i64>, estimator: Estimator) -> ShownSpan {
         let count = |text: &str| u64::from(count_text(estimator, text));
-        let (before, kept) = (self.before(|_| RecordPlace::Told), self.behind());
+        let is_told =
+            |of: &PathMessage| of.place == RecordPlace::Kept || newer_from.is_none_or(|from| of.depth >= from);
+        let place = |of: &PathMessage| if is_told(of) { RecordPlace::Told } else { RecordPlace::Kept };
+        let (before, kept) = (self.before(place), self.behind());
         let tail = shown::tail(&self.tail_items(), room / shown::TAIL_SHARE, count);
         let left = room.saturating_sub(count(&tail));
         ShownSpan { record: shown::record(&RecordParts { before: &before, kept: &kept }, left, count), tail }
@@ -188,9 +191,13 @@ impl RecordSource {
         PathNumbers::of(self.parts())
     }
 
-    /// What stays behind the cut.
-    pub fn kept_messages(&self) -> impl Iterator<Item = &Message> {
-        self.kept.iter().map(|(of, _)| &of.message)
+    /// All messages that were read, from both sides of the cut.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        let of = |part| match part {
+            PathPart::Message(of) => Some(&of.message),
+            PathPart::Unread(_) => None,
+        };
+        self.parts().filter_map(of)
     }
 
     fn parts(&self) -> impl Iterator<Item = PathPart<'_>> {

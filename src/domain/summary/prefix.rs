@@ -74,7 +74,7 @@ mod tests {
         let task = task(vec![user("hi")]);
         let text = instruction(&task, &prefix);
         assert!(text.contains("\"Now the lexer, please.\""), "{text}");
-        assert!(text.ends_with(&prompt::request(&task)) && !text.contains("<conversation>"), "{text}");
+        assert!(text.ends_with(&prompt::request(&task)) && text.contains("u1 User: hi"), "{text}");
         prefix.kept_from = None;
         assert!(!instruction(&task, &prefix).contains("word for word, from"));
     }

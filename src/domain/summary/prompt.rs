@@ -76,7 +76,7 @@ fn material(task: &SummaryTask, room: u64) -> ShownSpan {
         Some(source) => source.clone(),
         None => RecordSource::of(task.messages.iter().cloned()).into(),
     };
-    let shown = source.shown(room, Estimator::O200k);
+    let shown = source.shown(room, task.newer_from, Estimator::O200k);
     match &task.shown {
         Some(text) => ShownSpan { record: within(text, room.saturating_sub(tokens(&shown.tail))), ..shown },
         None => shown,

@@ -100,6 +100,7 @@ pub fn task(messages: Vec<Message>) -> SummaryTask {
         previous: None,
         messages: messages.into(),
         source: None,
+        newer_from: None,
         shown: None,
         room: USUAL_ROOM,
         span_tokens: 0,

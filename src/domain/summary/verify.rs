@@ -149,7 +149,7 @@ mod form_tests {
 
     #[test]
     fn takes_a_plain_summary() {
-        assert_eq!(check("## Goal\n- ship the parser", Some(Stop::End)), Ok(()));
+        assert_eq!(check("## Goal\n- ship the parser today", Some(Stop::End)), Ok(()));
         assert_eq!(check("目標: 修正する", None), Ok(()));
     }
 

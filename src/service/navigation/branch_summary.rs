@@ -331,6 +331,7 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         focus_topic: settings.focus_topic.clone(),
         instructions,
         source: None,
+        newer_from: None,
         shown: None,
         room: USUAL_ROOM,
         span_tokens,

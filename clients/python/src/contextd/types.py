@@ -41,6 +41,15 @@ class FileLists(TypedDict):
     read_files: NotRequired[list[str]]
 
 
+class EvidenceCounts(TypedDict):
+    """How many statements a summary makes that need evidence, and how many of them have it. `cited`: they name calls or
+    messages that are there and fit them. `unsupported`: they name none, or wrongly; those that say that they are inferred
+    are neither."""
+    cited: int
+    statements: int
+    unsupported: int
+
+
 Fallback = TypedDict("Fallback", {"from": NotRequired[str | None], "reason": NotRequired[str | None], "used": bool})
 
 
@@ -124,6 +133,7 @@ class CompactionResult(TypedDict):
     details: FileLists
     duration_ms: int
     entry_id: NotRequired[str | None]
+    evidence: NotRequired[EvidenceCounts | None]
     fallback: Fallback
     final_state: FillState
     first_kept_entry_id: NotRequired[str | None]
@@ -694,7 +704,6 @@ class BuildSummaryMessage(TypedDict):
     session_id: str
     compaction_id: str
     messages: list[NativeMessage]
-    turn_prefix_messages: list[NativeMessage]
     previous_summary: NotRequired[str | None]
     focus_topic: NotRequired[str | None]
     instructions: NotRequired[str | None]
@@ -1322,7 +1331,7 @@ class FormatMessagesMessage(TypedDict):
     timestamp: str
     session_id: str
     compaction_id: str
-    part: Literal["history", "turn_prefix", "branch"]
+    part: Literal["history", "branch"]
     messages: list[NativeMessage]
     text: str
 
@@ -2025,6 +2034,38 @@ class Stats(TypedDict):
     """By compactions that succeeded and were not taken back."""
     until: str
     upstreams: list[UpstreamStats]
+
+
+class CitedCall(TypedDict):
+    """A call that a statement cites, the `number`-th of the path. The entry is null where the call is not there, or stands so
+    far back that it was not read again."""
+    entry_id: NotRequired[str | None]
+    number: int
+    tool_call_id: NotRequired[str | None]
+
+
+class CitedMessage(TypedDict):
+    """A message that a statement cites, the `number`-th of the user's own on the path."""
+    entry_id: NotRequired[str | None]
+    number: int
+
+
+EvidenceStatus: TypeAlias = Literal["cited", "inferred", "open", "uncited", "unknown_number", "failed", "unrelated", "other_number"]
+"""What became of a statement's citations."""
+
+
+class StatementEvidence(TypedDict):
+    """One statement of a summary, what became of its citations, and the entries that they lead to. A long one is cut."""
+    calls: list[CitedCall]
+    messages: list[CitedMessage]
+    status: EvidenceStatus
+    text: str
+
+
+class SummaryEvidence(TypedDict):
+    """The evidence of one summary: its counts, and its statements, of a very long one the first."""
+    counts: EvidenceCounts
+    statements: list[StatementEvidence]
 
 
 TimelineEventKind: TypeAlias = Literal["compaction", "overflow", "chapter", "branch"]

@@ -83,8 +83,7 @@ impl SpanEvidence {
             told.into_iter().flatten().for_each(|text| hear(Voice::Note, text));
             task.shown.iter().for_each(|text| hear(Voice::Model, text));
             let mut classifier = UserTextClassifier::default();
-            let messages = task.messages.iter().chain(self.source.kept_messages());
-            messages.for_each(|message| voice::each_text(message, &mut classifier, hear));
+            self.source.messages().for_each(|message| voice::each_text(message, &mut classifier, hear));
         }
         self.context.iter().for_each(|text| hear(Voice::Note, text));
     }

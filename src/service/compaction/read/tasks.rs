@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::model::message::Message;
-use crate::domain::record::RecordSource;
+use crate::domain::record::{RecordSource, is_record};
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM};
 use crate::service::compaction::plan::PlannedCompaction;
 
@@ -28,7 +28,9 @@ pub(super) fn task(
         .record()
         .filter(|_| !planned.afresh())
         .and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()))
-        .filter(|summary| !summary.is_empty());
+        // A record is told anew.
+        .filter(|summary| !summary.is_empty() && !is_record(summary));
+    let newer_from = previous.as_ref().and_then(|_| newer_from(planned));
     let bound = u32::try_from(u64::from(settings.summary_reserve()) * SHARE / 100).unwrap_or(u32::MAX).max(1);
     Some(allowance.asked(SummaryTask {
         part: SummaryPart::History,
@@ -37,6 +39,7 @@ pub(super) fn task(
         previous,
         messages: messages.into(),
         source,
+        newer_from,
         shown: None,
         room: USUAL_ROOM,
         span_tokens,
@@ -45,4 +48,11 @@ pub(super) fn task(
         max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
         correction: None,
     }))
+}
+
+/// Where what the newest compaction kept begins: what comes before it stands in its summary.
+fn newer_from(planned: &PlannedCompaction) -> Option<i64> {
+    let compaction = planned.loaded.compaction()?;
+    let first_kept = compaction.first_kept.unwrap_or(compaction.index + 1);
+    planned.loaded.heads.get(first_kept).map(|head| head.depth)
 }
