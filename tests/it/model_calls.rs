@@ -71,7 +71,7 @@ async fn an_answer_that_was_cut_off_is_never_asked_for_in_the_same_words() {
         let upstream = PlayedUpstream::start(bad).await;
         let lines = "kind = \"openai\"\nmodel = \"played\"";
         let (app, _file) = instance(&[("default", &upstream, lines)]);
-        let session = filled(&app, by_hand(), 20).await;
+        let session = filled(&app, by_hand(), 7).await;
         let done = compact(&app, &session, json!({"strategy": "llm_summarize"})).await;
         assert_eq!((&done["result"]["fallback"]["used"], upstream.calls()), (&json!(false), calls), "{done}");
         assert!(done["result"]["summary"].as_str().unwrap().contains(told), "{done}");

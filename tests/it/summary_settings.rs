@@ -90,13 +90,14 @@ async fn settings_hold_from_the_next_compaction_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_words_around_the_sessions_names_and_wrapping_are_no_faults() {
-    let said = "目标：发布功能。已完成：src/module_3.rs，测试通过。";
+    let each: String = (3..15).map(|n| format!("已完成：src/module_{n}.rs，第{n}项测试通过。")).collect();
+    let said = format!("目标：发布功能。{each}");
     let (app, _upstream) = stage(Behaviour::Good(format!("<think>hm</think>\n```\n{said}\n```"))).await;
     let session = session(&app, json!({"prompt": "Write notes.", "focus_topic": "payment retries"})).await;
     let result = compacted(&app, &session).await;
     assert_eq!(result["fallback"]["used"], false, "{result}");
     let shown = summary(&app, &session).await;
-    for part in [said, "*FOCUS*", "pay-7781"] {
+    for part in [said.as_str(), "*FOCUS*", "pay-7781"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     assert!(!shown.contains("<think>"), "{shown}");

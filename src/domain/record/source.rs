@@ -1,7 +1,7 @@
 //! What a record is written from: the messages before the cut as they are stored, of a very long history the first ones
 //! and the newest, and the messages behind the cut.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -10,6 +10,8 @@ use super::numbers::PathNumbers;
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
 use super::{RecordParts, beside, shown, write};
+use crate::domain::context::elision;
+use crate::domain::model::compaction::Elision;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 use crate::domain::settings::Estimator;
@@ -145,6 +147,23 @@ impl RecordSource {
             matches!(self.classifier.classify(message), UserText::Said(text) if is_media || !text.trim().is_empty());
         let calls = u32::try_from(message.tool_calls().count()).unwrap_or(u32::MAX);
         UnreadStretch { messages: 1, users: u32::from(is_said), calls }
+    }
+
+    /// The same with results as these elisions show them: a hook has its reasons.
+    pub fn shortened(mut self, elisions: &[Elision]) -> RecordSource {
+        let mut by_entry: HashMap<Uuid, Vec<Elision>> = HashMap::new();
+        for elision in elisions {
+            by_entry.entry(elision.entry_id).or_default().push(elision.clone());
+        }
+        if !by_entry.is_empty() {
+            let before = self.first.iter_mut().chain(self.newest.iter_mut().map(|newest| &mut newest.of));
+            for of in before.chain(self.kept.iter_mut().map(|(of, _)| of)) {
+                if let Some(elisions) = of.entry.and_then(|entry| by_entry.get(&entry)) {
+                    elision::apply(&mut of.message, elisions);
+                }
+            }
+        }
+        self
     }
 
     /// Where the next reading may begin. `None`: at the first message.

@@ -123,6 +123,7 @@ pub(crate) fn decide(
     let ReadItems { mut reading, originals, source } = read;
     let largest = reading.largest();
     let elided = elide(planned, reading.pruned());
+    let source = source.map(|source| source.shortened(&reading.replaced));
     if elides_only(planned, &elided) {
         return Ok(elision_outline(planned, widen(planned, elided, largest)));
     }

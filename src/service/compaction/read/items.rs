@@ -50,6 +50,8 @@ pub(crate) struct ViewReading {
     /// Messages for a summariser, results cut already.
     pub(super) history: Vec<Kept>,
     pub(super) turn_prefix: Vec<Kept>,
+    /// What hooks have shortened, once everything was read.
+    pub(super) replaced: Vec<Elision>,
 }
 
 /// A message that is to be summarised, and its entry.
@@ -106,6 +108,7 @@ impl ViewReading {
             records: Records::on(&planned.loaded),
             history: Vec::new(),
             turn_prefix: Vec::new(),
+            replaced: Vec::new(),
             planned,
         }
     }
@@ -264,7 +267,9 @@ impl ViewReading {
             return pruned;
         }
         show_replaced(self.history.iter_mut().chain(&mut self.turn_prefix), &replaced);
-        elision::merge(&pruned, &replaced)
+        let merged = elision::merge(&pruned, &replaced);
+        self.replaced = replaced;
+        merged
     }
 }
 
