@@ -44,7 +44,7 @@ use crate::store::queue::{self, Completed, LeaseProof};
 use crate::store::transaction;
 use crate::store::{rebuilds, sessions};
 use draft::{SummaryDraft, draft};
-use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
+use entry::{advance, compaction_entry, hold_off, new_branch, rebase, rest};
 use report::{Measured, blank, count_end, elapsed, observe, observe_skip, observe_wait, result};
 
 /// How an ending went.
@@ -150,6 +150,7 @@ impl Service {
             state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
         }
         state.auto_retry_at = None;
+        rest(&mut state, &head.settings);
         state.unrelieved = None;
         state.nothing_at = None;
         state.chapters_rest = None;
@@ -470,10 +471,11 @@ fn folds_behind(head: &Head, work: &CompactionWork) -> Vec<ShownFold> {
     head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
-/// Prepared ahead, and neither is the context red nor does anybody wait for it.
+/// Prepared ahead, and neither is the context due for the next compaction nor does anybody wait for it.
 fn is_early(work: &CompactionWork, head: &Head) -> bool {
     let wanted = head.state.ahead.is_some_and(|ahead| ahead.compaction_id == work.compaction_id && ahead.wanted);
-    work.trigger == Trigger::Ahead && !wanted && head.snapshot().state != FillState::Red
+    let is_due = head.snapshot().state == FillState::Red && !head.state.rests(&head.settings);
+    work.trigger == Trigger::Ahead && !wanted && !is_due
 }
 
 /// Writes the head and what comes with it; the session's row is held.
