@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use regex::{Match, Regex};
 
-pub use own::{OwnPatterns, PATTERN_CHARS, PATTERNS_MAX, Redact, own_pattern};
+pub use own::{OwnPatterns, PATTERN_CHARS, PATTERNS_MAX, RedactSetting, RedactWord, own_pattern};
 
 /// Changes whenever the code of a rule does, so that what was written with other rules is not taken for the same.
 const VERSION: &str = "1";
@@ -44,11 +44,13 @@ struct Found {
 
 impl Redaction {
     /// The rules of a session's setting. Patterns that can't be read are left out; settings refuse them.
-    pub fn of(setting: &Redact) -> Redaction {
+    pub fn of(setting: &RedactSetting) -> Redaction {
         let own = match setting {
-            Redact::Off => None,
-            Redact::Auto => Some(Vec::new()),
-            Redact::Own(own) => Some(own.patterns.iter().filter_map(|pattern| own_pattern(pattern).ok()).collect()),
+            RedactSetting::Word(RedactWord::Off) => None,
+            RedactSetting::Word(RedactWord::Auto) => Some(Vec::new()),
+            RedactSetting::Own(own) => {
+                Some(own.patterns.iter().filter_map(|pattern| own_pattern(pattern).ok()).collect())
+            }
         };
         Redaction { own }
     }

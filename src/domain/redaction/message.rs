@@ -22,6 +22,13 @@ impl Redaction {
         }
     }
 
+    /// Replaces the secrets in all texts of a JSON value.
+    pub fn redact_json(&self, value: &mut Value) {
+        if self.is_on() {
+            self.redact_value(value, None, None);
+        }
+    }
+
     fn redact_block(&self, block: &mut Block, place: Option<&str>) {
         match block {
             Block::Text { text, .. } | Block::Thinking { text, .. } => self.redact_text(text, place),

@@ -10,19 +10,30 @@ pub const PATTERN_CHARS: usize = 500;
 /// What one pattern may take once it is compiled, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// What is kept from summarisers, summaries and hooks. `auto`: what is known to be a secret by its form or its name.
-/// `off`: nothing. An object: that of `auto`, and what its own patterns match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Redact {
-    #[default]
-    Auto,
-    Off,
-    #[serde(untagged)]
+/// What is kept from summarisers, summaries and hooks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum RedactSetting {
+    Word(RedactWord),
     Own(OwnPatterns),
 }
 
-/// Patterns beside the service's own.
+/// `auto`: what is known to be a secret by its form, by its name or by what stands around it. `off`: nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RedactWord {
+    #[default]
+    Auto,
+    Off,
+}
+
+impl Default for RedactSetting {
+    fn default() -> RedactSetting {
+        RedactSetting::Word(RedactWord::Auto)
+    }
+}
+
+/// Patterns of the session's own, beside those of `auto`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnPatterns {

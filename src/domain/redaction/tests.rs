@@ -61,7 +61,7 @@ fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 }
 
 fn auto() -> Redaction {
-    Redaction::of(&Redact::Auto)
+    Redaction::of(&RedactSetting::default())
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn leaves_what_only_looks_like_a_secret() {
 #[test]
 fn what_is_redacted_once_stays_as_it_is() {
     let own = OwnPatterns { patterns: vec!["#[0-9]+".into(), "redacted|token".into()] };
-    for redaction in [auto(), Redaction::of(&Redact::Own(own))] {
+    for redaction in [auto(), Redaction::of(&RedactSetting::Own(own))] {
         for (_, template) in rows(SECRETS) {
             let plain = Chance(5).fill(template).replace(['«', '»'], "");
             let once = redaction.redact(&plain, Some("call #47")).into_owned();
@@ -136,18 +136,18 @@ fn says_what_it_was_and_where() {
     let redaction = auto();
     assert_eq!(redaction.redact(&text, Some("u12")), "Logged in with [redacted: GitHub token, u12].");
     assert_eq!(redaction.redact(&text, None), "Logged in with [redacted: GitHub token].");
-    assert_eq!(Redaction::of(&Redact::Off).redact(&text, None), text);
+    assert_eq!(Redaction::of(&RedactSetting::Word(RedactWord::Off)).redact(&text, None), text);
     assert!(matches!(redaction.redact("Nothing here.", None), Cow::Borrowed(_)));
 }
 
 #[test]
 fn own_patterns_come_on_top() {
-    let own = Redact::Own(OwnPatterns { patterns: vec![r"ACME-\d{4}".into(), r"pin=(\d+)".into()] });
+    let own = RedactSetting::Own(OwnPatterns { patterns: vec![r"ACME-\d{4}".into(), r"pin=(\d+)".into()] });
     let redaction = Redaction::of(&own);
     assert_eq!(redaction.redact("ACME-1234, pin=77", None), "[redacted: own pattern], pin=[redacted: own pattern]");
     assert!(redaction.redact(&format!("PASSWORD={}", "hunter22"), None).contains("[redacted: password]"));
     assert_ne!(redaction.digest(), auto().digest());
-    assert_ne!(Redaction::of(&Redact::Off).digest(), auto().digest());
+    assert_ne!(Redaction::of(&RedactSetting::Word(RedactWord::Off)).digest(), auto().digest());
     for bad in ["(", "a*", "(?=a)b", "(a{1000}){1000}", &"a".repeat(PATTERN_CHARS + 1)] {
         assert!(own_pattern(bad).is_err(), "{bad}");
     }
@@ -155,12 +155,12 @@ fn own_patterns_come_on_top() {
 
 #[test]
 fn setting_is_a_word_or_patterns() {
-    let read = |text: &str| serde_json::from_str::<Redact>(text);
-    assert_eq!(read("\"auto\"").unwrap(), Redact::Auto);
-    assert_eq!(read("\"off\"").unwrap(), Redact::Off);
-    let own = Redact::Own(OwnPatterns { patterns: vec!["a".into()] });
+    let read = |text: &str| serde_json::from_str::<RedactSetting>(text);
+    assert_eq!(read("\"auto\"").unwrap(), RedactSetting::default());
+    assert_eq!(read("\"off\"").unwrap(), RedactSetting::Word(RedactWord::Off));
+    let own = RedactSetting::Own(OwnPatterns { patterns: vec!["a".into()] });
     assert_eq!(read(&serde_json::to_string(&own).unwrap()).unwrap(), own);
-    assert_eq!(serde_json::to_string(&Redact::Auto).unwrap(), "\"auto\"");
+    assert_eq!(serde_json::to_string(&RedactSetting::default()).unwrap(), "\"auto\"");
 }
 
 proptest::proptest! {
