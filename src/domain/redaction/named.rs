@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::guard::{is_password, is_random, is_wordy};
 use super::{Found, compiled};
@@ -91,34 +91,62 @@ enum Stands {
     Bare,
 }
 
+/// What stands behind a name and its sign.
+struct Assignment<'t> {
+    name: &'t str,
+    value: &'t str,
+    /// What follows the value.
+    after: &'t str,
+    stands: Stands,
+    has_colon: bool,
+}
+
 /// Finds the values that are assigned to names of secrets.
 pub(super) fn find(text: &str, found: &mut Vec<Found>) {
     let Some(assigned) = ASSIGNED.as_ref() else { return };
     for captures in assigned.captures_iter(text) {
-        let Some(whole) = captures.get(0) else { continue };
-        let sign = captures.get(2).map_or("", |sign| sign.as_str());
-        let end_of_name = captures.get(1).or(captures.get(2)).map_or(whole.end(), |next| next.start());
-        let name = name_before(text, end_of_name);
-        let is_capital = name.len() > 2 && !name.bytes().any(|byte| byte.is_ascii_lowercase());
-        let assigns = is_capital && (sign == "=" || sign.trim_start().starts_with(':') && !sign.contains('='));
-        let rest = text.get(whole.end()..).unwrap_or_default();
-        let (value, stands) = match captures.get(3) {
-            Some(quote) => {
-                (until(rest, quote.as_str().chars().last()), if assigns { Stands::Assigned } else { Stands::Quoted })
-            }
-            None if assigns => (assigned_value(rest), Stands::Assigned),
-            None => (bare_value(rest), Stands::Bare),
-        };
-        let colon = sign.contains(':');
-        // The outcome of a test.
-        if colon && stands != Stands::Quoted && name.eq_ignore_ascii_case("pass") {
-            continue;
+        let Some(start) = captures.get(0).map(|whole| whole.end()) else { continue };
+        let assignment = read(text, &captures, start);
+        if assignment.is_of_secret() {
+            found.push(Found { start, end: start + assignment.value.len(), kind: kind_of(assignment.name) });
         }
-        let ends_line = rest.get(value.len()..).is_none_or(ends_line);
-        let is_secret = is_secret(name, value, stands) && !(stands == Stands::Assigned && colon && is_wordy(value));
-        if is_secret && (stands != Stands::Bare || ends_line || is_random(value)) {
-            let start = whole.end();
-            found.push(Found { start, end: start + value.len(), kind: kind_of(name) });
+    }
+}
+
+fn read<'t>(text: &'t str, captures: &Captures<'t>, start: usize) -> Assignment<'t> {
+    let sign = captures.get(2).map_or("", |sign| sign.as_str());
+    let end_of_name = captures.get(1).or(captures.get(2)).map_or(start, |next| next.start());
+    let name = name_before(text, end_of_name);
+    let has_colon = sign.contains(':');
+    let is_capital = name.len() > 2 && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let assigns = is_capital && (sign == "=" || has_colon && !sign.contains('='));
+    let rest = text.get(start..).unwrap_or_default();
+    let quote = captures.get(3).and_then(|quote| quote.as_str().chars().last());
+    let (value, stands) = match quote {
+        Some(_) if assigns => (until(rest, quote), Stands::Assigned),
+        Some(_) => (until(rest, quote), Stands::Quoted),
+        None if assigns => (assigned_value(rest), Stands::Assigned),
+        None => (bare_value(rest), Stands::Bare),
+    };
+    let after = rest.get(value.len()..).unwrap_or_default();
+    Assignment { name, value, after, stands, has_colon }
+}
+
+impl Assignment<'_> {
+    fn is_of_secret(&self) -> bool {
+        // The outcome of a test.
+        let is_outcome = self.has_colon && self.stands != Stands::Quoted && self.name.eq_ignore_ascii_case("pass");
+        !is_outcome && self.may_end_here() && is_secret(self.name, self.value, self.stands)
+    }
+
+    /// In code, a type or a call may stand where a value would: those go on.
+    fn may_end_here(&self) -> bool {
+        let is_quoted = self.after.starts_with(['"', '\'', '`', '\\']);
+        match self.stands {
+            Stands::Quoted => true,
+            Stands::Assigned if !self.has_colon || is_quoted => true,
+            Stands::Assigned => ends_line(self.after) && !is_wordy(self.value),
+            Stands::Bare => ends_line(self.after) || is_random(self.value) && !self.after.starts_with(['<', '(']),
         }
     }
 }
@@ -134,7 +162,9 @@ pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
 
 fn is_secret(name: &str, value: &str, stands: Stands) -> bool {
     let kind = kind_of(name);
-    if words(name).any(|word| OTHER.contains(&word.as_str())) || value.contains(char::is_whitespace) {
+    // To bypass, a compass.
+    let is_none = ["ypass", "compass"].iter().any(|end| name.to_lowercase().ends_with(end));
+    if is_none || words(name).any(|word| OTHER.contains(&word.as_str())) || value.contains(char::is_whitespace) {
         return false;
     }
     match (kind, stands) {
@@ -243,7 +273,8 @@ fn taken(rest: &str, ends: impl Fn(char) -> bool) -> &str {
 fn ends_line(rest: &str) -> bool {
     let rest = rest.trim_start_matches([' ', '\t']);
     rest.is_empty()
-        || rest.starts_with(['\n', '\r', '#', ';', '<'])
+        || rest.starts_with(['\n', '\r', '#', ';'])
+        || rest.starts_with("</")
         || rest.starts_with("\\n")
         || rest.starts_with("\\r")
 }
