@@ -6,6 +6,7 @@
 //! linear in its length. What only looks like one stays (`guard`).
 
 mod blocks;
+mod found;
 mod guard;
 mod message;
 mod named;
@@ -19,6 +20,7 @@ use std::sync::LazyLock;
 
 use regex::{Match, Regex};
 
+use found::{Found, compiled, mark};
 pub use own::{OwnPatterns, PATTERN_CHARS, PATTERNS_MAX, RedactSetting, RedactWord, own_pattern};
 
 /// Changes whenever the code of a rule does, so that what was written with other rules is not taken for the same.
@@ -32,14 +34,6 @@ const OWN_KIND: &str = "own pattern";
 pub struct Redaction {
     /// `None`: nothing is.
     own: Option<Vec<Regex>>,
-}
-
-/// A secret in a text.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    start: usize,
-    end: usize,
-    kind: &'static str,
 }
 
 impl Redaction {
@@ -109,14 +103,6 @@ impl Redaction {
     }
 }
 
-/// What stands in place of a secret.
-fn mark(kind: &str, place: Option<&str>) -> String {
-    match place {
-        Some(place) => format!("[redacted: {kind}, {place}]"),
-        None => format!("[redacted: {kind}]"),
-    }
-}
-
 /// Where secrets were replaced before: the words of a mark are none.
 fn marks(text: &str) -> Vec<Range<usize>> {
     static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"\[redacted: [^\[\]\n]{1,80}\]"));
@@ -150,12 +136,6 @@ fn joined(mut found: Vec<Found>) -> Vec<Found> {
         }
     }
     joined.into_iter().map(|(_, secret)| secret).collect()
-}
-
-/// A pattern of ours. Word boundaries and digits are ASCII's: secrets are, and Unicode's are slow.
-fn compiled(pattern: &str) -> Option<Regex> {
-    let pattern = pattern.replace(r"\b", r"(?-u:\b)").replace(r"\d", "[0-9]");
-    Regex::new(&pattern).ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Found, compiled};
+use super::found::{Found, compiled};
 
 /// A block is no longer than this, in bytes.
 const BLOCK_BYTES: usize = 32_768;

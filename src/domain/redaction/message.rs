@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::found::mark;
 use super::{Redaction, named};
 use crate::domain::model::message::{Block, Media, Message, ToolCall};
 
@@ -59,7 +60,7 @@ impl Redaction {
         match value {
             Value::String(text) => {
                 if let Some(kind) = name.and_then(|name| named::of_field(name, text)) {
-                    *text = super::mark(kind, place);
+                    *text = mark(kind, place);
                     return true;
                 }
                 match self.redact(text, place) {

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::found::{Found, compiled};
 use super::guard::{is_password, is_random, is_wordy};
-use super::{Found, compiled};
 
 /// Names that end so are those of secrets; a word in front may say otherwise ([`OTHER`]).
 const ENDINGS: &str = "pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|creds|auth|salt|pepper\

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::found::{Found, compiled};
 use super::guard::{is_password, is_random, is_reference, is_token, is_wordy};
-use super::{Found, compiled};
 
 /// The table of patterns.
 pub(super) const TABLE: &str = include_str!("patterns.tsv");

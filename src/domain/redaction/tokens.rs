@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::found::{Found, compiled};
 use super::guard::{is_random, is_token};
-use super::{Found, compiled};
 
 /// The table of forms.
 pub(super) const TABLE: &str = include_str!("tokens.tsv");
