@@ -71,12 +71,15 @@ impl Redaction {
                     Cow::Borrowed(_) => false,
                 }
             }
+            // Each is looked at, whatever was found before.
             Value::Array(items) => {
-                items.iter_mut().fold(false, |changed, item| self.redact_value(item, name, place) || changed)
+                items.iter_mut().filter_map(|item| self.redact_value(item, name, place).then_some(())).count() > 0
             }
-            Value::Object(fields) => fields
-                .iter_mut()
-                .fold(false, |changed, (name, value)| self.redact_value(value, Some(name), place) || changed),
+            Value::Object(fields) => {
+                let changed =
+                    |(name, value): (&String, &mut Value)| self.redact_value(value, Some(name), place).then_some(());
+                fields.iter_mut().filter_map(changed).count() > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

@@ -185,7 +185,7 @@ fn is_secret(name: &str, value: &str, stands: Stands) -> bool {
 
 /// Letters, digits and signs that no name has, as programs make up keys.
 fn is_mixed(value: &str) -> bool {
-    let has = |sort: fn(&u8) -> bool| value.as_bytes().iter().any(|byte| sort(byte));
+    let has = |sort: fn(&u8) -> bool| value.as_bytes().iter().any(sort);
     value.len() >= LEAST_MIXED
         && has(u8::is_ascii_alphabetic)
         && has(u8::is_ascii_digit)
