@@ -22,6 +22,7 @@ use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::hook::Event;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::{FillState, fill_state};
@@ -188,7 +189,8 @@ impl Service {
         }
         compactions::note_figures(&mut *connection, work.tenant.0, work.compaction_id, &result).await?;
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
-        let data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        let mut data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        Redaction::of(&work.settings.redact).redact_json(&mut data);
         hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         let trigger = work.trigger;
         facts::note_result(Some(trigger), "succeeded", &result);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::compaction::strategy::{counts, notice};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::message::{Message, Role};
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::verify::orders;
 use crate::domain::summary::{SummaryMessage, focus, framing, identifiers};
@@ -65,11 +66,15 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         Some(notice) => notice::append(&body, notice),
         None => body,
     };
+    // Whoever wrote it: a model, the caller, a hook, or an earlier compaction that knew fewer rules.
+    let redaction = Redaction::of(&work.settings.redact);
+    let body = redaction.redact(&body, None).into_owned();
     let allowance = work.allowance();
     let body = with_focus(body, work, allowance.focus());
     let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
-    let summary =
+    let mut summary =
         SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
+    redaction.redact_text(&mut summary, None);
     let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
     let (_, mut report) = identifiers::check(&body, &expected);
     // What stands in the file lists and the ledger was put back by code as well.

@@ -1,6 +1,7 @@
 //! Tasks of a summariser.
 
 use crate::domain::model::message::Message;
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::verify::orders;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask};
 use crate::service::compaction::plan::PlannedCompaction;
@@ -27,6 +28,7 @@ pub(super) fn tasks(
         .and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()))
         // What got in before it was looked for goes no further.
         .map(|summary| orders::without(&summary, &[]).into_owned())
+        .map(|summary| Redaction::of(&planned.settings.redact).redact(&summary, None).into_owned())
         .filter(|summary| !summary.is_empty());
     let mut tasks = Vec::new();
     if !history.is_empty() {
