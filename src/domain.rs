@@ -10,6 +10,7 @@ pub mod hook;
 pub mod lint;
 pub mod model;
 pub mod record;
+pub mod redaction;
 pub mod search;
 pub mod settings;
 pub mod summary;

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::model::strategy::Strategy;
+use crate::domain::redaction::RedactSetting;
 
 pub use file_tools::default_file_tools;
 pub use pictures::Pictures;
@@ -65,6 +66,9 @@ pub struct Settings {
     pub keep_recent_results: u32,
     /// Tools whose results and arguments are never masked or pruned.
     pub exclude_tools: Vec<String>,
+    /// Secrets in what a summariser is sent, in summaries and in what hooks are shown: replaced by `[redacted: kind]`. The
+    /// stored messages stay as they are.
+    pub redact: RedactSetting,
     /// Names of agents: a user's message with one of them is that agent's, not the user's.
     pub agents: Vec<String>,
     /// Masking, and likewise pruning, that frees less than this in all is not done.

@@ -19,6 +19,7 @@ use crate::domain::hook::Event;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::fold::Fold;
+use crate::domain::redaction::Redaction;
 use crate::domain::tokens::accounting::Snapshot;
 use crate::families;
 use crate::service::core::error::Result;
@@ -107,7 +108,8 @@ pub(crate) async fn request(connection: &mut PgConnection, tenant: Tenant, head:
     if !EnabledHooks::load(&mut *connection, tenant).await?.has(Event::ChapterRequested) {
         return Ok(());
     }
-    let task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
+    let mut task = serde_json::to_value(task_view(connection, tenant, head).await?).context("a chapter task")?;
+    Redaction::of(&head.settings.redact).redact_json(&mut task);
     hooks::announce_chapter_request(connection, tenant, head.session_id, &task).await
 }
 

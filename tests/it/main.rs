@@ -96,6 +96,7 @@ mod queue_worker;
 mod raw_http;
 mod recall;
 mod recount;
+mod redaction;
 mod refusals;
 mod responses_compact;
 mod running_request;

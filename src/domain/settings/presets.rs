@@ -3,6 +3,7 @@
 use super::file_tools::default_file_tools;
 use super::{Estimator, GuardReset, OnUpstreamFailure, Policy, Preset, Settings, Template, Thinking, WindowSource};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::redaction::RedactSetting;
 
 /// The preset's values for a model with this window. Sizes are not yet fitted to a small window.
 pub(super) fn settings(preset: Preset, model_window: u32) -> Settings {
@@ -68,6 +69,7 @@ fn auto(model_window: u32) -> Settings {
         anchor_first_user: true,
         keep_recent_results: 3,
         exclude_tools: Vec::new(),
+        redact: RedactSetting::default(),
         agents: Vec::new(),
         min_gain_tokens: 0,
         tool_prune_before_summarise: true,

@@ -155,6 +155,7 @@ fn apply(settings: &mut Settings, name: &str, v: &Value) -> ReadValue<()> {
         "anchor_first_user" => s.anchor_first_user = value::boolean(v)?,
         "keep_recent_results" => s.keep_recent_results = value::integer(v, 0..=u32::MAX)?,
         "exclude_tools" => s.exclude_tools = value::list(v, value::name)?,
+        "redact" => s.redact = value::redact(v)?,
         "agents" => s.agents = value::agents(v)?,
         "min_gain_tokens" => s.min_gain_tokens = value::integer(v, 0..=u32::MAX)?,
         "tool_prune_before_summarise" => s.tool_prune_before_summarise = value::boolean(v)?,

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{FileKind, FileTool};
 use crate::domain::model::user_text;
+use crate::domain::redaction::{OwnPatterns, PATTERNS_MAX, RedactSetting, RedactWord, own_pattern};
 
 const TEXT_MAX_CHARS: usize = 100_000;
 const LIST_MAX: usize = 1000;
@@ -100,6 +101,32 @@ pub(super) fn agents(value: &Value) -> ReadValue<Vec<String>> {
             Err(format!("must have at most {} characters", user_text::NAME_CHARS).into())
         }
         name => Ok(user_text::name_of(&name)),
+    })
+}
+
+pub(super) fn redact(value: &Value) -> ReadValue<RedactSetting> {
+    let fields = match value {
+        Value::String(word) if word == "auto" => return Ok(RedactSetting::Word(RedactWord::Auto)),
+        Value::String(word) if word == "off" => return Ok(RedactSetting::Word(RedactWord::Off)),
+        Value::Object(fields) => fields,
+        _ => return Err("must be `auto`, `off` or an object with `patterns`".into()),
+    };
+    if let Some(unknown) = fields.keys().find(|key| *key != "patterns") {
+        return Err(ValueRefusal::from("is not known; `patterns` is").below(unknown));
+    }
+    let patterns = fields.get("patterns").ok_or_else(|| ValueRefusal::from("is missing").below("patterns"))?;
+    let patterns = redact_patterns(patterns).map_err(|refusal| refusal.below("patterns"))?;
+    Ok(RedactSetting::Own(OwnPatterns { patterns }))
+}
+
+fn redact_patterns(value: &Value) -> ReadValue<Vec<String>> {
+    if value.as_array().is_some_and(|patterns| patterns.len() > PATTERNS_MAX) {
+        return Err(format!("must have at most {PATTERNS_MAX} items").into());
+    }
+    list(value, |value| {
+        let pattern = name(value)?;
+        own_pattern(&pattern)?;
+        Ok(pattern)
     })
 }
 

@@ -114,6 +114,11 @@ impl Marks {
         self.seen.is_empty()
     }
 
+    /// Returns true if the newest mark is alone with what it says.
+    pub fn is_doubted(&self) -> bool {
+        self.doubted
+    }
+
     /// The mark of the newest request.
     pub fn newest(&self) -> Option<&Measured> {
         self.seen.last()

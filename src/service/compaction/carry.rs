@@ -209,12 +209,18 @@ async fn grew_from(
     Ok(path::holds(&its, own.session_id, own.branch, own.entry.head.depth))
 }
 
-/// The compaction in force before a move, if the new path changes what it covers: nothing that covers as much has come
-/// along, and the path goes on beyond that. A path that ends before has merely lost it.
-pub(crate) fn fallen(before: Option<&Newest>, after: Option<&Newest>, last_depth: i64) -> Option<Uuid> {
-    let before = before.filter(|newest| !newest.is_revert)?;
-    let covers = |after: &Newest| tail_of(after) >= tail_of(before);
-    (!after.is_some_and(covers) && last_depth + 1 >= tail_of(before)).then_some(before.id)
+/// The compaction in force before a move, if nothing that covers as much has come along: the new path changes what it
+/// covers, or ends before that.
+pub(crate) fn fallen<'n>(before: Option<&'n Newest>, after: Option<&Newest>) -> Option<&'n Newest> {
+    let covers = |before: &&Newest| after.is_some_and(|after| tail_of(after) >= tail_of(before));
+    before.filter(|before| !before.is_revert && !covers(before))
+}
+
+impl Newest {
+    /// Returns true if a path that ends at this depth ends before what is covered. Such a one has merely lost it.
+    pub(crate) fn covers_beyond(&self, last_depth: i64) -> bool {
+        last_depth + 1 < tail_of(self)
+    }
 }
 
 /// The compaction that an entry says, wherever that hangs.

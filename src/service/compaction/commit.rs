@@ -22,6 +22,7 @@ use crate::domain::compaction::result::{CompactionResult, Reason};
 use crate::domain::hook::Event;
 use crate::domain::model::fold::ShownFold;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::verify;
 use crate::domain::tokens::accounting::{FillState, fill_state};
@@ -44,7 +45,7 @@ use crate::store::queue::{self, Completed, LeaseProof};
 use crate::store::transaction;
 use crate::store::{rebuilds, sessions};
 use draft::{SummaryDraft, draft};
-use entry::{advance, compaction_entry, hold_off, new_branch, rebase};
+use entry::{advance, compaction_entry, hold_off, new_branch, rebase, rest};
 use report::{Measured, blank, count_end, elapsed, observe, observe_skip, observe_wait, result};
 
 /// How an ending went.
@@ -150,6 +151,7 @@ impl Service {
             state.guard.record_weighed(before.tokens, tokens_after, is_loss, state.messages, &head.settings);
         }
         state.auto_retry_at = None;
+        rest(&mut state, &head.settings);
         state.unrelieved = None;
         state.nothing_at = None;
         state.chapters_rest = None;
@@ -191,7 +193,8 @@ impl Service {
         }
         compactions::note_figures(&mut *connection, work.tenant.0, work.compaction_id, &result).await?;
         let about = About { tenant: work.tenant, session_id: work.session_id, compaction_id: Some(work.compaction_id) };
-        let data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        let mut data = serde_json::json!({ "trigger": work.trigger, "result": result });
+        Redaction::of(&work.settings.redact).redact_json(&mut data);
         hooks::announce(&mut *connection, about, Event::AfterCompact, &data).await?;
         let trigger = work.trigger;
         facts::note_result(Some(trigger), "succeeded", &result);
@@ -474,10 +477,11 @@ fn folds_behind(head: &Head, work: &CompactionWork) -> Vec<ShownFold> {
     head.state.newest.iter().flat_map(|newest| &newest.folds).filter(stays).cloned().collect()
 }
 
-/// Prepared ahead, and neither is the context red nor does anybody wait for it.
+/// Prepared ahead, and neither is the context due for the next compaction nor does anybody wait for it.
 fn is_early(work: &CompactionWork, head: &Head) -> bool {
     let wanted = head.state.ahead.is_some_and(|ahead| ahead.compaction_id == work.compaction_id && ahead.wanted);
-    work.trigger == Trigger::Ahead && !wanted && head.snapshot().state != FillState::Red
+    let is_due = head.snapshot().state == FillState::Red && !head.state.rests(&head.settings);
+    work.trigger == Trigger::Ahead && !wanted && !is_due
 }
 
 /// Writes the head and what comes with it; the session's row is held.

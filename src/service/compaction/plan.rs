@@ -155,6 +155,10 @@ fn held_back(head: &Head, settings: &Settings, request: &CompactRequest, trigger
         if !settings.enabled {
             return Some(Reason::Disabled);
         }
+        // What is to be told again takes its place.
+        if head.is_to_retell() {
+            return Some(Reason::Superseded);
+        }
         let early = trigger == Trigger::Ahead && is_ahead_due(tokens, settings);
         // Before red where it pays.
         let due = fill_state(tokens, settings) == FillState::Red || head.snapshot().should_compact;

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::model::message::Message;
 use crate::domain::model::user_text::attributed;
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers::IdentifierSpan;
@@ -53,6 +54,7 @@ impl Records {
 pub(crate) struct SpanRecords {
     /// Names of agents in the user's role.
     pub agents: Vec<String>,
+    pub redaction: Redaction,
     pub file_tools: BTreeMap<String, FileTool>,
     pub records: Records,
 }
@@ -60,7 +62,8 @@ pub(crate) struct SpanRecords {
 impl SpanRecords {
     pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let Some(message) = message_of(stored)? else { return Ok(()) };
-        let message = attributed(message, &self.agents);
+        let mut message = attributed(message, &self.agents);
+        self.redaction.redact_message(&mut message, None);
         self.records.add(stored, Some(stored.entry.head.id), &message, FileTable::new(&self.file_tools));
         Ok(())
     }

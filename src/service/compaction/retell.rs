@@ -6,12 +6,11 @@ use std::time::Duration;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::domain::compaction::result::BUILTIN;
 use crate::domain::model::strategy::Strategy;
 use crate::service::compaction::ahead::save;
 use crate::service::compaction::carry::root_of;
 use crate::service::compaction::commit::draft::draft;
-use crate::service::compaction::commit::entry::{advance, item_of, new_branch};
+use crate::service::compaction::commit::entry::{advance, item_of, new_branch, rest};
 use crate::service::compaction::commit::{CommitThreshold, Evaluation, evaluate, newest_behind, write_head};
 use crate::service::compaction::committing::committing;
 use crate::service::compaction::force_fit::Fitted;
@@ -46,7 +45,8 @@ impl Service {
         Ok(false)
     }
 
-    /// Has a model write its version in the background, where there is one and it is to write summaries.
+    /// Has a model write its version in the background, where one is to write summaries. The built-in writer would only
+    /// say the same again.
     async fn ask_model(
         &self,
         connection: &mut PgConnection,
@@ -54,10 +54,7 @@ impl Service {
         head: &Head,
         first_kept: Uuid,
     ) -> Result<()> {
-        let asks = matches!(head.settings.strategy, Strategy::Auto | Strategy::LlmSummarize) && head.settings.enabled;
-        let named = head.settings.upstream.as_deref();
-        let is_there = self.options().upstreams.as_ref().is_some_and(|known| !known.is_empty());
-        if !asks || !is_there || named == Some(BUILTIN) {
+        if !head.prices.asks_model || !head.settings.enabled {
             return Ok(());
         }
         let strategy = Strategy::LlmSummarize;
@@ -98,6 +95,7 @@ impl Service {
         }
         state.newest = Some(newest_behind(&head, &fitted.work, &entry));
         (state.unrelieved, state.nothing_at, state.auto_retry_at) = (None, None, None);
+        rest(&mut state, &head.settings);
         state.note_fill(state.snapshot(&head.settings).state, clock::now());
         let (branches, proof) = (new_branch(&head, entry.branch), Some(Proof::Entry(entry.head.id)));
         advance(&mut head, state, &entry)?;

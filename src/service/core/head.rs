@@ -51,6 +51,9 @@ pub struct SessionState {
     /// After a compaction that had nothing to do: not triggered again by itself below this size.
     #[serde(skip_serializing_if = "is_default")]
     pub auto_retry_at: Option<u64>,
+    /// Behind a compaction that landed: not triggered again by itself below this count of the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rests_until: Option<i64>,
     /// How many messages the path had when a compaction found nothing to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_at: Option<u64>,
@@ -208,6 +211,15 @@ impl SessionState {
         account.has_no_room(settings)
             || self.nothing_at == Some(self.messages)
             || self.newest.as_ref().is_some_and(is_fresh) && !account.exceeds_window(settings)
+    }
+
+    /// Returns true if too little has come since the newest compaction for the next to start by itself. A full window does
+    /// not wait, unless a single usage says that it is full: that may be of another context, and the next one tells.
+    pub fn rests(&self, settings: &Settings) -> bool {
+        let account = &self.account;
+        let is_full = account.tokens(settings.estimator).0 > u64::from(settings.usable());
+        let waits = self.rests_until.is_some_and(|count| account.estimated() < count);
+        waits && (!is_full || account.marks.is_doubted())
     }
 
     /// Remembers who spoke last, and counts a call of the model where an answer begins.

@@ -490,7 +490,7 @@ fn trigger(state: &SessionState, snapshot: &Snapshot, settings: &Settings, appen
     }
     if snapshot.state == FillState::Red {
         let ready = state.ahead.is_some_and(|ahead| ahead.ready);
-        return (snapshot.should_compact && (ready || !waits)).then_some(Trigger::Auto);
+        return (snapshot.should_compact && (ready || !waits) && !state.rests(settings)).then_some(Trigger::Auto);
     }
     if snapshot.should_compact && !waits {
         return Some(Trigger::Auto);

@@ -18,9 +18,12 @@ use uuid::Uuid;
 
 use crate::background::at_usual_priority;
 use crate::domain::model::format::Format;
+use crate::domain::settings::OnUpstreamFailure;
+use crate::domain::tokens::accounting::FillState;
 use crate::service::compaction::carry::{Carried, carry, fallen, take_up};
 use crate::service::compaction::commit::write_head;
 use crate::service::compaction::committing::committing;
+use crate::service::compaction::save;
 use crate::service::core::acknowledgement::Proof;
 use crate::service::core::clock;
 use crate::service::core::error::Result;
@@ -136,14 +139,15 @@ impl Service {
         opened: OpenedHandles,
     ) -> Result<Put> {
         let forked = news.departs_at.is_some();
-        let mut is_measured = true;
+        let mut departure = Departure::default();
         if let Some(parent) = news.departs_at {
             let more = i64::try_from(news.items.len()).unwrap_or(i64::MAX);
-            is_measured = depart(connection, tenant, (&mut row, &mut head), parent, more).await?;
+            departure = depart(connection, tenant, (&mut row, &mut head), parent, more).await?;
             self.check_candidate(connection, tenant, &mut head).await?;
         }
         let matched = put.items.len() - news.items.len();
         if news.items.is_empty() {
+            departure.let_go(&mut head);
             let snapshot = head.state.write_to(&mut row.head, &head.settings)?;
             if forked {
                 sessions::update(connection, tenant.0, &row, clock::now()).await?;
@@ -170,13 +174,16 @@ impl Service {
             items: news.items,
             parent_id: None,
             expected_leaf_id: None,
-            usage: put.usage.clone().filter(|_| is_measured),
+            usage: put.usage.clone().filter(|_| !departure.changes_the_view),
             provider_error: None,
         };
         let done = self
             .append_to(connection, tenant, &mut head, append, opened, news.chained)
             .await
             .map_err(|error| error.with_pointers(|pointer| request::at_posted_place(pointer, &news.places)))?;
+        if departure.let_go(&mut head) {
+            save(connection, tenant, &mut head).await?;
+        }
         let put = Put {
             appended: done.entries.len(),
             matched,
@@ -234,21 +241,40 @@ impl Service {
     }
 }
 
+/// What a transcript that departs from the stored one has changed.
+#[derive(Default)]
+struct Departure {
+    /// What a provider measured before is not about what it would now: a compaction has fallen, or much was left.
+    changes_the_view: bool,
+    /// The compaction that fell covers more than the transcript has.
+    ends_before: bool,
+}
+
+impl Departure {
+    /// A transcript that ends before what its compaction covered has merely lost that, unless so much is left that the next
+    /// compaction would follow at once: then its record is told again. True: it has lost it.
+    fn let_go(&self, head: &mut Head) -> bool {
+        let follows = head.settings.enabled && head.snapshot().state == FillState::Red;
+        let is_lost = self.ends_before && head.state.retell.is_some() && !follows;
+        head.state.retell = head.state.retell.filter(|_| !is_lost);
+        is_lost
+    }
+}
+
 /// Moves the leaf to where the transcript departs. The compaction in force comes along, or falls. `more`: entries that follow.
-/// Returns true if what a provider measured before is about what it would now: no compaction has fallen, and what was left
-/// is little.
 async fn depart(
     connection: &mut PgConnection,
     tenant: Tenant,
     (row, head): (&mut SessionRow, &mut Head),
     parent: Option<Uuid>,
     more: i64,
-) -> Result<bool> {
+) -> Result<Departure> {
     let target = match parent {
         Some(id) => Some(load_entry(connection, tenant, head.session_id, id).await?),
         None => None,
     };
-    let (before, auto_retry_at) = (head.state.newest.take(), head.state.auto_retry_at);
+    let (before, auto_retry_at) = (head.state.newest.clone(), head.state.auto_retry_at);
+    let shown = (head.state.account.sent, head.state.account.unshown);
     let path_tokens = head.state.account.path_tokens;
     let landing = land(connection, tenant, row, target.as_ref()).await?;
     let mut loaded = view::load_path(connection, tenant, landing.leaf, false, ReadMode::Heads).await?;
@@ -257,14 +283,24 @@ async fn depart(
     take_up(head, &loaded);
     let carried = carry(connection, tenant, head, &mut loaded, before.as_ref()).await?;
     head.state.auto_retry_at = auto_retry_at;
-    head.state.retell = fallen(before.as_ref(), head.state.newest.as_ref(), landing.leaf.depth.saturating_add(more));
+    let fallen = fallen(before.as_ref(), head.state.newest.as_ref());
+    // Where no code may stand in for a model, the next compaction is made as any.
+    let may = head.settings.on_upstream_failure == OnUpstreamFailure::Fallback;
+    head.state.retell = fallen.filter(|_| may).map(|fallen| fallen.id);
     if let Some(Carried { entry, branches }) = carried {
+        if before.is_some() && fallen.is_none() {
+            // It is the same view, and an answer to the one before it may still come.
+            (head.state.account.sent, head.state.account.unshown) = shown;
+        }
         head.state.write_to(&mut head.row, &head.settings)?;
         write_head(connection, tenant, head, &[entry], &branches).await?;
         row.head = head.row.clone();
     }
     let left = u64::try_from(path_tokens - head.state.account.path_tokens).unwrap_or(0);
-    Ok(head.state.retell.is_none() && left <= head.snapshot().tokens / LITTLE)
+    Ok(Departure {
+        changes_the_view: fallen.is_some() || left > head.snapshot().tokens / LITTLE,
+        ends_before: fallen.is_some_and(|fallen| fallen.covers_beyond(landing.leaf.depth.saturating_add(more))),
+    })
 }
 
 fn newest_of(head: &Head) -> Option<Uuid> {

@@ -16,6 +16,7 @@ use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{self, attributed};
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
@@ -211,6 +212,7 @@ struct BranchReading {
     visited: HashSet<usize>,
     passed_on: HashSet<usize>,
     settings: Arc<Settings>,
+    redaction: Redaction,
     messages: Vec<Message>,
     /// Ids of the calls that are told.
     called: HashSet<String>,
@@ -228,6 +230,7 @@ impl BranchReading {
             told: messages.iter().copied().collect(),
             visited: visited.iter().copied().collect(),
             passed_on: summaries.iter().copied().collect(),
+            redaction: Redaction::of(&settings.redact),
             settings,
             messages: Vec::new(),
             called: HashSet::new(),
@@ -246,6 +249,7 @@ impl BranchReading {
         }
         let Some(message) = told_by(stored)? else { return Ok(()) };
         let mut message = attributed(message, &self.settings.agents);
+        self.redaction.redact_message(&mut message, None);
         // Whatever is told in words, the ledger names every call: going back in a conversation undoes none.
         self.calls.add(&message);
         if self.visited.contains(&index) {
@@ -352,8 +356,10 @@ impl BranchSummaryWork {
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, &self.identifiers);
         let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
+        let mut text = restored.map_or(bare, |restored| frame(Some(&restored.block)));
+        Redaction::of(&self.settings.redact).redact_text(&mut text, None);
         BranchSummaryDraft {
-            text: restored.map_or(bare, |restored| frame(Some(&restored.block))),
+            text,
             details: self.files.clone(),
             from_hook: false,
             messages: u32::try_from(self.entry_ids.len()).unwrap_or(u32::MAX),

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::model::format::Format;
 use crate::domain::model::json::{self, mend_surrogates};
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::{Optional as _, Result};
@@ -61,8 +62,15 @@ impl Service {
             return Ok(None);
         }
         let (system, messages, model) = (written.system, written.messages, model.to_owned());
-        Ok(Some(SessionPrefix { format, model, system, tools, messages, tokens, kept_from }))
+        let prefix = SessionPrefix { format, model, system, tools, messages, tokens, kept_from };
+        let redaction = Redaction::of(&work.settings.redact);
+        offload(bytes, move || Some(prefix).filter(|prefix| !holds_secrets(prefix, &redaction))).await
     }
+}
+
+/// A context is sent as it is or not at all: with secrets replaced it would not be the one that the provider has cached.
+fn holds_secrets(prefix: &SessionPrefix, redaction: &Redaction) -> bool {
+    prefix.system.iter().chain(&prefix.messages).any(|raw| redaction.finds(raw.get()))
 }
 
 /// Returns true if the format takes a system prompt as it was given.

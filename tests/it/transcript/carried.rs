@@ -52,8 +52,16 @@ impl<'a> Poster<'a> {
 
     /// The compactions that were carried out.
     pub async fn compactions(&self) -> usize {
+        self.landed().await.len()
+    }
+
+    /// The places of their entries among all of the session's.
+    pub async fn landed(&self) -> Vec<u64> {
         let done = all(self.app, &format!("{}/compactions", self.session)).await;
-        done.iter().filter(|one| one["status"] == "succeeded").count()
+        let done = done.iter().filter(|one| one["status"] == "succeeded");
+        let mut places: Vec<u64> = done.map(|one| place_of(&one["result"]["entry_id"]).unwrap()).collect();
+        places.sort_unstable();
+        places
     }
 
     /// The size in the snapshot is that of what is handed out.
@@ -64,6 +72,12 @@ impl<'a> Poster<'a> {
         let told = (snapshot["tokens"].as_f64().unwrap() - unposted) / snapshot["calibration"].as_f64().unwrap();
         assert!((told - counted).abs() <= counted * 0.05 + 8.0, "{told} told, {counted} counted: {snapshot}");
     }
+}
+
+/// The place of an entry in the order in which they were stored, which is the end of its id.
+pub fn place_of(id: &Value) -> Option<u64> {
+    let id = id.as_str()?;
+    u64::from_str_radix(&id[id.len() - 8..], 16).ok()
 }
 
 pub fn shown(answer: &Value) -> Vec<Value> {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
-use super::carried::{Poster, message, said, shown};
+use super::carried::{Poster, message, place_of, said, shown};
 use crate::app::App;
 use crate::drill_support::all;
 
@@ -74,19 +74,36 @@ fn case() -> impl Strategy<Value = Case> {
     (telling, proptest::collection::vec(turn, 6..16)).prop_map(|(telling, turns)| Case { telling, turns })
 }
 
-fn edited(items: &mut Vec<Value>, edit: Edit, turn: usize) {
+/// Gives what the edit has added to the history.
+fn edited(items: &mut Vec<Value>, edit: Edit, turn: usize) -> Option<Value> {
     let place = |at: usize, length: usize| at % length.max(1);
     let length = items.len();
     match edit {
-        Edit::Nothing | Edit::ReplaceLast => {}
+        Edit::Nothing | Edit::ReplaceLast => None,
         Edit::Change(at) => {
             let item = &mut items[place(at, length)];
-            item["content"] = json!(format!("Today is day {turn}. {}", item["content"].as_str().unwrap_or_default()));
+            let day = format!("Today is day {turn}. ");
+            item["content"] = json!(format!("{day}{}", item["content"].as_str().unwrap_or_default()));
+            Some(said(turn, &day))
         }
-        Edit::Drop(at) => drop(items.remove(place(at, length))),
-        Edit::Insert(at) => items.insert(place(at, length), said(turn, &format!("Put in with turn {turn}."))),
-        Edit::Duplicate(at) => items.insert(place(at, length), items[place(at, length)].clone()),
-        Edit::Shorten(by) => items.truncate(length.saturating_sub(by).max(1)),
+        Edit::Drop(at) => {
+            items.remove(place(at, length));
+            None
+        }
+        Edit::Insert(at) => {
+            let new = said(turn, &format!("Put in with turn {turn}."));
+            items.insert(place(at, length), new.clone());
+            Some(new)
+        }
+        Edit::Duplicate(at) => {
+            let again = items[place(at, length)].clone();
+            items.insert(place(at, length), again.clone());
+            Some(again)
+        }
+        Edit::Shorten(by) => {
+            items.truncate(length.saturating_sub(by).max(1));
+            None
+        }
     }
 }
 
@@ -96,8 +113,15 @@ struct Played<'a> {
     history: Vec<Value>,
     before: Option<Vec<Value>>,
     sent: u64,
-    /// Turns at which compactions were seen, and how much had been posted by then.
+    /// Turns behind which compactions landed, and how much had been posted by then.
     compacted: Vec<(usize, u64)>,
+    posted: u64,
+}
+
+/// What had been posted with the turn before.
+#[derive(Clone, Copy)]
+struct Before {
+    turn: usize,
     posted: u64,
 }
 
@@ -115,9 +139,11 @@ impl Played<'_> {
     async fn turn(&mut self, turn: usize, (words, edit): (usize, Edit), telling: Telling) {
         let text: String = (0..words).map(|word| format!("t{turn}w{word} ")).collect();
         let asked = said(0, &format!("Turn {turn}, please: {text}"));
-        self.posted += self.poster.count(&json!([asked])).await + ANSWER;
-        self.history.push(asked);
-        edited(&mut self.history, edit, turn);
+        let before = Before { turn: turn.saturating_sub(1), posted: self.posted };
+        self.history.push(asked.clone());
+        let added = edited(&mut self.history, edit, turn);
+        let more: Vec<Value> = added.into_iter().chain([asked]).collect();
+        self.posted += self.poster.count(&json!(more)).await + ANSWER;
         let clock = json!({"role": "user", "content": format!("It is {turn}:00. Go on.")});
         let tail = if matches!(edit, Edit::ReplaceLast) { vec![clock] } else { Vec::new() };
         let sent = match &self.before {
@@ -130,20 +156,19 @@ impl Played<'_> {
         self.poster.agrees(&answer).await;
         self.before = Some(shown(&answer));
         self.history.push(said(1, &format!("Done with {turn}.")));
-        self.look(turn).await;
+        self.look(turn, before, place_of(&answer["entries"][0]["id"])).await;
     }
 
-    /// No compaction within a turn of another, nor before a tenth has come.
-    async fn look(&mut self, turn: usize) {
-        let done = self.poster.compactions().await;
-        while self.compacted.len() < done {
-            self.compacted.push((turn, self.posted));
-        }
-        if let [.., (first, grown), (second, posted)] = self.compacted.as_slice()
-            && *second == turn
-        {
-            assert!(second - first > 1, "turn {turn}: compacted at {first} and {second}");
-            assert!(posted - grown >= TENTH, "turn {turn}: compacted after {} tokens more", posted - grown);
+    /// No compaction within a turn of another, nor before a tenth has come. A worker may carry one out between two turns:
+    /// one that stands before the first entry that the turn has added belongs to the turn before.
+    async fn look(&mut self, turn: usize, before: Before, first_entry: Option<u64>) {
+        for place in self.poster.landed().await.into_iter().skip(self.compacted.len()) {
+            let is_before = first_entry.is_some_and(|first| place < first);
+            self.compacted.push(if is_before { (before.turn, before.posted) } else { (turn, self.posted) });
+            if let [.., (first, grown), (second, posted)] = self.compacted.as_slice() {
+                assert!(second - first > 1, "turn {turn}: compacted at {first} and {second}");
+                assert!(posted - grown >= TENTH, "turn {turn}: compacted after {} tokens more", posted - grown);
+            }
         }
     }
 }
@@ -157,7 +182,6 @@ fn told(telling: Telling, judged: bool) -> Telling {
 }
 
 #[test]
-#[ignore = "does not hold yet: a second compaction may follow within a turn of the first"]
 fn a_history_that_is_edited_at_every_turn_keeps_its_compactions() {
     let asked = std::env::var("CONTEXTD_EDIT_CASES").ok().and_then(|text| text.parse().ok());
     let rng_seed = if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(SEED) };

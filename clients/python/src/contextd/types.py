@@ -545,6 +545,20 @@ Policy: TypeAlias = Literal["conservative", "balanced", "aggressive"]
 Preset: TypeAlias = Literal["auto", "checkpoint", "harness", "chat"]
 
 
+RedactWord: TypeAlias = Literal["auto", "off"]
+"""`auto`: what is known to be a secret by its form, by its name or by what stands around it. `off`: nothing."""
+
+
+class OwnPatterns(TypedDict):
+    """Patterns of the session's own, beside those of `auto`."""
+    patterns: list[str]
+    """Regular expressions without look-around and back references. Where one has a group, the first is what is replaced."""
+
+
+RedactSetting: TypeAlias = RedactWord | OwnPatterns
+"""What is kept from summarisers, summaries and hooks."""
+
+
 GuardReset: TypeAlias = Literal["growth", "new_messages"]
 
 
@@ -612,6 +626,8 @@ class Settings(TypedDict):
     """The caller's own summary prompt, in place of the template's."""
     red_at: NotRequired[float | None]
     """Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`."""
+    redact: RedactSetting
+    """Which secrets are replaced by `[redacted: kind]` in what a summariser is sent, in summaries and in what hooks are shown. `auto`: tokens, keys, passwords in URLs, private keys, and what is assigned to such names. `off`: none. An object: those of `auto`, and what its own patterns match. The stored messages stay as they are."""
     reserve_tokens: int
     """Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it."""
     reset: GuardReset
@@ -854,6 +870,8 @@ class SettingsPatch(TypedDict):
     """Tool results, the newest, that masking leaves alone; 0 masks all. Default: `3`."""
     exclude_tools: NotRequired[list[str]]
     """Tools whose results and arguments are never masked or pruned. Default: `[]`."""
+    redact: NotRequired[Literal["auto", "off"] | dict[str, Any]]
+    """Which secrets are replaced by `[redacted: kind]` in what a summariser is sent, in summaries and in what hooks are shown. `auto`: tokens, keys, passwords in URLs, private keys, and what is assigned to such names. `off`: none. An object: those of `auto`, and what its own patterns match. The stored messages stay as they are. Default: `"auto"`."""
     agents: NotRequired[list[str]]
     """Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. Default: `[]`."""
     min_gain_tokens: NotRequired[int]

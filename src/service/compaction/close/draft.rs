@@ -9,6 +9,7 @@ use crate::domain::compaction::prepare::verbatim;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::fold::Fold;
+use crate::domain::redaction::Redaction;
 use crate::domain::tokens;
 use crate::service::compaction::close::{ChapterRefused, NewChapter};
 use crate::service::core::error::{Result, ServiceError};
@@ -76,10 +77,12 @@ fn draft(
     let number = |number: i64| u32::try_from(number).unwrap_or(0);
     let Closing { hidden, from, to, place, verbatim, chapters } = closing;
     let fold = Fold { chapter: Uuid::nil(), depth: 0, from, to, place, verbatim };
+    let redaction = Redaction::of(&head.settings.redact);
+    let name = redaction.redact(&asked.name, None);
     let mut chapter = Chapter {
-        name: asked.name.clone(),
-        message: asked.message.clone(),
-        slug: slugs.take(&asked.name),
+        slug: slugs.take(&name),
+        name: name.into_owned(),
+        message: redaction.redact(&asked.message, None).into_owned(),
         start: number(asked.start),
         end: number(asked.end),
         tokens_before,

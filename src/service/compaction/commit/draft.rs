@@ -7,6 +7,7 @@ use crate::domain::evidence::WeighedNotes;
 use crate::domain::evidence::told::SummaryEvidence;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::message::{Message, Role};
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers, sections};
 use crate::domain::tokens;
@@ -62,6 +63,9 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         Some(notice) => notice::append(&body, notice),
         None => body,
     };
+    // Whoever wrote it: a model, the caller, a hook, or an earlier compaction that knew fewer rules.
+    let redaction = Redaction::of(&work.settings.redact);
+    let body = redaction.redact(&body, None).into_owned();
     let allowance = work.allowance();
     if outcome.builtin {
         return recorded(work, body, allowance);
@@ -70,7 +74,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         return noted(work, outcome, body, record);
     }
     let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
-    let summary =
+    let mut summary =
         SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
     let identifiers = restored(work, &body, &summary);
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }

@@ -19,6 +19,8 @@ use crate::store::entries::{NewBranch, NewEntry};
 
 /// After a compaction that could do nothing, the context must grow by this before the next starts by itself.
 const RETRY_GROWTH: f64 = 1.1;
+/// Part of the usable window that lies between two compactions that nobody asked for: one in ten.
+const REST_SHARE: u32 = 10;
 
 /// The entry behind the newest leaf. Its tokens are the summary's and enter the context through the view alone.
 pub(crate) fn compaction_entry(head: &Head, work: &CompactionWork, draft: &mut SummaryDraft, before: u64) -> NewEntry {
@@ -132,6 +134,12 @@ pub(crate) fn rebase(state: &mut SessionState, outline: &Outline, record: &Compa
 /// Keeps appends from starting the next compaction until the context has grown.
 pub(crate) fn hold_off(state: &mut SessionState, settings: &Settings) {
     state.auto_retry_at = Some(grown(state, settings));
+}
+
+/// Notes how much must come to the context, as it is counted, before the next compaction starts by itself: a tenth of the
+/// usable window, however near to red this one has left it. Much may have come while it was made.
+pub(crate) fn rest(state: &mut SessionState, settings: &Settings) {
+    state.rests_until = Some(state.account.estimated() + i64::from(settings.usable() / REST_SHARE));
 }
 
 /// Lets the context be handed out as large as it is until it has grown.

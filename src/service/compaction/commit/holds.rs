@@ -36,6 +36,10 @@ impl Service {
         if work.trigger == Trigger::Ahead && changes_outcome(&work.settings, &head.settings) {
             return Ok(None);
         }
+        // The record of a compaction that has fallen is told again first: that is no second one.
+        if matches!(work.trigger, Trigger::Auto | Trigger::Ahead) && head.is_to_retell() {
+            return Ok(None);
+        }
         if !is_basis(connection, work, head).await? {
             return Ok(None);
         }

@@ -9,6 +9,7 @@ use crate::domain::compaction::strategy::counts;
 use crate::domain::hook::answer::{self, Given, Verdict};
 use crate::domain::hook::{Event, HookOutcome, HookReport};
 use crate::domain::model::strategy::Strategy;
+use crate::domain::redaction::Redaction;
 use crate::service::compaction::caller_cut::cut_fault;
 use crate::service::compaction::plan::standing::plan_on;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
@@ -32,13 +33,14 @@ impl Service {
             return Ok(Continue(()));
         }
         let preparation = self.preparation(planned).await?;
-        let data = json!({
+        let mut data = json!({
             "trigger": planned.trigger,
             "strategy": planned.strategy,
             "focus_topic": planned.settings.focus_topic,
             "instructions": planned.settings.instructions,
             "preparation": preparation,
         });
+        Redaction::of(&planned.settings.redact).redact_json(&mut data);
         let mut reports = Reports { event, list: &mut live.reports };
         for hook in live.hooks.of(event) {
             let asked = self.hooks().ask(about, hook, event, &data, answer::before_compact).await?;

@@ -19,6 +19,7 @@ use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::user_text::attributed;
+use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::{Allowance, SummaryMessage, identifiers};
 use crate::domain::tokens::count_message;
@@ -192,7 +193,8 @@ impl<'p> PlanFitting<'p> {
         let segments = join(plan.history.iter().map(|index| loaded.segment(*index)));
         let file_tools = self.planning.settings.file_tools.clone();
         let agents = self.planning.settings.agents.clone();
-        Some((segments, SpanRecords { file_tools, agents, records: Records::on(loaded) }))
+        let redaction = Redaction::of(&self.planning.settings.redact);
+        Some((segments, SpanRecords { file_tools, agents, redaction, records: Records::on(loaded) }))
     }
 
     /// Takes in what the next message has to tell.

@@ -15,6 +15,7 @@ use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{self, UserText, UserTextClassifier, attributed};
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::files::FileTable;
 use crate::domain::summary::transcript::strip;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
@@ -43,6 +44,7 @@ pub(crate) struct ViewReading {
     /// Tool names by call.
     names: HashMap<String, String>,
     pruner: Pruner,
+    redaction: Redaction,
     /// The whole path, where chapters are to be summarised.
     path: Vec<Segment>,
     offers: Option<PruneCandidates>,
@@ -103,6 +105,7 @@ impl ViewReading {
             running: None,
             names,
             pruner: Pruner::new(&planned.settings),
+            redaction: Redaction::of(&planned.settings.redact),
             path: Vec::new(),
             offers: None,
             records: Records::on(&planned.loaded),
@@ -177,6 +180,7 @@ impl ViewReading {
         let mut message = attributed(message, &planned.settings.agents);
         let id = planned.readable(stored.entry.head.id);
         let Some(index) = index else {
+            self.redaction.redact_message(&mut message, None);
             // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten, nor what
             // the user said.
             self.records.done(&message, FileTable::new(&planned.settings.file_tools));
@@ -186,10 +190,12 @@ impl ViewReading {
         if self.running_at == Some(index) {
             self.running = asked(&message).map(|said| (stored.entry.head.id, said));
         }
+        let cut = self.prune(index, &message);
+        // Kept messages and the running request stay as they were said; records and summarisers get no secret.
+        self.redaction.redact_message(&mut message, None);
         if self.heard.contains(&index) {
             self.records.identifiers.hear(&message, id, true);
         }
-        let cut = self.prune(index, &message);
         let Some(plan) = planned.replaces() else { return Ok(()) };
         if self.told.contains(&index) {
             strip(&mut message);
@@ -203,6 +209,10 @@ impl ViewReading {
         self.records.add(stored, id, &message, FileTable::new(&planned.settings.file_tools));
         if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
+            if !cut.is_empty() {
+                // What stands in place of a result may quote it.
+                self.redaction.redact_message(&mut message, None);
+            }
             strip(&mut message);
             let kept = Kept::parts(stored.entry.head.id, message);
             if in_history { self.history.extend(kept) } else { self.turn_prefix.extend(kept) }
@@ -236,7 +246,7 @@ impl ViewReading {
                 ambiguous: ids.get(result.tool_call_id.as_str()).is_some_and(|count| *count > 1),
             };
             if let Some(offers) = self.offers.as_mut().filter(|_| self.pruner.may_shorten(&item)) {
-                offers.add(&item);
+                offers.add(&PruneItem { text: &self.redaction.redact(&text, None), ..item });
             }
             cut.extend(self.pruner.add(&item));
         }
@@ -321,6 +331,7 @@ pub(crate) struct ReplacedOriginals {
     end: i64,
     anchors: HashSet<Uuid>,
     agents: Vec<String>,
+    redaction: Redaction,
     pub(super) messages: Vec<Message>,
 }
 
@@ -334,6 +345,7 @@ impl ReplacedOriginals {
             end: heads.get(end).map_or(i64::MAX, |head| head.depth),
             anchors: plan.anchors.iter().filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
             agents: planned.settings.agents.clone(),
+            redaction: Redaction::of(&planned.settings.redact),
             messages: Vec::new(),
         })
     }
@@ -349,13 +361,15 @@ impl ReplacedOriginals {
         if let Some(record) = stored.handle() {
             // The originals are not here.
             let told = record.summary_body.as_ref().or(record.summary.as_ref());
-            self.messages.extend(told.map(|told| Message::text(Role::CompactionSummary, told.as_str())));
+            let told = told.map(|told| self.redaction.redact(told, None));
+            self.messages.extend(told.map(|told| Message::text(Role::CompactionSummary, told)));
         }
         if head.is_visible()
             && !self.anchors.contains(&head.id)
             && let Some(message) = message_of(stored)?
         {
             let mut message = attributed(message, &self.agents);
+            self.redaction.redact_message(&mut message, None);
             strip(&mut message);
             self.messages.extend(user_text::parts(message));
         }

@@ -16,6 +16,7 @@ use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::domain::tokens;
+use crate::domain::tokens::accounting::red_tokens;
 use crate::service::compaction::commit::entry::rebase;
 use crate::service::compaction::job::{CompactRequest, Trigger};
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
@@ -258,9 +259,17 @@ fn most_told(planned: &PlannedCompaction, plan: &Plan, elided: &ProposedElisions
     let freed = elided.merged.iter().filter(|elision| shown.contains(&elision.entry_id)).map(Elision::freed);
     let freed = u64::try_from(freed.sum::<i64>()).unwrap_or(0);
     let fixed = u64::try_from(account.fixed()).unwrap_or(0);
-    let kept = (fixed + plan.tokens_kept).saturating_sub(freed);
+    let kept = (fixed + plan.tokens_kept).saturating_sub(freed) + before_red(planned);
     let aim = account.estimate_of(strategy::worthwhile(&planned.settings), planned.settings.estimator);
     Some(Allowance::most_replaced(aim.saturating_sub(kept).max(LEAST_SUMMARY)))
+}
+
+/// What comes to the kept tail of a compaction that is prepared ahead before it is committed, in estimated tokens.
+fn before_red(planned: &PlannedCompaction) -> u64 {
+    let PlannedCompaction { state, settings, .. } = planned;
+    let (tokens, _) = state.account.tokens(settings.estimator);
+    let left = (red_tokens(settings) as u64).saturating_sub(tokens);
+    if planned.trigger == Trigger::Ahead { state.account.estimate_of_part(left, settings.estimator) } else { 0 }
 }
 
 /// Share of the usable window that the copy of a running request may take, and the least in which it says something; in

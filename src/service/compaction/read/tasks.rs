@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::model::message::Message;
 use crate::domain::record::{RecordSource, is_record};
+use crate::domain::redaction::Redaction;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM};
 use crate::service::compaction::plan::PlannedCompaction;
 
@@ -28,6 +29,7 @@ pub(super) fn task(
         .record()
         .filter(|_| !planned.afresh())
         .and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()))
+        .map(|summary| Redaction::of(&planned.settings.redact).redact(&summary, None).into_owned())
         // A record is told anew.
         .filter(|summary| !summary.is_empty() && !is_record(summary));
     let newer_from = previous.as_ref().and_then(|_| newer_from(planned));
