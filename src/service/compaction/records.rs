@@ -48,20 +48,3 @@ impl Records {
         self.files.note(message, table, &mut self.open_file);
     }
 }
-
-/// Records of a span for its summary message, gathered as the messages pass.
-pub(crate) struct SpanRecords {
-    /// Names of agents in the user's role.
-    pub agents: Vec<String>,
-    pub file_tools: BTreeMap<String, FileTool>,
-    pub records: Records,
-}
-
-impl SpanRecords {
-    pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let Some(message) = message_of(stored)? else { return Ok(()) };
-        let message = attributed(message, &self.agents);
-        self.records.add(stored, Some(stored.entry.head.id), &message, FileTable::new(&self.file_tools));
-        Ok(())
-    }
-}

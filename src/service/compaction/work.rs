@@ -100,6 +100,9 @@ pub(crate) struct Outline {
     #[serde(default)]
     pub turns: u64,
     pub is_split_turn: bool,
+    /// Record of messages that were left out without being summarised.
+    #[serde(default)]
+    pub told: Option<String>,
     /// Notice in the summary of messages that were left out without being summarised. Without it, such a compaction
     /// leaves no summary.
     pub notice: Option<String>,

@@ -54,6 +54,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         .given_summary
         .clone()
         .or_else(|| outcome.history.clone())
+        .or_else(|| outline.told.clone())
         .or(carried.map(|text| orders::without(&text, &[]).into_owned()));
     let body = match (history, &outcome.turn_prefix) {
         (Some(history), Some(prefix)) => framing::merge_split(&history, prefix),
@@ -66,7 +67,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         None => body,
     };
     let allowance = work.allowance();
-    if outcome.builtin {
+    if outcome.builtin || outline.told.is_some() {
         return recorded(work, body, allowance);
     }
     let body = with_focus(body, work, allowance.focus());
