@@ -20,7 +20,6 @@ mod need;
 mod render;
 
 use facts::Facts;
-pub(crate) use facts::decides;
 use labels::Label;
 use need::Ranked;
 use render::{SummaryRoom, render};

@@ -1,18 +1,12 @@
 //! Records of the span that a compaction replaces: what of its messages outlives it.
 
-use std::collections::BTreeMap;
-
 use uuid::Uuid;
 
 use crate::domain::model::message::Message;
-use crate::domain::model::user_text::attributed;
-use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers::IdentifierSpan;
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::todos::TodoList;
-use crate::service::core::error::Result;
-use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::{own_file_lists, seeded_files};
 use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;

@@ -274,11 +274,6 @@ pub fn is_settled_by(worked: &[String], step: &str) -> bool {
     worked.iter().any(|attempt| ["commit", "push", "merge"].iter().any(|verb| settles(attempt, verb)))
 }
 
-/// Returns true if a text says what was decided or found out.
-pub fn decides(text: &str) -> bool {
-    sentences(text).iter().any(|sentence| cues::is_decision(sentence))
-}
-
 /// Returns true if what comes next is no part of the turn: nothing, or a message in the user's name that is no output.
 fn turn_ends(next: Option<&Message>, told: Option<&UserText>) -> bool {
     let of_user = |next: &Message| next.role == Role::User && next.tool_results().next().is_none();

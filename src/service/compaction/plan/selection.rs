@@ -9,17 +9,12 @@ use uuid::Uuid;
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
 use crate::domain::compaction::strategy::smart::Clues;
-use crate::domain::compaction::strategy::{
-    self, Choice, RoomForKept, ShownMessage, counts, notice, reserved, select, tail_start,
-};
+use crate::domain::compaction::strategy::{Choice, RoomForKept, ShownMessage, counts, select, tail_start};
 use crate::domain::context::view::{ViewItem, item_tokens};
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::message::{Message, Role};
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::user_text::attributed;
 use crate::domain::settings::Settings;
-use crate::domain::summary::{Allowance, SummaryMessage, identifiers};
-use crate::domain::tokens::count_message;
 use crate::service::compaction::plan::standing::{as_standing, is_carried, plan_on};
 use crate::service::core::error::Result;
 use crate::service::core::head::SessionState;
