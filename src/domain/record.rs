@@ -20,7 +20,7 @@ mod told;
 mod values;
 
 use levels::{Telling, newest_calls, stretches, user_levels};
-pub use source::{RecordNumbers, RecordSource, of_task};
+pub use source::{RecordSource, of_task};
 use span::{Line, Span};
 pub use span::{RecordItem, RecordPlace, UnreadStretch};
 use tasks::TaskList;

@@ -3,12 +3,11 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
 use super::{RecordParts, write};
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::SummaryTask;
@@ -24,15 +23,6 @@ const NEWEST_BYTES: usize = 16 << 20;
 const BEHIND: usize = 512;
 /// Characters of a text of which nothing is told; its beginning and its end are.
 const LONGEST_TEXT: usize = 240_000;
-
-/// Where the reading of a history may begin the next time, and what comes before it in numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordNumbers {
-    pub depth: i64,
-    pub messages: u32,
-    pub users: u32,
-    pub calls: u32,
-}
 
 /// Messages for a record, taken in path order.
 #[derive(Debug, Clone, Default)]

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::attributed;
-use crate::domain::record::{RecordNumbers, RecordPlace, RecordSource};
+use crate::domain::record::{RecordPlace, RecordSource};
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
-use crate::store::path::{self, Segment};
 
 /// The entries of a path, on their way past.
 pub(crate) struct RecordReading {
@@ -48,9 +48,9 @@ impl RecordReading {
         })
     }
 
-    /// Where the messages are on the whole path.
-    pub(crate) fn segments(&self, path: &[Segment]) -> Vec<Segment> {
-        path::clip(path, &RecordSource::ranges(self.known, self.end))
+    /// The depths of the messages on the path.
+    pub(crate) fn ranges(&self) -> Vec<(i64, i64)> {
+        RecordSource::ranges(self.known, self.end)
     }
 
     /// Takes in the next entry, in path order.
