@@ -23,7 +23,7 @@ mod told;
 mod values;
 
 use levels::{Telling, newest_calls, stretches, user_levels};
-pub use source::{CitedNumbers, RecordNumbers, RecordSource, ShownSpan, of_task};
+pub use source::{CitedNumbers, RecordSource, ShownSpan, of_task};
 use span::{Line, Span};
 pub use span::{RecordItem, RecordPlace, UnreadStretch};
 use tasks::TaskList;

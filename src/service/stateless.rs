@@ -208,14 +208,7 @@ fn plan(
             search.take(stored)?;
         }
     }
-    let mut fitting = planning.plan_with(None, search.map(|(_, search)| search));
-    while let Some((segments, mut span)) = fitting.wants() {
-        for stored in within(&asked.loaded.stored, &segments) {
-            span.take(stored)?;
-        }
-        fitting.measure(span);
-    }
-    let plan = fitting.finish();
+    let plan = planning.plan_with(None, search.map(|(_, search)| search));
     let planned = Arc::new(asked.with(plan));
     let work = if head.state.account.has_no_room(&head.settings) {
         Err(Reason::FixedOverhead)

@@ -7,10 +7,10 @@ use uuid::Uuid;
 use super::fold::Fold;
 use super::identifier::TrackedIdentifier;
 use super::ledger::Ledger;
+use super::record_numbers::RecordNumbers;
 use super::running::RunningRequest;
 use super::strategy::Strategy;
 use super::todo::Todo;
-use crate::domain::record::RecordNumbers;
 
 /// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]

@@ -141,15 +141,14 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             }
             spare = budget;
         }
-        self.spread(room, running);
+        self.spread(room);
     }
 
     /// What the shares have left over goes to the newest stretches that can be told better: never less than fits.
-    fn spread(&mut self, room: usize, running: usize) {
+    fn spread(&mut self, room: usize) {
         for at in (0..self.stretches.len()).rev() {
             let Some(current) = self.levels[at] else { continue };
-            let best = if at + 2 >= running { 0 } else { OLDER };
-            for level in best..current {
+            for level in 0..current {
                 let spent = self.spent + self.cost(at, level).saturating_sub(self.cost(at, current));
                 if spent <= room {
                     self.spent = spent;

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::numbers::PathNumbers;
@@ -13,6 +12,7 @@ use super::{RecordParts, beside, shown, write};
 use crate::domain::context::elision;
 use crate::domain::model::compaction::Elision;
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::SummaryTask;
@@ -28,15 +28,6 @@ const NEWEST_BYTES: usize = 16 << 20;
 const BEHIND: usize = 512;
 /// Characters of a text of which nothing is told; its beginning and its end are.
 const LONGEST_TEXT: usize = 240_000;
-
-/// Where the reading of a history may begin the next time, and what comes before it in numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordNumbers {
-    pub depth: i64,
-    pub messages: u32,
-    pub users: u32,
-    pub calls: u32,
-}
 
 /// Messages for a record, taken in path order.
 #[derive(Debug, Clone, Default)]

@@ -20,7 +20,8 @@ use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::path::batches;
-use crate::store::path;
+use crate::store::entries::StoredEntry;
+use crate::store::path::{self, Segment};
 use crate::store::recalls;
 use elide::{elide, elides_only, widen};
 use outline::summary_outline;
@@ -82,13 +83,22 @@ impl Service {
         }
         let reading = if offers { reading.offering() } else { reading };
         let segments = reading.segments();
-        let reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
         let Some(source) = RecordReading::of(planned) else {
+            let reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
             return Ok(ReadItems { reading, originals: None, source: None });
         };
         let path = path::segments(&mut connection, tenant.0, origin.leaf, origin.plain).await?;
-        let segments = source.segments(&path);
-        let source = batches::fold(&mut connection, tenant, &segments, source, RecordReading::take).await?;
+        let (reading, source) = if planned.loaded.folds().is_empty() {
+            let both = BothReadings::new(reading, &segments, source);
+            let segments = path::clip(&path, &both.ranges());
+            let both = batches::fold(&mut connection, tenant, &segments, both, BothReadings::take).await?;
+            (both.view, both.record)
+        } else {
+            // A chapter stands elsewhere in the view than on the path.
+            let reading = batches::fold(&mut connection, tenant, &segments, reading, ViewReading::take).await?;
+            let segments = path::clip(&path, &source.ranges());
+            (reading, batches::fold(&mut connection, tenant, &segments, source, RecordReading::take).await?)
+        };
         let source = Some(source.finish());
         let Some(originals) = ReplacedOriginals::of(planned) else {
             return Ok(ReadItems { reading, originals: None, source });
@@ -96,6 +106,48 @@ impl Service {
         let segments = originals.segments(&path);
         let originals = batches::fold(&mut connection, tenant, &segments, originals, ReplacedOriginals::take).await?;
         Ok(ReadItems { reading, originals: Some(originals), source })
+    }
+}
+
+/// What the view and what the record need, in one pass over the path.
+struct BothReadings {
+    view: ViewReading,
+    /// Depths that the view needs, in path order.
+    view_ranges: Vec<(i64, i64)>,
+    record: RecordReading,
+    record_ranges: Vec<(i64, i64)>,
+}
+
+impl BothReadings {
+    fn new(view: ViewReading, segments: &[Segment], record: RecordReading) -> BothReadings {
+        let view_ranges = segments.iter().map(|segment| (segment.from, segment.to)).collect();
+        BothReadings { view, view_ranges, record_ranges: record.ranges(), record }
+    }
+
+    /// The depths that either needs, in path order.
+    fn ranges(&self) -> Vec<(i64, i64)> {
+        let mut all: Vec<(i64, i64)> = self.view_ranges.iter().chain(&self.record_ranges).copied().collect();
+        all.sort_unstable();
+        let mut joined: Vec<(i64, i64)> = Vec::new();
+        for (from, to) in all {
+            match joined.last_mut() {
+                Some((_, end)) if from <= end.saturating_add(1) => *end = to.max(*end),
+                _ => joined.push((from, to)),
+            }
+        }
+        joined
+    }
+
+    fn take(&mut self, stored: &StoredEntry) -> Result<()> {
+        let depth = stored.entry.head.depth;
+        let holds = |ranges: &[(i64, i64)]| {
+            let next = ranges.partition_point(|(_, to)| *to < depth);
+            ranges.get(next).is_some_and(|(from, _)| *from <= depth)
+        };
+        if holds(&self.record_ranges) {
+            self.record.take(stored)?;
+        }
+        if holds(&self.view_ranges) { self.view.take(stored) } else { Ok(()) }
     }
 }
 

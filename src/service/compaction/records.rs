@@ -1,19 +1,12 @@
 //! Records of the span that a compaction replaces: what of its messages outlives it.
 
-use std::collections::BTreeMap;
-
 use uuid::Uuid;
 
 use crate::domain::model::message::Message;
-use crate::domain::model::user_text::attributed;
-use crate::domain::redaction::Redaction;
-use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::identifiers::IdentifierSpan;
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::todos::TodoList;
-use crate::service::core::error::Result;
-use crate::service::path::entries::message_of;
 use crate::service::path::file_lists::{own_file_lists, seeded_files};
 use crate::service::path::view::PathSlice;
 use crate::store::entries::StoredEntry;
@@ -47,24 +40,5 @@ impl Records {
         self.calls.add(message);
         self.todos.add(message);
         self.files.note(message, table, &mut self.open_file);
-    }
-}
-
-/// Records of a span for its summary message, gathered as the messages pass.
-pub(crate) struct SpanRecords {
-    /// Names of agents in the user's role.
-    pub agents: Vec<String>,
-    pub redaction: Redaction,
-    pub file_tools: BTreeMap<String, FileTool>,
-    pub records: Records,
-}
-
-impl SpanRecords {
-    pub fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let Some(message) = message_of(stored)? else { return Ok(()) };
-        let mut message = attributed(message, &self.agents);
-        self.redaction.redact_message(&mut message, None);
-        self.records.add(stored, Some(stored.entry.head.id), &message, FileTable::new(&self.file_tools));
-        Ok(())
     }
 }

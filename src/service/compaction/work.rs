@@ -10,10 +10,11 @@ use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
+use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
-use crate::domain::record::{RecordNumbers, RecordSource};
+use crate::domain::record::RecordSource;
 use crate::domain::settings::{Estimator, Settings};
 use crate::domain::summary::recalled::RecalledResult;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
@@ -99,6 +100,9 @@ pub(crate) struct Outline {
     #[serde(default)]
     pub turns: u64,
     pub is_split_turn: bool,
+    /// Record of messages that were left out without being summarised.
+    #[serde(default)]
+    pub told: Option<String>,
     /// Notice in the summary of messages that were left out without being summarised. Without it, such a compaction
     /// leaves no summary.
     pub notice: Option<String>,

@@ -1,10 +1,11 @@
-//! Clues in a message: what it says that the work still rests on, told by rules.
+//! Clues in a message that the work still rests on it, told by flags, by the focus topic and by what is named again later.
 
 use std::collections::HashSet;
 
 use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::record::ending::{self, CallEnd};
+use crate::domain::summary::identifiers;
 use crate::domain::summary::user_text::{UserText, UserTextClassifier};
-use crate::domain::summary::{identifiers, outcome};
 
 /// Identifiers that are looked at in one message.
 const MAX_IDENTIFIERS: usize = 40;
@@ -12,7 +13,6 @@ const MAX_IDENTIFIERS: usize = 40;
 const MAX_TEXT: usize = 32_000;
 
 const FOCUS: u64 = 60;
-const RULE: u64 = 40;
 const ERROR: u64 = 10;
 /// Worth of a mere request.
 pub(super) const REQUEST: u64 = 8;
@@ -24,8 +24,7 @@ const MOST_USED: u64 = 15;
 pub struct Clues {
     /// A request of the user.
     pub request: bool,
-    /// It says what must, must never or is always to be done.
-    pub rule: bool,
+    /// A result in it is flagged as an error.
     pub error: bool,
     /// It is about the focus topic.
     pub focus: bool,
@@ -43,7 +42,7 @@ impl Clues {
                 Block::Text { text, .. } => text.clone(),
                 Block::ToolCall(call) => format!("{} {}", call.name, call.arguments),
                 Block::ToolResult(result) => {
-                    clues.error |= outcome::failed(result);
+                    clues.error |= ending::end(Some(result)) == CallEnd::Failed;
                     result.plain_text()
                 }
                 _ => continue,
@@ -51,21 +50,12 @@ impl Clues {
             clues.read(message.role, block, start_of(&text), topic.as_deref());
         }
         clues.request &= asks;
-        clues.rule &= asks;
         clues
     }
 
     fn read(&mut self, role: Role, block: &Block, text: &str, topic: Option<&str>) {
         self.focus |= topic.is_some_and(|topic| text.to_lowercase().contains(topic));
-        if matches!(block, Block::Text { .. }) {
-            match role {
-                Role::User => {
-                    self.request = true;
-                    self.rule |= !identifiers::rules(text).is_empty();
-                }
-                _ => {}
-            }
-        }
+        self.request |= role == Role::User && matches!(block, Block::Text { .. });
         let room = MAX_IDENTIFIERS.saturating_sub(self.identifiers.len());
         self.identifiers.extend(identifiers::extract(text).into_iter().take(room));
     }
@@ -73,7 +63,7 @@ impl Clues {
     /// How much it is worth, where these identifiers are still used.
     pub(super) fn worth(&self, used: &HashSet<&str>) -> u64 {
         let still_used = self.identifiers.iter().filter(|identifier| used.contains(identifier.as_str())).count() as u64;
-        [(self.focus, FOCUS), (self.rule, RULE), (self.error, ERROR), (self.request, REQUEST)]
+        [(self.focus, FOCUS), (self.error, ERROR), (self.request, REQUEST)]
             .into_iter()
             .filter_map(|(holds, worth)| holds.then_some(worth))
             .sum::<u64>()

@@ -108,21 +108,14 @@ fn smart_keeps_what_the_work_rests_on() {
         let plan = select(Strategy::Smart, &choice).unwrap();
         plan.anchors.into_iter().chain(plan.kept).collect::<Vec<_>>()
     };
-    assert_eq!(kept(30, None), [0, 1, 9], "the rule first");
-    assert_eq!(kept(50, None), [0, 1, 5, 6, 9], "then the error");
-    assert_eq!(kept(70, None), [0, 1, 3, 4, 5, 6, 9], "then what the tail still speaks of");
-    assert_eq!(kept(50, Some("MONDAY")), [0, 1, 7, 8, 9], "and before them what the caller cares for");
+    assert_eq!(kept(50, None), [0, 5, 6, 9], "the error first");
+    assert_eq!(kept(70, None), [0, 3, 4, 5, 6, 9], "then what the tail still speaks of");
+    assert_eq!(kept(50, Some("MONDAY")), [0, 7, 8, 9], "and before them what the caller cares for");
 }
 
 #[test]
-fn clues_are_told_from_who_speaks() {
+fn clues_are_told_from_flags_and_names() {
     let clues = |message| Clues::of(&message, None);
-    assert!(clues(user("You must never push.")).rule);
-    let assistant = |text: &str| crate::domain::model::message::Message {
-        content: vec![Block::text(text)],
-        ..call("c", "bash", serde_json::Value::Null)
-    };
-    assert!(!clues(assistant("You must never push.")).rule);
     assert!(clues(failed("c", "no")).error && !clues(result("c", "yes")).error);
     assert_eq!(clues(user("see src/a.rs")).identifiers, ["src/a.rs"]);
 }

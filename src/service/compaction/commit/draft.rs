@@ -58,7 +58,8 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         return SummaryDraft { record, identifiers, evidence: None };
     }
     let carried = || previous.and_then(|record| record.summary_body.clone().or_else(|| record.summary.clone()));
-    let body = work.given_summary.clone().or_else(|| outcome.history.clone()).or_else(carried).unwrap_or_default();
+    let body = work.given_summary.clone().or_else(|| outcome.history.clone()).or_else(|| outline.told.clone());
+    let body = body.or_else(carried).unwrap_or_default();
     let body = match &outline.notice {
         Some(notice) => notice::append(&body, notice),
         None => body,
@@ -67,7 +68,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     let redaction = Redaction::of(&work.settings.redact);
     let body = redaction.redact(&body, None).into_owned();
     let allowance = work.allowance();
-    if outcome.builtin {
+    if outcome.builtin || outline.told.is_some() {
         return recorded(work, body, allowance);
     }
     if let Some(record) = work.record.as_ref().filter(|_| !counts(work.strategy)) {

@@ -210,7 +210,7 @@ impl Ground {
             strategy: Strategy::Summarize,
             ..PlannedCompaction::unplanned(&self.head, self.live.about(), self.loaded.clone(), settings)
         };
-        let plan = planned.planning(true).plan_with(first_kept, None).finish();
+        let plan = planned.planning(true).plan_with(first_kept, None);
         planned.with(plan)
     }
 

@@ -5,13 +5,14 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::attributed;
-use crate::domain::record::{RecordNumbers, RecordPlace, RecordSource};
+use crate::domain::record::{RecordPlace, RecordSource};
+use crate::domain::redaction::Redaction;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
-use crate::store::path::{self, Segment};
 
 /// The entries of a path, on their way past.
 pub(crate) struct RecordReading {
@@ -21,6 +22,7 @@ pub(crate) struct RecordReading {
     stay: HashSet<Uuid>,
     running: Option<Uuid>,
     agents: Vec<String>,
+    redaction: Redaction,
     /// What an earlier compaction knows of the numbers, until the reading is there.
     known: Option<RecordNumbers>,
     source: RecordSource,
@@ -43,14 +45,15 @@ impl RecordReading {
                 Some(RunningPlace::Stands(_)) | None => None,
             },
             agents: planned.settings.agents.clone(),
+            redaction: Redaction::of(&planned.settings.redact),
             known: known.filter(|known| known.depth < end),
             source: RecordSource::default(),
         })
     }
 
-    /// Where the messages are on the whole path.
-    pub(crate) fn segments(&self, path: &[Segment]) -> Vec<Segment> {
-        path::clip(path, &RecordSource::ranges(self.known, self.end))
+    /// The depths of the messages on the path.
+    pub(crate) fn ranges(&self) -> Vec<(i64, i64)> {
+        RecordSource::ranges(self.known, self.end)
     }
 
     /// Takes in the next entry, in path order.
@@ -65,7 +68,7 @@ impl RecordReading {
             // The originals are not here.
             let told = record.summary_body.as_ref().or(record.summary.as_ref());
             if let Some(told) = told {
-                let notes = Message::text(Role::CompactionSummary, told.as_str());
+                let notes = Message::text(Role::CompactionSummary, self.redaction.redact(told, None));
                 self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
             }
         }
@@ -73,7 +76,8 @@ impl RecordReading {
             return Ok(());
         }
         let Some(message) = message_of(stored)? else { return Ok(()) };
-        let message = attributed(message, &self.agents);
+        let mut message = attributed(message, &self.agents);
+        self.redaction.redact_message(&mut message, None);
         if head.depth >= self.end {
             self.source.take_behind(message, Some(head.id));
             return Ok(());

@@ -65,6 +65,7 @@ pub(crate) fn elision_outline(
         running: None,
         turns: planned.state.turns,
         is_split_turn: false,
+        told: None,
         notice: None,
         summarized: 0,
         kept: shown_messages(&loaded.view()),
@@ -156,7 +157,7 @@ pub(super) fn summary_outline(
     let counting = counts(planned.strategy);
     let aim = strategy::aim(&planned.settings, planned.trigger != Trigger::Manual);
     let mut replaced_tokens = plan.tokens_to_summarize + previous_tokens;
-    let most = if counting { Some(strategy::most_replaced(aim)) } else { most_told(planned, plan, &elided) };
+    let most = if counting { None } else { most_told(planned, plan, &elided) };
     replaced_tokens = replaced_tokens.min(most.unwrap_or(u64::MAX));
     let has_record = planned.request.summary.is_some()
         || !ledger.is_empty()
@@ -202,6 +203,7 @@ pub(super) fn summary_outline(
         running: running(planned, asked),
         turns: planned.state.turns,
         is_split_turn: plan.is_split_turn,
+        told: None,
         notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
@@ -218,16 +220,26 @@ pub(super) fn summary_outline(
         unchanged,
         previous,
     };
-    let room = record_room(planned, &outline, plan.tokens_to_summarize + previous_tokens);
+    let replaced = plan.tokens_to_summarize + previous_tokens;
+    let room = match counting {
+        true => strategy::record_room(aim).max(LEAST_RECORD).min(replaced),
+        false => record_room(planned, &outline, replaced),
+    };
     let is_bounded = most.is_some_and(|most| replaced_tokens == most);
     let work = work(planned, used, outline, task, replaced_tokens);
     // The words of the whole history have no more room then.
     let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
     let numbers = source.as_ref().and_then(|source| source.numbers());
     let record = source.map(|source| RecordTask { source, room });
+    // No summariser is asked where messages are counted out: their record is written with the plan.
+    let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
+    let told = told.and_then(|record| record.written(planned.settings.estimator));
+    let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
     Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
 }
 
+/// A record says nothing in less, in tokens.
+const LEAST_RECORD: u64 = 160;
 /// Tokens of the frame around a record, about.
 const RECORD_FRAME: u64 = 120;
 
