@@ -75,7 +75,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         return noted(work, outcome, body, record);
     }
     let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
-    let mut summary =
+    let summary =
         SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
     let identifiers = restored(work, &body, &summary);
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
