@@ -1037,6 +1037,12 @@ export interface Overflow {
 /** Why to try again, or not. */
 export type OverflowReason = "not_overflow" | "compacted" | "compacting" | "already_tried" | "fixed_overhead" | "queue_full";
 
+/** Patterns of the session's own, beside those of `auto`. */
+export interface OwnPatterns {
+  /** Regular expressions without look-around and back references. Where one has a group, the first is what is replaced. */
+  patterns: string[];
+}
+
 /** One step of a patch. Applied in order to the list of items, the steps give the repaired copy. */
 export interface PatchStep {
   /** The item as it was given, counted from 0; for `add`, the given item that it is put before. */
@@ -1218,6 +1224,12 @@ export interface RebuildContext {
   /** 422 `context_does_not_fit` where what must be kept is larger. */
   max_tokens?: number | null;
 }
+
+/** What is kept from summarisers, summaries and hooks. */
+export type RedactSetting = RedactWord | OwnPatterns;
+
+/** `auto`: what is known to be a secret by its form, by its name or by what stands around it. `off`: nothing. */
+export type RedactWord = "auto" | "off";
 
 /** Why a chapter is not written. */
 export type Refusal = "out_of_range" | "in_progress" | "open_call" | "parted_call" | "nothing_to_close" | "would_grow";
@@ -1414,6 +1426,8 @@ export interface Settings {
   prompt?: string | null;
   /** Utilisation (0-1) from which the state is red. Null: red is more than `context_window - reserve_tokens`. */
   red_at?: number | null;
+  /** Which secrets are replaced by `[redacted: kind]` in what a summariser is sent, in summaries and in what hooks are shown. `auto`: tokens, keys, passwords in URLs, private keys, and what is assigned to such names. `off`: none. An object: those of `auto`, and what its own patterns match. The stored messages stay as they are. */
+  redact: RedactSetting;
   /** Kept free for the model's answer: usable is `context_window - reserve_tokens`. Less than the window; where it is not set, at most a quarter of it. */
   reserve_tokens: number;
   /** What re-arms that guard: growth by a quarter, or any new message. */
@@ -2168,6 +2182,11 @@ export interface SettingsPatch {
   keep_recent_results?: number;
   /** Tools whose results and arguments are never masked or pruned. Default: `[]`. */
   exclude_tools?: string[];
+  /** Which secrets are replaced by `[redacted: kind]` in what a summariser is sent, in summaries and in what hooks are shown. `auto`: tokens, keys, passwords in URLs, private keys, and what is assigned to such names. `off`: none. An object: those of `auto`, and what its own patterns match. The stored messages stay as they are. Default: `"auto"`. */
+  redact?: "auto" | "off" | {
+    /** Regular expressions without look-around and back references. Where one has a group, the first is what is replaced. */
+    patterns: string[];
+  };
   /** Names of agents: what a user's message says that came with one of them as its `name` is that agent's, not the user's. Default: `[]`. */
   agents?: string[];
   /** Masking, and likewise pruning, that frees less than this in all is not done. Default: `0`. */
