@@ -178,6 +178,18 @@ async fn what_ends_before_the_covered_span_has_no_compaction() {
     poster.agrees(&answer).await;
 }
 
+/// So much is left that the next compaction would follow at once.
+#[tokio::test]
+async fn what_ends_before_the_covered_span_and_is_large_has_its_record_told_again() {
+    let (poster, history, _) = compacted(App::shared()).await;
+    for length in [14, 13] {
+        let answer = poster.put(&history[..length], None).await;
+        assert!(shown(&answer).iter().any(is_summary), "{length}: {answer}");
+        poster.agrees(&answer).await;
+        assert_eq!((poster.compactions().await, &answer["compaction"]), (1, &Value::Null), "{length}");
+    }
+}
+
 /// Of what a call leaves: the messages, and the summary's place in them.
 async fn rebuilt(app: &App, session: &str) -> Value {
     app.post(&format!("{session}/rebuild"), json!({"format": "openai_chat"})).await.expect(200)
