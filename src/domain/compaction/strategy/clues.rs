@@ -57,14 +57,9 @@ impl Clues {
 
     fn read(&mut self, role: Role, block: &Block, text: &str, topic: Option<&str>) {
         self.focus |= topic.is_some_and(|topic| text.to_lowercase().contains(topic));
-        if matches!(block, Block::Text { .. }) {
-            match role {
-                Role::User => {
-                    self.request = true;
-                    self.rule |= !identifiers::rules(text).is_empty();
-                }
-                _ => {}
-            }
+        if matches!(block, Block::Text { .. }) && role == Role::User {
+            self.request = true;
+            self.rule |= !identifiers::rules(text).is_empty();
         }
         let room = MAX_IDENTIFIERS.saturating_sub(self.identifiers.len());
         self.identifiers.extend(identifiers::extract(text).into_iter().take(room));
