@@ -1,6 +1,5 @@
-//! Two million tokens through a window of eight thousand: every call fits, everything is read once, in order.
+//! Two million tokens through a window of eight thousand: one call, which fits; the beginning and the newest are read.
 
-use std::collections::HashMap;
 use std::io::BufRead;
 
 use contextd::domain::settings::Estimator;
@@ -55,11 +54,8 @@ fn marks(request: &PlayedRequest) -> Vec<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
-    // As long a note as a part may be answered with, about.
     let upstream = PlayedUpstream::start(Behaviour::Notes(300)).await;
-    let lines = format!(
-        "kind = \"openai\"\nmodel = \"small\"\ncontext_window = {WINDOW}\nmax_calls = 1000\nmax_concurrency = 4"
-    );
+    let lines = format!("kind = \"openai\"\nmodel = \"small\"\ncontext_window = {WINDOW}\nmax_calls = 2");
     let (app, _file) = instance(&[("default", &upstream, &lines)]);
     let settings = json!({"enabled": false, "context_window": 4_000_000, "keep_recent_tokens": 4_000});
     let session = app.session(json!({"settings": settings})).await;
@@ -82,7 +78,7 @@ async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
         result["duration_ms"].as_u64().unwrap() / 1_000
     );
     assert_eq!(result["upstream"]["calls"], json!(requests.len()), "{done}");
-    assert!(requests.len() < 1_000, "{} calls", requests.len());
+    assert_eq!(requests.len(), 1);
 
     for request in &requests {
         let answer = request.body["max_tokens"].as_u64().unwrap();
@@ -91,7 +87,10 @@ async fn two_million_tokens_go_through_a_window_of_eight_thousand() {
         let quarters = prompt.iter().map(|text| text.chars().count() as u64).sum::<u64>() / 4;
         assert!(counted.max(quarters) + answer <= WINDOW.into(), "{counted} {quarters} {answer}");
     }
-    covered(&requests, result["messages_summarized"].as_u64().unwrap());
+    let seen = requests.iter().flat_map(marks).collect::<Vec<_>>();
+    assert!(seen.is_sorted(), "{seen:?}");
+    let (first, last) = (seen.first().copied().unwrap(), seen.last().copied().unwrap());
+    assert!(first < 20 && last + 20 > MESSAGES, "{first} to {last}");
 }
 
 /// Waits for the end of a compaction as long as it goes on asking its model.
@@ -108,22 +107,4 @@ async fn ended_while_asking(app: &App, id: &Value, upstream: &PlayedUpstream) ->
             return compaction;
         }
     }
-}
-
-/// Each summarised message begins in exactly one part, and the parts, ordered, are the transcript.
-fn covered(requests: &[PlayedRequest], summarised: u64) {
-    let mut seen: HashMap<usize, usize> = HashMap::new();
-    let mut spans: Vec<(usize, usize)> = Vec::new();
-    for request in requests {
-        let found = marks(request);
-        assert!(found.is_sorted(), "{found:?}");
-        found.iter().for_each(|mark| *seen.entry(*mark).or_default() += 1);
-        spans.extend(found.first().copied().zip(found.last().copied()));
-    }
-    assert!(seen.values().all(|times| *times == 1), "a message went out twice");
-    assert_eq!(seen.len() as u64, summarised);
-    let (first, last) = (seen.keys().min().unwrap(), seen.keys().max().unwrap());
-    assert_eq!(last - first + 1, seen.len(), "nothing between is missing");
-    spans.sort_unstable();
-    assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0), "parts overlap");
 }

@@ -63,7 +63,7 @@ async fn a_window_of_2048_takes_one_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_cut_off_is_never_asked_for_in_the_same_words() {
-    let done = "## Goal\n- Ship the feature (u1)\n\n## Progress\n### Done\n- [x] Twenty modules renamed (inferred)";
+    let done = "## Goal\n- Rename src/module_0.rs and keep every test green (u1)\n\n## Progress\n### Done\n- [x] Twenty modules renamed (inferred)";
     for (bad, calls, told) in [
         (Behaviour::then_good([Behaviour::Truncated]), 2, SUMMARY),
         (Behaviour::CutOff(format!("{done}\n\n### In Prog")), 1, "Twenty modules renamed"),

@@ -90,7 +90,7 @@ async fn settings_hold_from_the_next_compaction_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_words_around_the_sessions_names_and_wrapping_are_no_faults() {
-    let each: String = (3..15).map(|n| format!("已完成：src/module_{n}.rs，第{n}项测试通过。")).collect();
+    let each: String = (3..15).map(|n| format!("`src/module_{n}.rs` → ABC-{n}, {n} ms;")).collect();
     let said = format!("目标：发布功能。{each}");
     let (app, _upstream) = stage(Behaviour::Good(format!("<think>hm</think>\n```\n{said}\n```"))).await;
     let session = session(&app, json!({"prompt": "Write notes.", "focus_topic": "payment retries"})).await;

@@ -170,7 +170,7 @@ fn a_hundred_good_notes_are_taken() {
         |text| text.replace("(#", "[#").replace(')', "]").replace("(u", "[u"),
         |text| {
             text.lines()
-                .map(|line| if line.starts_with("## ") { format!("**{}**", &line[3..]) } else { line.to_owned() })
+                .map(|line| line.strip_prefix("## ").map_or(line.to_owned(), |heading| format!("**{heading}**")))
                 .collect::<Vec<_>>()
                 .join("\n")
         },

@@ -232,7 +232,7 @@ pub(super) fn shown(result: &ToolResult) -> String {
 
 fn asks_user(tool: &str) -> bool {
     let name = tool.to_ascii_lowercase();
-    name.split(['_', '-', '.']).any(|part| ASKING.iter().any(|asking| part == *asking)) || name.starts_with("askuser")
+    name.split(['_', '-', '.']).any(|part| ASKING.contains(&part)) || name.starts_with("askuser")
 }
 
 /// Returns true if a call names a file and else nothing but numbers and marks: what it returns stands in the file.
