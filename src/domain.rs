@@ -8,6 +8,7 @@ pub mod handle;
 pub mod hook;
 pub mod lint;
 pub mod model;
+pub mod record;
 pub mod search;
 pub mod settings;
 pub mod summary;

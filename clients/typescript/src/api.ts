@@ -98,6 +98,12 @@ export interface Breaker {
 
 export type BreakerState = "closed" | "open";
 
+/** What is known of a call's end. That it worked is never known. */
+export type CallEnd = "returned" | "failed" | "refused" | "open";
+
+/** How a call is carried out, which decides how it is paired and where it may be replayed. */
+export type CallKind = "function" | "custom" | "server";
+
 /**
  * Part of a context. `system` and `tools` travel beside the messages; `unposted` is what the provider counts besides and
  * the client never posts; `instructions` are system messages among them;
@@ -1569,6 +1575,7 @@ export interface ToolCallDetail {
   arguments: unknown;
   elided: boolean;
   entry_id: string;
+  kind: CallKind;
   name: string;
   /** Where the original was found, when not in `result_entry_id`. */
   original_entry_id?: string | null;
@@ -1581,11 +1588,15 @@ export interface ToolCallDetail {
   result_entry_id?: string | null;
   /** The text of the result; null while the call is open. */
   result_text?: string | null;
-  status: string;
+  status: CallEnd;
   tool_call_id: string;
 }
 
-/** One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider). */
+/**
+ * One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
+ * code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
+ * worked is never known; its result says more. `kind` is `server` where the provider ran it.
+ */
 export interface ToolCallRow {
   arguments: unknown;
   /**
@@ -1594,9 +1605,10 @@ export interface ToolCallRow {
    */
   elided: boolean;
   entry_id: string;
+  kind: CallKind;
   name: string;
   result_entry_id?: string | null;
-  status: string;
+  status: CallEnd;
   tool_call_id: string;
 }
 

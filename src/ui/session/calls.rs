@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::domain::model::message::CallKind;
 use crate::service::core::page::PageRequest;
 use crate::service::recall::tool_calls::ToolCallRow;
 use crate::ui::fault::Result;
@@ -42,7 +43,7 @@ pub async fn show(
         @else {
             div.scroll tabindex="0" role="region" aria-label="Tool calls" {
                 table {
-                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Arguments" } th scope="col" { "Outcome" } th scope="col" { "Result" } } }
+                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Arguments" } th scope="col" { "Status" } th scope="col" { "Result" } } }
                     tbody data-rows { @for call in &found.items { (row(id, call)) } }
                 }
             }
@@ -65,7 +66,7 @@ fn row(session: Uuid, call: &ToolCallRow) -> Markup {
         tr {
             td.nowrap { a href=(entry(call.entry_id)) { (visible::name(&call.name)) } }
             td.wide { code { bdi { (arguments) } } }
-            td.nowrap { (call.status) }
+            td.nowrap { (call.status.into_str()) @if call.kind == CallKind::Server { " " span.dim { "run by the provider" } } }
             td.nowrap.prose {
                 @if let Some(result) = call.result_entry_id { a href=(entry(result)) { "Result" } }
                 @if call.elided { " " span.dim { "shown shorter or not at all" } }

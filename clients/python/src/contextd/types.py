@@ -1605,16 +1605,27 @@ class SessionPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+CallKind: TypeAlias = Literal["function", "custom", "server"]
+"""How a call is carried out, which decides how it is paired and where it may be replayed."""
+
+
+CallEnd: TypeAlias = Literal["returned", "failed", "refused", "open"]
+"""What is known of a call's end. That it worked is never known."""
+
+
 class ToolCallRow(TypedDict):
-    """One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider)."""
+    """One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
+    code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
+    worked is never known; its result says more. `kind` is `server` where the provider ran it."""
     arguments: Any
     elided: bool
     """The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
     shortened. They are whole here."""
     entry_id: str
+    kind: CallKind
     name: str
     result_entry_id: NotRequired[str | None]
-    status: str
+    status: CallEnd
     tool_call_id: str
 
 
@@ -2077,6 +2088,7 @@ class ToolCallDetail(TypedDict):
     arguments: Any
     elided: bool
     entry_id: str
+    kind: CallKind
     name: str
     original_entry_id: NotRequired[str | None]
     """Where the original was found, when not in `result_entry_id`."""
@@ -2087,7 +2099,7 @@ class ToolCallDetail(TypedDict):
     result_entry_id: NotRequired[str | None]
     result_text: NotRequired[str | None]
     """The text of the result; null while the call is open."""
-    status: str
+    status: CallEnd
     tool_call_id: str
 
 

@@ -165,7 +165,7 @@ proptest! {
 #[test]
 fn a_path_that_the_ledger_names_is_not_listed_again() {
     let lists = FileLists { read_files: owned(&["a.rs", "src/b.rs"]), modified_files: owned(&["c.rs", "d e.rs"]) };
-    let ledger = "- edit ×2: c.rs → ok\n- bash(cat d e.rs) → ok\n- read ×3: src/b.rs ×2, other/a.rs";
+    let ledger = "- edit ×2: c.rs → returned\n- bash(cat d e.rs) → returned\n- read ×3: src/b.rs ×2, other/a.rs";
     let shown = lists.beside(ledger, &HashSet::new());
     assert_eq!((shown.read_files, shown.modified_files), (owned(&["a.rs"]), owned(&["d e.rs"])));
     assert_eq!(lists.beside(ledger, &HashSet::from(["d e.rs"])).modified_files, owned(&[]));

@@ -1,0 +1,96 @@
+//! JSON told by its values: names once, what is empty left out.
+
+use serde_json::{Map, Value};
+
+/// Deeper values are shown as they are.
+const DEEPEST: usize = 12;
+/// Longer texts are not read as JSON.
+const LONGEST: usize = 400_000;
+
+/// A text that is one JSON object or list, told by its values; any other text as it is.
+pub fn readable(text: &str) -> String {
+    parsed(text).map_or_else(|| text.to_owned(), |value| told(&value, 0))
+}
+
+/// The object or list that a text is, where it is one.
+pub fn parsed(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let framed = text.starts_with('{') && text.ends_with('}') || text.starts_with('[') && text.ends_with(']');
+    if framed && text.len() <= LONGEST { serde_json::from_str(text).ok() } else { None }
+}
+
+/// An object as `name value, …`, a list of like objects as a table whose names stand once.
+fn told(value: &Value, depth: usize) -> String {
+    match value {
+        _ if depth > DEEPEST => value.to_string(),
+        Value::Object(fields) => object(fields, depth),
+        Value::Array(list) => table(list, depth).unwrap_or_else(|| row(list, depth)),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn object(fields: &Map<String, Value>, depth: usize) -> String {
+    let parts: Vec<String> =
+        fields.iter().filter(|(_, value)| !is_empty(value)).map(|(name, value)| field(name, value, depth)).collect();
+    let nested = fields.len() > 1 && fields.values().all(Value::is_object);
+    parts.join(if nested { "\n" } else { ", " })
+}
+
+fn field(name: &str, value: &Value, depth: usize) -> String {
+    let told = told(value, depth + 1);
+    match value {
+        Value::Object(_) => format!("{name} ({told})"),
+        _ if told.contains('\n') => format!("{name}:\n{told}\n"),
+        _ => format!("{name} {told}"),
+    }
+}
+
+/// A list of objects with the same names.
+fn table(list: &[Value], depth: usize) -> Option<String> {
+    let rows: Vec<&Map<String, Value>> = list.iter().map(Value::as_object).collect::<Option<_>>()?;
+    let first = rows.first().filter(|first| rows.len() > 1 && !first.is_empty())?;
+    let like = |row: &&Map<String, Value>| row.len() == first.len() && row.keys().eq(first.keys());
+    if !rows.iter().all(like) {
+        return None;
+    }
+    let cells = |row: &&Map<String, Value>| {
+        row.values().map(|value| told(value, depth + 1).replace('\n', "; ")).collect::<Vec<_>>().join(" | ")
+    };
+    let head = first.keys().map(String::as_str).collect::<Vec<_>>().join(" | ");
+    Some(std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>().join("\n"))
+}
+
+fn row(list: &[Value], depth: usize) -> String {
+    let parts: Vec<String> = list.iter().map(|value| told(value, depth + 1)).collect();
+    let long = parts.iter().any(|part| part.len() > 60);
+    parts.join(if long { "\n" } else { ", " })
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_told_by_its_values() {
+        for (text, told) in [
+            (r#"{"id": "HAT1", "seats": 3, "note": "", "list": []}"#, "id HAT1, seats 3"),
+            (r#"[{"f": "A1", "eur": 20}, {"f": "B2", "eur": 31.50}]"#, "f | eur\nA1 | 20\nB2 | 31.50"),
+            (r#"{"user": {"name": "mia"}, "ok": true}"#, "user (name mia), ok true"),
+            ("[1, 2, 3]", "1, 2, 3"),
+            ("{not json}", "{not json}"),
+        ] {
+            assert_eq!(readable(text), told, "{text}");
+        }
+    }
+}
