@@ -1319,6 +1319,22 @@ export interface SessionCounts {
   yellow: number;
 }
 
+/**
+ * The files that a session's calls read, changed and deleted, and what other tools named; each path once, sorted by UTF-16
+ * code units.
+ */
+export interface SessionFiles {
+  /** Deleted or moved away, and not written since. */
+  deleted_files: string[];
+  modified_files: string[];
+  /**
+   * Paths in calls of tools that are not known to read or change files: folders that were listed, files that a tool of
+   * one's own may have written.
+   */
+  other_paths: string[];
+  read_files: string[];
+}
+
 /** An entry that has every word of the query, and the session that shows it. */
 export type SessionHit = SearchHit & {
   session_external_id?: string | null;
@@ -1351,7 +1367,7 @@ export interface Settings {
   estimator: Estimator;
   /** Tools whose results and arguments are never masked or pruned. */
   exclude_tools: string[];
-  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. */
+  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments. */
   file_tools: {
     [key: string]: FileTool;
   };
@@ -2173,7 +2189,7 @@ export interface SettingsPatch {
   reset?: GuardReset;
   /** Tokens from which the agent is asked to close chapters. Null: never. Default: `null`. */
   chaptering_trigger?: number | null;
-  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. */
+  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments. */
   file_tools?: {
     [key: string]: FileTool;
   };

@@ -13,7 +13,7 @@ use super::values;
 use crate::domain::model::format::Format;
 use crate::domain::model::message::ToolResult;
 
-mod shown;
+pub mod shown;
 
 pub use crate::domain::model::call_end::CallEnd;
 use shown::ShownText;
@@ -105,8 +105,8 @@ fn is_failure(status: i64) -> bool {
 /// mini-swe-agent) or one above `Output:` (Codex), the last where it names the command or is framed (OpenHands, pi,
 /// Copilot), or one among the last that name a process (Gemini CLI, Qwen Code). Any other may be a script's own.
 pub fn exit_code(text: &str) -> Option<i64> {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let header: Vec<&str> = lines.by_ref().take(HEADER_LINES).collect();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let header: Vec<&str> = lines.take(HEADER_LINES).collect();
     let above = header.iter().position(|line| line.eq_ignore_ascii_case("output:")).unwrap_or(1);
     let above = header.iter().take(above).find_map(|line| exit_line(line));
     above.or_else(|| exit_code_below(text))
@@ -117,12 +117,13 @@ fn exit_code_below(text: &str) -> Option<i64> {
     let mut is_trailer = false;
     for line in text.lines().rev().map(str::trim).filter(|line| !line.is_empty()) {
         let lower = line.get(..16).unwrap_or(line).to_ascii_lowercase();
-        let framed = ["[", "<", "command ", "process ", "the command "].iter().any(|start| lower.starts_with(start));
+        let names_it = ["[", "<", "command ", "process ", "the command "].iter().any(|start| lower.starts_with(start));
         if let Some(code) = exit_line(line) {
-            return (framed || is_trailer).then_some(code);
+            return (names_it || is_trailer).then_some(code);
         }
         let is_named = NAMES.iter().any(|name| line.starts_with(name));
-        if !is_named && !(line.starts_with('[') && line.ends_with(']')) {
+        let is_framed = line.starts_with('[') && line.ends_with(']');
+        if !is_named && !is_framed {
             return None;
         }
         is_trailer |= is_named;

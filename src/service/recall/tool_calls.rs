@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::domain::context::elision::arguments;
 use crate::domain::model::call_end::CallEnd;
-use crate::domain::model::compaction::{ElidedPart, FileLists};
+use crate::domain::model::compaction::{ElidedPart, SessionFiles};
 use crate::domain::model::message::{CallKind, Message, ToolCall, ToolResult};
 use crate::domain::model::shape::CallRef;
 use crate::domain::settings::FileTool;
@@ -160,8 +160,8 @@ impl Queries {
         })
     }
 
-    /// The files that the calls on the whole path read and changed.
-    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
+    /// The files that the calls on the whole path read, changed and named.
+    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<SessionFiles> {
         let head = self.heads.read(&self.pool, tenant, session_id).await?;
         let mut reader = self.long_reads.reader(tenant, head.row.leaf_depth).await?;
         let path = path::segments(reader.on()?, tenant.0, head.leaf(), head.is_plain()).await?;
@@ -169,7 +169,7 @@ impl Queries {
             Files { table: head.settings.file_tools.clone(), ops: FileOps::default(), open_file: OpenFile::default() };
         let files = batches::fold_calls(reader.on()?, tenant, &path, files, Files::take).await?;
         reader.done();
-        Ok(files.ops.lists())
+        Ok(files.ops.session_files())
     }
 }
 

@@ -80,7 +80,9 @@ pub async fn files(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id)
     let body = html! {
         div.grid {
             (list("Changed", &files.modified_files))
+            @if !files.deleted_files.is_empty() { (list("Deleted or moved away", &files.deleted_files)) }
             (list("Read", &files.read_files))
+            @if !files.other_paths.is_empty() { (list("Named in calls of other tools", &files.other_paths)) }
         }
     };
     Ok(answer(&wanted, &viewer, id, "Files", body))
@@ -90,7 +92,7 @@ fn list(title: &str, files: &[String]) -> Markup {
     html! {
         div {
             h3 { (title) " (" (files.len()) ")" }
-            @if files.is_empty() { p.empty { "None." } }
+            @if files.is_empty() { p.empty { "None by a tool that is known." } }
             ul.plain { @for file in files.iter().take(MOST_FILES) { li { code { bdi { (line(file, 300)) } } } } }
             @if files.len() > MOST_FILES { p.hint { (files.len() - MOST_FILES) " more" } }
         }

@@ -567,7 +567,7 @@ class Settings(TypedDict):
     exclude_tools: list[str]
     """Tools whose results and arguments are never masked or pruned."""
     file_tools: dict[str, FileTool]
-    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments."""
     focus_topic: NotRequired[str | None]
     """What matches it is carried verbatim up to a bound, and the model is told."""
     instructions: NotRequired[str | None]
@@ -884,7 +884,7 @@ class SettingsPatch(TypedDict):
     chaptering_trigger: NotRequired[int | None]
     """Tokens from which the agent is asked to close chapters. Null: never. Default: `null`."""
     file_tools: NotRequired[dict[str, FileTool]]
-    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments."""
     pinned_entry_ids: NotRequired[list[str]]
     """Entries of this session that stay verbatim. Default: `[]`."""
 
@@ -1932,6 +1932,18 @@ class SearchPage(TypedDict):
     matched: Matched
     """`all`: these entries have every word of the query. `any`: no entry has every word, these have some."""
     next_cursor: NotRequired[str | None]
+
+
+class SessionFiles(TypedDict):
+    """The files that a session's calls read, changed and deleted, and what other tools named; each path once, sorted by UTF-16
+    code units."""
+    deleted_files: list[str]
+    """Deleted or moved away, and not written since."""
+    modified_files: list[str]
+    other_paths: list[str]
+    """Paths in calls of tools that are not known to read or change files: folders that were listed, files that a tool of
+    one's own may have written."""
+    read_files: list[str]
 
 
 class SetLabel(TypedDict):

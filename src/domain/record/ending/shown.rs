@@ -39,13 +39,13 @@ impl ShownText {
 }
 
 /// The tool's own name behind a server's, as in `mcp__files__read_file` and `developer.shell`.
-fn last_part(name: &str) -> &str {
+pub fn last_part(name: &str) -> &str {
     let name = name.rsplit("__").next().unwrap_or(name);
     name.rsplit(['.', '/', ':']).next().unwrap_or(name)
 }
 
 /// The words of a name in lower case: `readFile`, `read-file` and `read_file` have the same.
-fn words(name: &str) -> Vec<String> {
+pub fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = '_';
     for c in name.chars() {

@@ -61,7 +61,8 @@ impl FileDeed {
     fn by(tool: &str) -> FileDeed {
         let words = words(last_part(tool));
         let any = |of: &[&str]| words.iter().any(|word| of.contains(&word.as_str()));
-        let whole = |of: &[&str]| words.iter().all(|word| of.contains(&word.as_str()) || WHOLE.contains(&word.as_str()));
+        let whole =
+            |of: &[&str]| words.iter().all(|word| of.contains(&word.as_str()) || WHOLE.contains(&word.as_str()));
         if any(&FOLDERS) {
             FileDeed::Unknown
         } else if any(&DELETES) && whole(&DELETES) {

@@ -42,7 +42,11 @@ fn changing() -> Vec<(&'static str, &'static str, Value)> {
         ("Cursor", "edit_file", json!({"target_file": "a.rs", "instructions": "x", "code_edit": new})),
         ("Cursor", "search_replace", json!({"file_path": "a.rs", "old_string": old, "new_string": new})),
         ("Windsurf", "write_to_file", json!({"TargetFile": "a.rs", "CodeContent": new, "EmptyFile": false})),
-        ("Windsurf", "replace_file_content", json!({"TargetFile": "a.rs", "ReplacementChunks": [{"TargetContent": old}]})),
+        (
+            "Windsurf",
+            "replace_file_content",
+            json!({"TargetFile": "a.rs", "ReplacementChunks": [{"TargetContent": old}]}),
+        ),
         ("Zed", "edit_file", json!({"display_description": "x", "path": "a.rs", "mode": "edit"})),
         ("OpenHands", "str_replace_editor", json!({"command": "str_replace", "path": "a.rs", "old_str": old})),
         ("SWE-agent", "create", json!({"filename": "a.rs"})),
@@ -100,7 +104,10 @@ fn what_is_deleted_or_moved_away_is_told_apart() {
     }
     let again = [("delete_file", json!({"path": "a.rs"})), ("write_file", json!({"path": "a.rs"}))];
     assert_eq!(files(&again), lists(&[], &["a.rs"], &[], &[]));
-    assert_eq!(files(&[("copy_path", json!({"source_path": "a", "destination_path": "b"}))]), lists(&[], &["b"], &[], &[]));
+    assert_eq!(
+        files(&[("copy_path", json!({"source_path": "a", "destination_path": "b"}))]),
+        lists(&[], &["b"], &[], &[])
+    );
 }
 
 #[test]
