@@ -108,7 +108,7 @@ fn shape(at: usize, place: usize) -> Shape {
         _ => shape.results.push(ResultRef {
             call_id: call_id(at - 1),
             tokens: RESULT_TOKENS,
-            is_error: false,
+            end: Default::default(),
             kind: ShapeKind::Function,
         }),
     }

@@ -11,7 +11,7 @@ use super::large;
 use super::problem::Result;
 use super::query::{Ids, PageQuery, Query};
 use super::state::AppState;
-use crate::domain::model::compaction::FileLists;
+use crate::domain::model::compaction::SessionFiles;
 use crate::service::core::page::{Page, PageRequest};
 use crate::service::core::tenant::Tenant;
 use crate::service::recall::tool_calls::{ToolCallDetail, ToolCallRow};
@@ -44,9 +44,9 @@ async fn get_tool_call(
     large::json(tenant, call.bytes(), call).await
 }
 
-/// The files that calls on the leaf's path read and changed.
+/// The files that calls on the leaf's path read, changed and deleted, and the paths that calls of other tools name.
 #[utoipa::path(get, path = "/v1/sessions/{sid}/files", tag = "ledger", params(("sid" = Uuid, Path)),
-    responses((status = 200, body = FileLists)))]
-async fn list_files(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<FileLists>> {
+    responses((status = 200, body = SessionFiles)))]
+async fn list_files(State(state): State<AppState>, tenant: Tenant, Ids(sid): Ids<Uuid>) -> Result<Json<SessionFiles>> {
     Ok(Json(state.services.queries.files(tenant, sid).await?))
 }

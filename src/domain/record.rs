@@ -20,7 +20,7 @@ mod tasks;
 #[cfg(test)]
 mod testing;
 mod told;
-mod values;
+pub mod values;
 
 use levels::{Telling, newest_calls, stretches, user_levels};
 pub use source::{CitedNumbers, RecordSource, ShownSpan, of_task};

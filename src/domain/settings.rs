@@ -98,7 +98,7 @@ pub struct Settings {
     pub max_consecutive_low_savings: u32,
     pub reset: GuardReset,
     pub chaptering_trigger: Option<u32>,
-    /// Tool name to what it does with files. Replaces the default table as a whole.
+    /// Tool name to what it does with files. Replaces the default table as a whole; other tools are known by structure.
     pub file_tools: BTreeMap<String, FileTool>,
     pub pinned_entry_ids: Vec<Uuid>,
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::path::{Segment, over, ranges};
 use super::text_key::text_key;
+use crate::domain::model::call_end::CallEnd;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::message::Role;
@@ -86,10 +87,10 @@ impl FoundCall {
         usize::try_from(self.ordinal).unwrap_or(0)
     }
 
-    /// Returns true if the result tells of a failure.
-    pub fn is_error(&self) -> bool {
+    /// How the call ended that this result answers.
+    pub fn end(&self) -> CallEnd {
         let shape = self.shape.as_deref().and_then(|shape| serde_json::from_str::<Shape>(shape).ok());
-        shape.and_then(|shape| shape.results.get(self.nth()).map(|result| result.is_error)).unwrap_or(false)
+        shape.and_then(|shape| shape.results.get(self.nth()).map(|result| result.end)).unwrap_or_default()
     }
 
     /// Returns true if its entry puts a message before the model by itself.

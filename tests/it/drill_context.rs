@@ -74,7 +74,7 @@ async fn masked_results_are_listed_and_paged_back_in() {
     }
     let items = turns(0..10, 120);
     for (n, row) in rows.iter().enumerate() {
-        assert_eq!((&row["elided"], &row["status"]), (&json!(n < 8), &json!("ok")), "{row}");
+        assert_eq!((&row["elided"], &row["status"]), (&json!(n < 8), &json!("returned")), "{row}");
         let call = app.get(&format!("{session}/tool-calls/call_{n}")).await.expect(200);
         assert_eq!(call["result_text"], items[4 * n + 2]["content"], "{call}");
         let entry =

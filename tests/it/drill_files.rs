@@ -7,6 +7,8 @@ use crate::app::App;
 const PATCH: &str = "*** Begin Patch\n*** Add File: new.rs\n+fn new() {}\n*** Update File: old.rs\n*** Move to: moved.rs\n\
                      @@ fn old()\n-a\n+b\n*** Delete File: gone.rs\n*** End Patch";
 const PATCHED: [&str; 4] = ["gone.rs", "moved.rs", "new.rs", "old.rs"];
+/// Of these, what is there no more.
+const GONE: [&str; 2] = ["gone.rs", "old.rs"];
 
 type Case = (&'static str, &'static str, Value, &'static [&'static str], &'static [&'static str]);
 
@@ -76,12 +78,23 @@ async fn files(app: &App, format: &str, items: Value) -> Value {
     app.get(&format!("{session}/files")).await.expect(200)
 }
 
+/// What `files` answers where these were read and changed, and tools that are not known named `other`.
+fn expected(read: &[&str], changed: &[&str], other: &[&str]) -> Value {
+    let (deleted, modified): (Vec<&str>, Vec<&str>) = changed.iter().partition(|path| GONE.contains(path));
+    json!({"read_files": read, "modified_files": modified, "deleted_files": deleted, "other_paths": other})
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_default_table_knows_the_tools_of_common_agents() {
     let app = App::shared();
     let mut wrong = Vec::new();
     for (agent, tool, arguments, read, changed) in functions() {
-        let expected = json!({"read_files": read, "modified_files": changed});
+        let other: &[&str] = match (&arguments["command"], tool) {
+            (_, "Grep") => &["/w"],
+            (command, _) if *command == "think" => &["/w/a.py"],
+            _ => &[],
+        };
+        let expected = expected(read, changed, other);
         let function = json!({"name": tool, "arguments": arguments.to_string()});
         let chat = json!([{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": function}]}]);
         let anthropic = json!([{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": tool, "input": arguments}]}]);
@@ -101,27 +114,27 @@ async fn patches_are_seen_in_every_form_that_codex_has() {
     let heredoc = format!("apply_patch <<'PATCH'\n{PATCH}\nPATCH");
     let operation = |kind: &str, path: &str| json!({"type": "apply_patch_call", "call_id": path, "status": "completed", "operation": {"type": kind, "path": path, "diff": "+x"}});
     for (items, changed) in [
-        (json!([{"type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": PATCH}]), json!(PATCHED)),
-        (json!([{"type": "custom_tool_call", "call_id": "a", "name": "exec", "input": PATCH}]), json!(PATCHED)),
+        (json!([{"type": "custom_tool_call", "call_id": "a", "name": "apply_patch", "input": PATCH}]), &PATCHED[..]),
+        (json!([{"type": "custom_tool_call", "call_id": "a", "name": "exec", "input": PATCH}]), &PATCHED),
         (
             json!([{"type": "local_shell_call", "call_id": "a", "status": "completed", "action": {"type": "exec", "command": ["bash", "-lc", heredoc]}}]),
-            json!(PATCHED),
+            &PATCHED,
         ),
         (
             json!([{"type": "shell_call", "call_id": "a", "status": "completed", "action": {"commands": [heredoc]}}]),
-            json!(PATCHED),
+            &PATCHED,
         ),
         (
             json!([
                 operation("create_file", "a.rs"),
                 operation("update_file", "b.rs"),
-                operation("delete_file", "c.rs")
+                operation("delete_file", "gone.rs")
             ]),
-            json!(["a.rs", "b.rs", "c.rs"]),
+            &["a.rs", "b.rs", "gone.rs"],
         ),
     ] {
         let found = files(app, "openai_responses", items.clone()).await;
-        assert_eq!(found, json!({"read_files": [], "modified_files": changed}), "{items}");
+        assert_eq!(found, expected(&[], changed, &[]), "{items}");
     }
 }
 
@@ -138,5 +151,5 @@ async fn swe_agents_edit_changes_the_open_file() {
         call("3", "create", json!({"filename": "b.py"})),
         call("4", "insert", json!({"text": "z"})),
     ]);
-    assert_eq!(files(app, "openai_chat", items).await, json!({"read_files": [], "modified_files": ["a.py", "b.py"]}));
+    assert_eq!(files(app, "openai_chat", items).await, expected(&[], &["a.py", "b.py"], &[]));
 }

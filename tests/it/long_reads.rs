@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use contextd::domain::model::call_end::CallEnd;
 use contextd::domain::model::compaction::ElidedPart;
 use contextd::domain::model::format::Format;
 use contextd::domain::model::strategy::Strategy;
@@ -258,13 +259,16 @@ async fn a_page_of_calls_costs_what_the_page_holds() {
         let begin = fetched(&stage.pool).await;
         let (first, next) = page(&stage, session, 20, None).await;
         let first_cost = fetched(&stage.pool).await - begin;
-        assert_eq!((first.len(), first[19].tool_call_id.as_str(), first[19].status), (20, "call_38", "ok"));
+        assert_eq!(
+            (first.len(), first[19].tool_call_id.as_str(), first[19].status),
+            (20, "call_38", CallEnd::Returned)
+        );
         let last_page = format!("{}.0", ENTRIES - 20);
         assert_eq!(next.as_deref(), Some("40.0"));
         let (last, next) = page(&stage, session, 20, Some(last_page)).await;
         let last_cost = fetched(&stage.pool).await - begin - first_cost;
         assert_eq!(last.len(), if session == fork { 20 } else { 10 });
-        assert!(next.is_none() && last.iter().all(|row| row.status == "ok" && !row.elided));
+        assert!(next.is_none() && last.iter().all(|row| row.status == CallEnd::Returned && !row.elided));
         let one = service.queries().tool_call(tenant, session, "call_2000").await.unwrap();
         let one_cost = fetched(&stage.pool).await - begin - first_cost - last_cost;
         assert_eq!(one.result_text.as_deref(), Some("read"));
@@ -276,8 +280,8 @@ async fn a_page_of_calls_costs_what_the_page_holds() {
 }
 
 /// The calls of a path of chat items, as [`ToolCallRow`] tells them: entry, id, status, the result's entry.
-fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, &'static str, Option<Uuid>)> {
-    let mut found: Vec<(Uuid, String, &'static str, Option<Uuid>)> = Vec::new();
+fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, CallEnd, Option<Uuid>)> {
+    let mut found: Vec<(Uuid, String, CallEnd, Option<Uuid>)> = Vec::new();
     let mut open: HashMap<String, (usize, VecDeque<usize>)> = HashMap::new();
     let mut answers = 0;
     // Results that came before any call of their id: the first is the first call's, unless one behind that answers it.
@@ -291,14 +295,14 @@ fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, &'static str, Option<
                 (*answer, *waiting) = (answers, VecDeque::new());
             }
             waiting.push_back(found.len());
-            found.push((*entry, id, "open", None));
+            found.push((*entry, id, CallEnd::Open, None));
         }
         let Some(id) = item["tool_call_id"].as_str() else { continue };
         match open.get_mut(id) {
             None => early.entry(id.to_owned()).or_default().push(*entry),
             Some((_, waiting)) => {
                 if let Some(call) = waiting.pop_front() {
-                    (found[call].2, found[call].3) = ("ok", Some(*entry));
+                    (found[call].2, found[call].3) = (CallEnd::Returned, Some(*entry));
                 }
             }
         }
@@ -306,8 +310,8 @@ fn reference(path: &[(Uuid, Value)]) -> Vec<(Uuid, String, &'static str, Option<
     let mut counts: HashMap<String, usize> = HashMap::new();
     for (_, id, status, result) in &mut found {
         let nth = counts.entry(id.clone()).or_default();
-        if let Some(entry) = early.get(id).and_then(|early| early.get(*nth)).filter(|_| *status == "open") {
-            (*status, *result) = ("ok", Some(*entry));
+        if let Some(entry) = early.get(id).and_then(|early| early.get(*nth)).filter(|_| *status == CallEnd::Open) {
+            (*status, *result) = (CallEnd::Returned, Some(*entry));
         }
         *nth += 1;
     }

@@ -17,6 +17,7 @@ mod app;
 mod book;
 mod bounds;
 mod browser;
+mod call_ends;
 mod cancellation;
 mod chapters;
 mod cli;

@@ -45,7 +45,7 @@ async fn a_result_posted_before_its_call_is_handed_out_behind_it() {
         let messages = context(session, "format=openai_chat").await["messages"].clone();
         assert_eq!(messages, json!([said, vec![call("a"), result("a", "1")]].concat()));
         let listed = App::shared().get(&format!("{session}/tool-calls")).await.expect(200);
-        assert_eq!(listed["items"][0]["status"], "ok", "{listed}");
+        assert_eq!(listed["items"][0]["status"], "returned", "{listed}");
         let one = App::shared().get(&format!("{session}/tool-calls/a")).await.expect(200);
         assert_eq!(one["result_text"], "1");
     }

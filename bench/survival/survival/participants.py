@@ -135,7 +135,7 @@ class Contextd(Participant):
         """Whether the first page of the ledger has the call, with the right status."""
         rows = self.get("tool-calls?limit=200").get("items") or []
         status = next((row["status"] for row in rows if row["tool_call_id"] == question.call_id), None)
-        return status is not None and (status == "ok") == (question.about[0] == "done")
+        return status is not None and (status == "returned") == (question.about[0] == "done")
 
     def searched(self, cue):
         """Snippets of the messages among the first ten hits; summaries are no originals."""

@@ -98,6 +98,12 @@ export interface Breaker {
 
 export type BreakerState = "closed" | "open";
 
+/** What is known of a call's end. That it worked is never known. */
+export type CallEnd = "returned" | "failed" | "refused" | "open";
+
+/** How a call is carried out, which decides how it is paired and where it may be replayed. */
+export type CallKind = "function" | "custom" | "server";
+
 /**
  * Part of a context. `system` and `tools` travel beside the messages; `unposted` is what the provider counts besides and
  * the client never posts; `instructions` are system messages among them;
@@ -1356,6 +1362,22 @@ export interface SessionCounts {
   yellow: number;
 }
 
+/**
+ * The files that a session's calls read, changed and deleted, and what other tools named; each path once, sorted by UTF-16
+ * code units.
+ */
+export interface SessionFiles {
+  /** Deleted or moved away, and not written since. */
+  deleted_files: string[];
+  modified_files: string[];
+  /**
+   * Paths in calls of tools that are not known to read or change files: folders that were listed, files that a tool of
+   * one's own may have written.
+   */
+  other_paths: string[];
+  read_files: string[];
+}
+
 /** An entry that has every word of the query, and the session that shows it. */
 export type SessionHit = SearchHit & {
   session_external_id?: string | null;
@@ -1388,7 +1410,7 @@ export interface Settings {
   estimator: Estimator;
   /** Tools whose results and arguments are never masked or pruned. */
   exclude_tools: string[];
-  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. */
+  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments. */
   file_tools: {
     [key: string]: FileTool;
   };
@@ -1628,6 +1650,7 @@ export interface ToolCallDetail {
   arguments: unknown;
   elided: boolean;
   entry_id: string;
+  kind: CallKind;
   name: string;
   /** Where the original was found, when not in `result_entry_id`. */
   original_entry_id?: string | null;
@@ -1640,11 +1663,15 @@ export interface ToolCallDetail {
   result_entry_id?: string | null;
   /** The text of the result; null while the call is open. */
   result_text?: string | null;
-  status: string;
+  status: CallEnd;
   tool_call_id: string;
 }
 
-/** One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider). */
+/**
+ * One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
+ * code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
+ * worked is never known; its result says more. `kind` is `server` where the provider ran it.
+ */
 export interface ToolCallRow {
   arguments: unknown;
   /**
@@ -1653,9 +1680,10 @@ export interface ToolCallRow {
    */
   elided: boolean;
   entry_id: string;
+  kind: CallKind;
   name: string;
   result_entry_id?: string | null;
-  status: string;
+  status: CallEnd;
   tool_call_id: string;
 }
 
@@ -2225,7 +2253,7 @@ export interface SettingsPatch {
   reset?: GuardReset;
   /** Tokens from which the agent is asked to close chapters. Null: never. Default: `null`. */
   chaptering_trigger?: number | null;
-  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. */
+  /** Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments. */
   file_tools?: {
     [key: string]: FileTool;
   };

@@ -53,7 +53,7 @@ pub fn all() -> Vec<Tool> {
                 &long_fields(),
             ],
         ),
-        reads("list_files", "The files that tool calls have read and changed so far.", &[]),
+        reads("list_files", "The files that tool calls have read, changed and deleted so far, and the paths that calls of other tools name.", &[]),
     ]);
     tools
 }

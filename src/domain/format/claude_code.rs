@@ -11,14 +11,16 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::anthropic;
 use super::field::{flag, object, required_string, string};
 use super::keys::{Object, fail};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
+use crate::domain::model::format::Format;
 use crate::domain::model::item::{Item, ItemError};
+use crate::domain::model::message::{Block, Message, Opaque};
 
 pub use link::{link, names};
 pub use write::write;
@@ -66,6 +68,7 @@ fn read_message(line: &Object, kind: &str, item: &mut Item) -> Result<(), ItemEr
     }
     if let Some(message) = &mut read.message {
         item.needs_repair = message.lacks_ids();
+        note_denial(line, message);
         if let Some(opaque) = &mut message.opaque
             && let Some(fields) = opaque.value.as_object_mut()
         {
@@ -74,6 +77,16 @@ fn read_message(line: &Object, kind: &str, item: &mut Item) -> Result<(), ItemEr
     }
     (item.kind, item.message, item.usage, item.stop) = (EntryType::Message, read.message, read.usage, read.stop);
     Ok(())
+}
+
+/// Keeps with a line's results the field that says that the call was not let run.
+fn note_denial(line: &Object, message: &mut Message) {
+    let Some(kind) = line.get("toolDenialKind").filter(|kind| kind.is_string()) else { return };
+    for block in &mut message.content {
+        if let Block::ToolResult(result) = block {
+            result.opaque = Some(Opaque { format: Format::ClaudeCode, value: json!({"toolDenialKind": kind}) });
+        }
+    }
 }
 
 fn is_summary(line: &Object) -> bool {

@@ -10,7 +10,7 @@ use super::*;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::framed::is_framed;
 use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine};
+use crate::domain::model::ledger::{Ledger, LedgerLine};
 use crate::domain::model::todo::{Todo, TodoState};
 
 const TENANT: Uuid = Uuid::from_u128(7);
@@ -24,7 +24,7 @@ fn line(at: usize) -> LedgerLine {
         name: "read".to_owned(),
         target: format!("src/module_{at}.rs"),
         rest: String::new(),
-        outcome: CallOutcome::Ok,
+        outcome: Default::default(),
         says: "fine".to_owned(),
         read_only: true,
         calls: 1,

@@ -142,6 +142,19 @@ impl Elision {
     }
 }
 
+/// The files that a session's calls read, changed and deleted, and what other tools named; each path once, sorted by UTF-16
+/// code units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SessionFiles {
+    pub read_files: Vec<String>,
+    pub modified_files: Vec<String>,
+    /// Deleted or moved away, and not written since.
+    pub deleted_files: Vec<String>,
+    /// Paths in calls of tools that are not known to read or change files: folders that were listed, files that a tool of
+    /// one's own may have written.
+    pub other_paths: Vec<String>,
+}
+
 /// Files that the summarised calls read and changed, sorted by UTF-16 code units; disjoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default, ToSchema)]
 pub struct FileLists {

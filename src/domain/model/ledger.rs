@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::call_end::CallEnd;
+
 /// All replaced calls: the newest as lines, the older as totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ledger {
@@ -29,7 +31,7 @@ pub struct LedgerLine {
     /// The other arguments.
     #[serde(default)]
     pub rest: String,
-    pub outcome: CallOutcome,
+    pub outcome: CallEnd,
     /// What the result tells, in a few words.
     #[serde(default)]
     pub says: String,
@@ -60,16 +62,8 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl LedgerLine {
-    /// How many of its calls failed.
+    /// How many of its calls failed or were refused.
     pub fn errors(&self) -> u64 {
-        self.failed_before + u64::from(self.outcome == CallOutcome::Error)
+        self.failed_before + u64::from(self.outcome.went_wrong())
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallOutcome {
-    Ok,
-    Error,
-    NoResult,
 }

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::domain::model::format::Format;
 
@@ -120,7 +121,7 @@ pub struct Media {
 }
 
 /// How a call is carried out, which decides how it is paired and where it may be replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
     /// The agent runs it and sends the result in a later message.

@@ -38,6 +38,12 @@ impl OpenCalls {
         self.calls.values()
     }
 
+    /// The name of the tool that a call of this id waits for.
+    pub fn name_of(&self, id: &str) -> Option<&str> {
+        let place = self.by_id.get(id)?.front()?;
+        self.calls.get(place).map(|call| call.name.as_str())
+    }
+
     /// A call waits from now on. One that takes over an id ends the wait for the earlier entry's.
     pub fn open(&mut self, call: OpenCall) {
         let earlier = self.by_id.get(&call.id).and_then(|places| self.calls.get(places.front()?));

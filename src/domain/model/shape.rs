@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::call_end::CallEnd;
 use super::links::Links;
 use super::message::{Block, CallKind, Message, Role, ToolResult};
 use super::user_text::{is_by_harness, name_of};
@@ -73,8 +74,9 @@ pub struct ResultRef {
     pub call_id: String,
     /// Tokens of this result alone, as counted on arrival.
     pub tokens: u32,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub is_error: bool,
+    /// Of an entry stored before ends were told, the error flag alone says it.
+    #[serde(default, alias = "is_error", skip_serializing_if = "super::json::is_default")]
+    pub end: CallEnd,
     #[serde(default, skip_serializing_if = "is_function")]
     pub kind: ShapeKind,
 }
@@ -172,7 +174,8 @@ impl Shape {
         for (place, result) in message.tool_results().enumerate() {
             let tokens = result_tokens.get(place).copied().unwrap_or(0);
             let call_id = shape.answered(result, unclaimed.as_mut());
-            shape.results.push(ResultRef { call_id, tokens, is_error: result.is_error, kind: result.kind.into() });
+            let end = if result.is_error { CallEnd::Failed } else { CallEnd::Returned };
+            shape.results.push(ResultRef { call_id, tokens, end, kind: result.kind.into() });
         }
         shape.leads =
             matches!(&message.content[..], [Block::Thinking { opaque: Some(opaque), .. }] if opaque.ties_next());

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use super::arguments::{fields, is_path};
-use super::ending::CallEnd;
 use super::quote::shortened;
 use super::results::ToldResult;
 use super::span::{CallLine, Line, Span};
-use super::told::shown;
+use super::told::{mark, shown};
 use crate::domain::model::message::ToolCall;
 
 /// Entries of each list.
@@ -82,7 +81,7 @@ impl Runs {
 
     fn failures(&self, calls: &[(usize, &CallLine<'_>)], checks: &[usize]) -> Vec<usize> {
         let stands = |place: &usize| {
-            calls[*place].1.end == CallEnd::Failed && self.newest[*place].0 == *place && !checks.contains(place)
+            calls[*place].1.end.went_wrong() && self.newest[*place].0 == *place && !checks.contains(place)
         };
         newest(calls.len(), stands)
     }
@@ -103,7 +102,7 @@ fn changed_since(calls: &[(usize, &CallLine<'_>)], check: Option<usize>) -> Vec<
     let Some(check) = check else { return Vec::new() };
     let mut paths: Vec<String> = Vec::new();
     for (_, line) in
-        calls.iter().skip(check + 1).filter(|(_, line)| changes_files(&line.call.name) && line.end != CallEnd::Failed)
+        calls.iter().skip(check + 1).filter(|(_, line)| changes_files(&line.call.name) && !line.end.went_wrong())
     {
         for (name, value) in fields(line.call).into_iter().filter(|(name, value)| is_path(name, value)) {
             let _ = name;
@@ -124,6 +123,6 @@ fn line(span: &Span<'_>, (at, line): (usize, &CallLine<'_>)) -> String {
     let result = ToldResult { tool: &line.call.name, arguments: &arguments, text: &text, room: RESULT };
     let heard = span.heard_behind(at);
     let told = span.results.told(&result, |word| heard.holds(word)).replace('\n', " ");
-    let mark = if line.end == CallEnd::Failed && !told.starts_with("exit ") { "failed: " } else { "" };
+    let mark = mark(line.end, &told);
     format!("- #{} {}({arguments}) → {mark}{}", line.number, line.call.name, shortened(&told, 2 * RESULT, 0))
 }

@@ -88,7 +88,7 @@ impl<'a> NumberWalk<'a> {
     fn returned(&mut self, result: &'a ToolResult) {
         let open = self.open.get_mut(result.tool_call_id.as_str()).and_then(VecDeque::pop_front);
         if let Some(call) = open.and_then(|number| self.numbers.calls.get_mut(&number)) {
-            (call.result, call.end) = (Some(result), ending::end(Some(result)));
+            (call.result, call.end) = (Some(result), ending::end_of(&call.call.name, result));
         }
     }
 }

@@ -283,7 +283,7 @@ impl<'a> SpanReading<'a> {
         let Some(at) = self.open.get_mut(result.tool_call_id.as_str()).and_then(VecDeque::pop_front) else { return };
         if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
             line.result = Some(result);
-            line.end = ending::end(Some(result));
+            line.end = ending::end_of(&line.call.name, result);
         }
     }
 }

@@ -180,7 +180,7 @@ impl Teller<'_, '_> {
         if asks_user(&line.call.name) {
             return format!(" → the user: {}", shortened(&text, NEWEST_RESULT, 300));
         }
-        let failed = line.end == CallEnd::Failed;
+        let failed = line.end.went_wrong();
         let lines = text.lines().count();
         if !failed && lines > 6 && size(&text) > room && only_reads(line) {
             return format!(" → {lines} lines");
@@ -191,8 +191,7 @@ impl Teller<'_, '_> {
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
         let told = if level >= 4 { told.replace('\n', " ") } else { told };
-        let mark = if failed && !told.starts_with("exit ") { "failed: " } else { "" };
-        format!(" → {mark}{told}")
+        format!(" → {}{told}", mark(line.end, &told))
     }
 }
 
@@ -203,6 +202,15 @@ impl ToldLine {
             1 => format!("- #{} {alike}\n", self.first),
             calls => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
         }
+    }
+}
+
+/// Says that a call did not do what it was to do, where what is told of its result does not begin with that.
+pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
+    match end {
+        CallEnd::Refused => "refused: ",
+        CallEnd::Failed if !told.starts_with("exit ") => "failed: ",
+        _ => "",
     }
 }
 

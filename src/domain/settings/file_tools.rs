@@ -8,7 +8,7 @@ use super::{FileKind, FileTool};
 /// the first that is there counts, a path or a list of paths. Names and arguments as documented in November 2026, by pi
 /// (`read`, `write`, `edit`), Claude Code (capitalised), opencode (`filePath`, `multiedit`), Gemini CLI (`read_file`,
 /// `write_file`, `replace`; `absolute_path` in older versions), Codex (`view_image`) and SWE-agent (`open`, `create`).
-/// Tools that take more than that to tell are in `summary::files::recognise`.
+/// Tools that take more than that to tell, or that it does not name, are known by structure: `summary::files::recognise`.
 pub fn default_file_tools() -> BTreeMap<String, FileTool> {
     const PATH: &str = "path|file_path|filePath";
     const FILE_PATH: &str = "file_path";

@@ -4,6 +4,7 @@ mod arguments;
 mod ops;
 mod patch;
 mod recognise;
+mod structure;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,17 +20,18 @@ pub use ops::FileOps;
 #[derive(Debug, Clone, Default)]
 pub struct OpenFile(Option<String>);
 
-/// Which tools touch files. The default table comes with recognisers for tools that no table can describe
-/// (patches, commands in one argument); a session's own table stands alone.
+/// Which tools touch files: those of the table, and behind it whatever is known by the structure of its calls (patches,
+/// commands in one argument, parts of names and arguments that are paths).
 #[derive(Debug, Clone, Copy)]
 pub struct FileTable<'a> {
     tools: &'a BTreeMap<String, FileTool>,
-    recognise: bool,
+    /// The default table has SWE-agent's tools, whose edits are of the file that is open.
+    edits_open_file: bool,
 }
 
 impl<'a> FileTable<'a> {
     pub fn new(tools: &'a BTreeMap<String, FileTool>) -> FileTable<'a> {
-        FileTable { tools, recognise: *tools == default_file_tools() }
+        FileTable { tools, edits_open_file: *tools == default_file_tools() }
     }
 }
 
@@ -45,8 +47,9 @@ impl FileOps {
         if let Some((kind, paths)) = known.filter(|(_, paths)| !paths.is_empty()) {
             paths.iter().for_each(|path| self.add(kind, path));
             open_file.0 = paths.last().map(|path| (*path).to_owned());
-        } else if table.recognise {
-            recognise::recognise(call, open_file.0.as_deref(), self);
+        } else {
+            let open = open_file.0.as_deref().filter(|_| table.edits_open_file);
+            recognise::recognise(call, open, self);
         }
     }
 }

@@ -87,14 +87,20 @@ mod tests {
     #[test]
     fn frames_what_there_is() {
         let lists = FileLists { read_files: vec!["a".into(), "b".into()], modified_files: Vec::new() };
-        let text =
-            frame(&settings(), DEFAULT_PREFIX, "## Goal\n- x", Some("## Identifiers\n#1"), &lists, "- read(a) → ok");
+        let text = frame(
+            &settings(),
+            DEFAULT_PREFIX,
+            "## Goal\n- x",
+            Some("## Identifiers\n#1"),
+            &lists,
+            "- read(a) → returned",
+        );
         let (prefix, rest) = text.split_once("\n\n").expect("a prefix");
         assert_eq!(prefix, DEFAULT_PREFIX);
         assert_eq!(
             rest,
             "<context-summary>\n## Goal\n- x\n\n## Identifiers\n#1\n\n<read-files>\na\nb\n</read-files>\n\n\
-             <tool-calls>\n- read(a) → ok\n</tool-calls>\n</context-summary>"
+             <tool-calls>\n- read(a) → returned\n</tool-calls>\n</context-summary>"
         );
     }
 

@@ -5,9 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
+use crate::domain::model::ledger::{Ledger, LedgerLine, Total};
 use crate::domain::model::message::{Message, ToolCall, ToolResult};
-use crate::domain::summary::outcome::{self, CallEnd};
+use crate::domain::record::ending::{self, CallEnd};
+use crate::domain::summary::outcome;
 use crate::domain::summary::text::{clip, one_line};
 
 mod arguments;
@@ -113,7 +114,7 @@ impl<T, A> Paired<T, A> {
 /// What a line keeps of a result.
 #[derive(Debug)]
 struct Answered {
-    outcome: CallOutcome,
+    outcome: CallEnd,
     says: String,
     is_short: bool,
     size: u64,
@@ -123,13 +124,11 @@ impl Answered {
     /// `line`: that of the call that is answered, where it came before the result.
     fn of(line: Option<&LedgerLine>, result: &ToolResult) -> Answered {
         let text = result.plain_text();
-        let outcome = match outcome::end(result.is_error, &text) {
-            CallEnd::Ok => CallOutcome::Ok,
-            CallEnd::Failed | CallEnd::Refused => CallOutcome::Error,
-        };
+        let tool = line.map(|line| line.name.as_str()).or(result.name.as_deref());
+        let outcome = ending::end_of(tool.unwrap_or_default(), result);
         let is_short = text.lines().take(4).count() < 4;
         // A long result of a call that only reads is kept by its size alone.
-        let tells = line.is_none_or(|line| !line.read_only) || outcome == CallOutcome::Error || is_short;
+        let tells = line.is_none_or(|line| !line.read_only) || outcome.went_wrong() || is_short;
         let says = if tells { outcome::telling(&text, OUTCOME_CHARS) } else { String::new() };
         Answered { outcome, says, is_short, size: text.len() as u64 }
     }
@@ -211,7 +210,7 @@ impl LedgerLine {
 
     fn answer(&mut self, result: Answered) {
         // The first line of a file says nothing of it.
-        let tells = !self.read_only || result.outcome == CallOutcome::Error || result.is_short;
+        let tells = !self.read_only || result.outcome.went_wrong() || result.is_short;
         self.says = if tells { result.says } else { String::new() };
         (self.outcome, self.size) = (result.outcome, result.size);
     }
@@ -224,7 +223,7 @@ fn line(call: &ToolCall) -> LedgerLine {
         name: clip(&one_line(&call.name), NAME_CHARS),
         target,
         rest,
-        outcome: CallOutcome::NoResult,
+        outcome: CallEnd::Open,
         says: String::new(),
         read_only: is_read_only(call),
         calls: 1,

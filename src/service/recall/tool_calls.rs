@@ -14,9 +14,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::context::elision::arguments;
-use crate::domain::model::compaction::{ElidedPart, FileLists};
+use crate::domain::model::call_end::CallEnd;
+use crate::domain::model::compaction::{ElidedPart, SessionFiles};
 use crate::domain::model::message::{CallKind, Message, ToolCall, ToolResult};
-use crate::domain::model::shape::{CallRef, ShapeKind};
+use crate::domain::model::shape::CallRef;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::recalled::RecalledResult;
@@ -40,14 +41,17 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Occurrences of an id that are looked at together, newest first.
 const CALLS_AT_A_TIME: i64 = 64;
 
-/// One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider).
+/// One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
+/// code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
+/// worked is never known; its result says more. `kind` is `server` where the provider ran it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ToolCallRow {
     pub tool_call_id: String,
     pub name: String,
     #[schema(value_type = Value)]
     pub arguments: Value,
-    pub status: &'static str,
+    pub kind: CallKind,
+    pub status: CallEnd,
     pub entry_id: Uuid,
     pub result_entry_id: Option<Uuid>,
     /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
@@ -69,7 +73,8 @@ pub struct ToolCallDetail {
     pub name: String,
     #[schema(value_type = Value)]
     pub arguments: Value,
-    pub status: &'static str,
+    pub kind: CallKind,
+    pub status: CallEnd,
     pub entry_id: Uuid,
     pub result_entry_id: Option<Uuid>,
     pub elided: bool,
@@ -143,6 +148,7 @@ impl Queries {
             tool_call_id: row.tool_call_id,
             name: row.name,
             arguments: row.arguments,
+            kind: row.kind,
             status: row.status,
             entry_id: row.entry_id,
             result_entry_id: row.result_entry_id,
@@ -154,8 +160,8 @@ impl Queries {
         })
     }
 
-    /// The files that the calls on the whole path read and changed.
-    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<FileLists> {
+    /// The files that the calls on the whole path read, changed and named.
+    pub async fn files(&self, tenant: Tenant, session_id: Uuid) -> Result<SessionFiles> {
         let head = self.heads.read(&self.pool, tenant, session_id).await?;
         let mut reader = self.long_reads.reader(tenant, head.row.leaf_depth).await?;
         let path = path::segments(reader.on()?, tenant.0, head.leaf(), head.is_plain()).await?;
@@ -163,7 +169,7 @@ impl Queries {
             Files { table: head.settings.file_tools.clone(), ops: FileOps::default(), open_file: OpenFile::default() };
         let files = batches::fold_calls(reader.on()?, tenant, &path, files, Files::take).await?;
         reader.done();
-        Ok(files.ops.lists())
+        Ok(files.ops.session_files())
     }
 }
 
@@ -311,22 +317,20 @@ fn row(
     visible: &Visible,
 ) -> ToolCallRow {
     let head = &stored.entry.head;
-    let status = match answer {
-        Some(answer) if answer.is_error() => "error",
-        Some(_) => "ok",
-        None if call.kind == ShapeKind::Server => "server",
-        None => "open",
-    };
     let is_hidden = |answer: &FoundCall| {
         !(answer.is_visible() && visible.shows(answer.depth))
             || visible.shortens(answer.entry_id, &call.id, ElidedPart::Result)
     };
-    let arguments = message.tool_calls().nth(place.1).map(|call| call.arguments.clone());
+    let (kind, arguments) = message
+        .tool_calls()
+        .nth(place.1)
+        .map_or((CallKind::default(), Value::Null), |call| (call.kind, call.arguments.clone()));
     ToolCallRow {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
-        arguments: arguments.unwrap_or(Value::Null),
-        status,
+        arguments,
+        kind,
+        status: answer.map_or(CallEnd::Open, FoundCall::end),
         entry_id: head.id,
         result_entry_id: answer.map(|answer| answer.entry_id),
         elided: answer.is_some_and(is_hidden)

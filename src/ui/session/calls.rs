@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::domain::model::message::CallKind;
 use crate::service::core::page::PageRequest;
 use crate::service::recall::tool_calls::ToolCallRow;
 use crate::ui::fault::Result;
@@ -42,7 +43,7 @@ pub async fn show(
         @else {
             div.scroll tabindex="0" role="region" aria-label="Tool calls" {
                 table {
-                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Arguments" } th scope="col" { "Outcome" } th scope="col" { "Result" } } }
+                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Arguments" } th scope="col" { "Status" } th scope="col" { "Result" } } }
                     tbody data-rows { @for call in &found.items { (row(id, call)) } }
                 }
             }
@@ -65,7 +66,7 @@ fn row(session: Uuid, call: &ToolCallRow) -> Markup {
         tr {
             td.nowrap { a href=(entry(call.entry_id)) { (visible::name(&call.name)) } }
             td.wide { code { bdi { (arguments) } } }
-            td.nowrap { (call.status) }
+            td.nowrap { (call.status.into_str()) @if call.kind == CallKind::Server { " " span.dim { "run by the provider" } } }
             td.nowrap.prose {
                 @if let Some(result) = call.result_entry_id { a href=(entry(result)) { "Result" } }
                 @if call.elided { " " span.dim { "shown shorter or not at all" } }
@@ -79,7 +80,9 @@ pub async fn files(State(ui): State<Ui>, viewer: Viewer, wanted: Wanted, Ids(id)
     let body = html! {
         div.grid {
             (list("Changed", &files.modified_files))
+            @if !files.deleted_files.is_empty() { (list("Deleted or moved away", &files.deleted_files)) }
             (list("Read", &files.read_files))
+            @if !files.other_paths.is_empty() { (list("Named in calls of other tools", &files.other_paths)) }
         }
     };
     Ok(answer(&wanted, &viewer, id, "Files", body))
@@ -89,7 +92,7 @@ fn list(title: &str, files: &[String]) -> Markup {
     html! {
         div {
             h3 { (title) " (" (files.len()) ")" }
-            @if files.is_empty() { p.empty { "None." } }
+            @if files.is_empty() { p.empty { "None by a tool that is known." } }
             ul.plain { @for file in files.iter().take(MOST_FILES) { li { code { bdi { (line(file, 300)) } } } } }
             @if files.len() > MOST_FILES { p.hint { (files.len() - MOST_FILES) " more" } }
         }

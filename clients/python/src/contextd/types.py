@@ -591,7 +591,7 @@ class Settings(TypedDict):
     exclude_tools: list[str]
     """Tools whose results and arguments are never masked or pruned."""
     file_tools: dict[str, FileTool]
-    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments."""
     focus_topic: NotRequired[str | None]
     """What matches it is carried verbatim up to a bound, and the model is told."""
     instructions: NotRequired[str | None]
@@ -911,7 +911,7 @@ class SettingsPatch(TypedDict):
     chaptering_trigger: NotRequired[int | None]
     """Tokens from which the agent is asked to close chapters. Null: never. Default: `null`."""
     file_tools: NotRequired[dict[str, FileTool]]
-    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole."""
+    """Which tools touch files: tool name to `kind` and the argument that holds the path, in place of the default table as a whole. Other tools are known by their names and arguments."""
     pinned_entry_ids: NotRequired[list[str]]
     """Entries of this session that stay verbatim. Default: `[]`."""
 
@@ -1632,16 +1632,27 @@ class SessionPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+CallKind: TypeAlias = Literal["function", "custom", "server"]
+"""How a call is carried out, which decides how it is paired and where it may be replayed."""
+
+
+CallEnd: TypeAlias = Literal["returned", "failed", "refused", "open"]
+"""What is known of a call's end. That it worked is never known."""
+
+
 class ToolCallRow(TypedDict):
-    """One call of the ledger. `status`: `ok`, `error`, `open` (no result yet), `server` (run by the provider)."""
+    """One call of the ledger. `status` says what the protocol shows of its end: `returned`, `failed` (an error flag, an exit
+    code, a status field or a status of HTTP says so), `refused` (it was not let run), `open` (no result yet). That a call
+    worked is never known; its result says more. `kind` is `server` where the provider ran it."""
     arguments: Any
     elided: bool
     """The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
     shortened. They are whole here."""
     entry_id: str
+    kind: CallKind
     name: str
     result_entry_id: NotRequired[str | None]
-    status: str
+    status: CallEnd
     tool_call_id: str
 
 
@@ -1950,6 +1961,18 @@ class SearchPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+class SessionFiles(TypedDict):
+    """The files that a session's calls read, changed and deleted, and what other tools named; each path once, sorted by UTF-16
+    code units."""
+    deleted_files: list[str]
+    """Deleted or moved away, and not written since."""
+    modified_files: list[str]
+    other_paths: list[str]
+    """Paths in calls of tools that are not known to read or change files: folders that were listed, files that a tool of
+    one's own may have written."""
+    read_files: list[str]
+
+
 class SetLabel(TypedDict):
     label: str | None
     """Null clears."""
@@ -2136,6 +2159,7 @@ class ToolCallDetail(TypedDict):
     arguments: Any
     elided: bool
     entry_id: str
+    kind: CallKind
     name: str
     original_entry_id: NotRequired[str | None]
     """Where the original was found, when not in `result_entry_id`."""
@@ -2146,7 +2170,7 @@ class ToolCallDetail(TypedDict):
     result_entry_id: NotRequired[str | None]
     result_text: NotRequired[str | None]
     """The text of the result; null while the call is open."""
-    status: str
+    status: CallEnd
     tool_call_id: str
 
 

@@ -31,7 +31,7 @@ fn path(sizes: &[u32]) -> Vec<EntryMeta> {
         .map(|at| CallRef { id: id(at), name: if at == 0 { "keep" } else { "read" }.into(), kind: ShapeKind::Function })
         .collect();
     let results = sizes.iter().enumerate().map(|(at, &tokens)| {
-        let results = vec![ResultRef { call_id: id(at), tokens, is_error: false, kind: ShapeKind::Function }];
+        let results = vec![ResultRef { call_id: id(at), tokens, end: Default::default(), kind: ShapeKind::Function }];
         head(at as i64 + 1, Shape { results, ..Shape::default() })
     });
     std::iter::once(head(0, Shape { calls, ..Shape::default() })).chain(results).collect()
@@ -94,7 +94,8 @@ fn results_that_no_context_shows_are_no_candidates() {
 #[test]
 fn results_that_can_not_be_told_apart_stay() {
     let call = |id: &str| CallRef { id: id.into(), name: "read".into(), kind: ShapeKind::Function };
-    let result = |id: &str| ResultRef { call_id: id.into(), tokens: 100, is_error: false, kind: ShapeKind::Function };
+    let result =
+        |id: &str| ResultRef { call_id: id.into(), tokens: 100, end: Default::default(), kind: ShapeKind::Function };
     let path = [
         head(0, Shape { calls: vec![call("a"), call("a"), call("b")], ..Shape::default() }),
         head(1, Shape { results: vec![result("a"), result("a"), result("b")], ..Shape::default() }),

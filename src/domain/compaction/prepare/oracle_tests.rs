@@ -66,7 +66,7 @@ fn node(index: usize, raw: &Value, text: &str, link: crate::domain::format::link
             .map(|(result, tokens)| ResultRef {
                 call_id: result.tool_call_id.clone(),
                 tokens: *tokens,
-                is_error: result.is_error,
+                end: Default::default(),
                 kind: ShapeKind::Function,
             })
             .collect();

@@ -45,7 +45,12 @@ pub fn entry(index: usize, word: &str) -> EntryMeta {
         if role == Some(Role::Assistant) {
             shape.calls.push(CallRef { id, name: "bash".to_owned(), kind: ShapeKind::Function });
         } else if matches!(role, Some(Role::Tool | Role::User)) {
-            shape.results.push(ResultRef { call_id: id, tokens: 1, is_error: false, kind: ShapeKind::Function });
+            shape.results.push(ResultRef {
+                call_id: id,
+                tokens: 1,
+                end: Default::default(),
+                kind: ShapeKind::Function,
+            });
         }
     }
     EntryMeta {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::model::compaction::FileLists;
+use crate::domain::model::compaction::{FileLists, SessionFiles};
 use crate::domain::settings::FileKind;
 
 /// Paths by what was done with them. A path may be in several sets.
@@ -10,7 +10,12 @@ use crate::domain::settings::FileKind;
 pub struct FileOps {
     pub read: BTreeSet<String>,
     pub written: BTreeSet<String>,
+    /// With those that were deleted.
     pub edited: BTreeSet<String>,
+    /// Deleted or moved away, and not written since.
+    pub deleted: BTreeSet<String>,
+    /// Named by calls of tools of which it is not known what they do.
+    pub other: BTreeSet<String>,
 }
 
 impl FileOps {
@@ -27,6 +32,31 @@ impl FileOps {
         FileLists { read_files: sorted(read), modified_files: sorted(modified.iter().copied()) }
     }
 
+    /// Lists all that the calls named: each path once, sorted by UTF-16 code units.
+    pub fn session_files(&self) -> SessionFiles {
+        let FileLists { read_files, mut modified_files } = self.lists();
+        modified_files.retain(|path| !self.deleted.contains(path));
+        let known =
+            |path: &&String| self.read.contains(*path) || self.edited.contains(*path) || self.written.contains(*path);
+        let other = self.other.iter().filter(|path| !known(path));
+        SessionFiles {
+            read_files,
+            modified_files,
+            deleted_files: sorted(self.deleted.iter()),
+            other_paths: sorted(other),
+        }
+    }
+
+    pub(super) fn note_other(&mut self, path: &str) {
+        self.other.insert(path.to_owned());
+    }
+
+    /// A file that was deleted was changed, too.
+    pub(super) fn delete(&mut self, path: &str) {
+        self.add(FileKind::Edit, path);
+        self.deleted.insert(path.to_owned());
+    }
+
     pub(super) fn add(&mut self, kind: FileKind, path: &str) {
         let set = match kind {
             FileKind::Read => &mut self.read,
@@ -34,6 +64,9 @@ impl FileOps {
             FileKind::Edit => &mut self.edited,
         };
         set.insert(path.to_owned());
+        if kind != FileKind::Read {
+            self.deleted.remove(path);
+        }
     }
 }
 

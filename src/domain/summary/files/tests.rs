@@ -117,16 +117,18 @@ fn an_edit_without_a_path_changes_the_open_file() {
 }
 
 #[test]
-fn a_session_table_stands_alone() {
-    let tools = BTreeMap::from([("cat".to_owned(), FileTool { kind: FileKind::Read, path: "file".to_owned() })]);
+fn a_session_table_goes_before_what_is_told_by_structure() {
+    let tool = |kind, path: &str| FileTool { kind, path: path.to_owned() };
+    let tools = BTreeMap::from([
+        ("cat".to_owned(), tool(FileKind::Read, "file")),
+        ("edit_view".to_owned(), tool(FileKind::Read, "path")),
+    ]);
     let mut ops = FileOps::default();
-    let list = [
-        ("cat", json!({"file": "a"})),
-        ("read", json!({"path": "b"})),
-        ("str_replace_editor", json!({"command": "view", "path": "c"})),
-    ];
+    let list =
+        [("cat", json!({"file": "a"})), ("edit_view", json!({"path": "b"})), ("edit_file", json!({"path": "c"}))];
     ops.note(&calls(&list), FileTable::new(&tools), &mut OpenFile::default());
-    assert_eq!(ops, FileOps { read: ["a".to_owned()].into(), ..FileOps::default() });
+    let (read, edited) = (["a".to_owned(), "b".to_owned()].into(), ["c".to_owned()].into());
+    assert_eq!(ops, FileOps { read, edited, ..FileOps::default() });
 }
 
 #[test]
@@ -165,7 +167,7 @@ proptest! {
 #[test]
 fn a_path_that_the_ledger_names_is_not_listed_again() {
     let lists = FileLists { read_files: owned(&["a.rs", "src/b.rs"]), modified_files: owned(&["c.rs", "d e.rs"]) };
-    let ledger = "- edit ×2: c.rs → ok\n- bash(cat d e.rs) → ok\n- read ×3: src/b.rs ×2, other/a.rs";
+    let ledger = "- edit ×2: c.rs → returned\n- bash(cat d e.rs) → returned\n- read ×3: src/b.rs ×2, other/a.rs";
     let shown = lists.beside(ledger, &HashSet::new());
     assert_eq!((shown.read_files, shown.modified_files), (owned(&["a.rs"]), owned(&["d e.rs"])));
     assert_eq!(lists.beside(ledger, &HashSet::from(["d e.rs"])).modified_files, owned(&[]));

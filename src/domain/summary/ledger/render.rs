@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::effect::keeps_list;
 use super::told::ToldCalls;
 use super::{OTHER, is_lasting};
-use crate::domain::model::ledger::{CallOutcome, Ledger, LedgerLine, Total};
+use crate::domain::model::call_end::CallEnd;
+use crate::domain::model::ledger::{Ledger, LedgerLine, Total};
 use crate::domain::summary::text::quarters;
 
 mod group;
@@ -39,7 +40,7 @@ impl Lines {
         match self {
             Lines::Changing => !line.read_only,
             Lines::Looking => line.read_only,
-            Lines::Failed => line.outcome == CallOutcome::Error,
+            Lines::Failed => line.outcome.went_wrong(),
         }
     }
 }
@@ -88,7 +89,7 @@ impl Ledger {
         let count = self.lines.len().max(1) as u64;
         let need = |(at, line): (usize, &LedgerLine)| {
             let lasting = !line.read_only && is_lasting(&line.name, &line.target);
-            let failed = line.outcome != CallOutcome::Ok;
+            let failed = line.outcome != CallEnd::Returned;
             let need = at as u64 * 100 / count
                 + u64::from(lasting) * 100
                 + u64::from(failed) * 40
@@ -150,7 +151,7 @@ fn in_group(line: &LedgerLine, detail: Detail) -> bool {
     let rest = detail >= Detail::Call && !line.rest.is_empty() && !line.read_only;
     let says = detail == Detail::Full && !line.says.is_empty();
     let words = !line.read_only && line.target.contains(' ');
-    line.outcome != CallOutcome::NoResult && !rest && !says && !words
+    matches!(line.outcome, CallEnd::Returned | CallEnd::Failed) && !rest && !says && !words
 }
 
 /// Returns the room that a line takes, alone or in a group.

@@ -30,9 +30,9 @@ fn says_what_was_called_and_what_came_back() {
     ];
     assert_eq!(
         ledger(&messages).render(1000),
-        "- edit(src/lib.rs, old=x) → ok: Replaced 1 block.\n\
-         - bash(cargo test) → error: error[E0308]: mismatched types\n\
-         - read(a.md) → no result"
+        "- edit(src/lib.rs, old=x) → returned: Replaced 1 block.\n\
+         - bash(cargo test) → failed: error[E0308]: mismatched types\n\
+         - read(a.md) → open"
     );
 }
 
@@ -48,15 +48,15 @@ fn tells_repeated_calls_once_and_reads_by_file() {
     let first = ledger(&messages);
     assert_eq!(
         first.render(90),
-        "- bash ×2 (1 error): pytest -q → ok: 3 passed in 3s\n- bash(git push) → ok: main -> main\n\
-         - read ×2: src/a.rs → ok: fn a() {}\n\
-         - read ×2 (2 errors): src/b.rs → error: no such file"
+        "- bash ×2: pytest -q → returned: 3 passed in 3s\n- bash(git push) → returned: main -> main\n\
+         - read ×2: src/a.rs → returned: fn a() {}\n\
+         - read ×2 (2 failed): src/b.rs → failed: no such file"
     );
     assert_eq!(
         first.render(53),
-        "- bash ×2 (1 error): pytest -q → ok\n- bash(git push) → ok: main -> main\n- read ×4 (2 errors): src/a.rs ×2, src/b.rs ×2 (error)"
+        "- bash ×2: pytest -q → returned\n- bash(git push) → returned: main -> main\n- read ×4 (2 failed): src/a.rs ×2, src/b.rs ×2 (failed)"
     );
-    assert_eq!(first.render(22), "other calls: read ×4 (2 errors), bash ×2 (1 error)\n- bash(git push) → ok");
+    assert_eq!(first.render(22), "other calls: read ×4 (2 failed), bash ×2\n- bash(git push) → returned");
     let mut second = first.clone();
     second.extend(recorded(&messages));
     assert_eq!(second.lines.iter().map(|line| line.calls).collect::<Vec<_>>(), [4, 4, 4, 2]);
@@ -74,7 +74,7 @@ fn edits_are_told_by_file_with_how_they_ended() {
     let text = ledger(&plan).render(40);
     assert_eq!(
         text,
-        "other calls: TodoWrite\n- edit ×4 (1 error): src/a.rs ×2, src/b.rs, src/c.rs (error) → others ok"
+        "other calls: TodoWrite\n- edit ×4 (1 failed): src/a.rs ×2, src/b.rs, src/c.rs (failed) → others returned"
     );
     let many: Vec<Message> = (0..30)
         .flat_map(|at| {
@@ -84,13 +84,13 @@ fn edits_are_told_by_file_with_how_they_ended() {
         .collect();
     let text = ledger(&many).render(1000);
     assert!(
-        text.lines().count() == 3 && text.lines().all(|line| line.ends_with(" → ok") && line.len() < 500),
+        text.lines().count() == 3 && text.lines().all(|line| line.ends_with(" → returned") && line.len() < 500),
         "{text}"
     );
 }
 
 #[test]
-fn what_reads_as_a_failure_failed() {
+fn what_only_reads_as_a_failure_returned() {
     let messages = [
         call("a", "update_reservation", json!({"reservation_id": "GV1N64", "cabin": "economy"})),
         result("a", "Error: not enough seats on flight HAT290"),
@@ -101,8 +101,8 @@ fn what_reads_as_a_failure_failed() {
     ];
     assert_eq!(
         ledger(&messages).render(1000),
-        "- update_reservation(reservation_id=GV1N64, cabin=economy) → error: Error: not enough seats on flight HAT290\n\
-         - apply_patch(src/x.rs) → ok: Success\n- edit(a.rs) → ok"
+        "- update_reservation(reservation_id=GV1N64, cabin=economy) → returned: Error: not enough seats on flight HAT290\n\
+         - apply_patch(src/x.rs) → returned: Success\n- edit(a.rs) → returned"
     );
 }
 
@@ -141,7 +141,7 @@ fn stated(text: &str) -> BTreeMap<String, (u64, u64)> {
                     let number = |text: &str| text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
                     (number(rest), rest.split_once(" (").map_or(0, |(_, errors)| number(errors)))
                 }
-                None => (1, u64::from(group.contains("→ error") || group.contains("(1 error)"))),
+                None => (1, u64::from(group.contains("→ failed") || group.contains("(1 failed)"))),
             };
             let name = group.split([' ', '(']).next().expect("a name").to_owned();
             let entry = counts.entry(name).or_default();

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::arguments::TOLD_CHARS;
 use super::effect;
-use crate::domain::model::ledger::{CallOutcome, LedgerLine};
+use crate::domain::model::call_end::CallEnd;
+use crate::domain::model::ledger::LedgerLine;
 use crate::domain::summary::text::{clip, without_bullet};
 
 /// Stands between what was done to a file and what for.
@@ -45,11 +46,11 @@ impl<'b> ToldCalls<'b> {
     /// Returns true if the body tells of a line's calls, and that they ended as the line says.
     pub fn tells(&self, line: &LedgerLine) -> bool {
         let steps = match line.outcome {
-            CallOutcome::Ok => &self.worked,
-            CallOutcome::Error => &self.failed,
-            CallOutcome::NoResult => return false,
+            CallEnd::Returned => &self.worked,
+            CallEnd::Failed | CallEnd::Refused => &self.failed,
+            CallEnd::Open => return false,
         };
-        let edited = line.outcome == CallOutcome::Ok && !line.read_only && effect::writes(&line.name);
+        let edited = line.outcome == CallEnd::Returned && !line.read_only && effect::writes(&line.name);
         edited && self.files.contains(line.target.as_str())
             || !steps.is_empty() && keys(line).iter().any(|key| steps.contains(key.as_str()))
     }
@@ -141,8 +142,8 @@ mod tests {
             - send_email: ann@example.org, cc=bo@example.org → sent\n### Blocked\n- bash: make deploy failed: no rule";
         assert_eq!(
             ledger().render_beside(body, 1000),
-            "told above, calls: bash ×2 (1 error), edit, send_email\n\
-             - edit(src/b.rs) → error: no such file\n- delete_file(src/a.rs) → ok: gone"
+            "told above, calls: bash ×2 (1 failed), edit, send_email\n\
+             - edit(src/b.rs) → failed: no such file\n- delete_file(src/a.rs) → returned: gone"
         );
     }
 

@@ -14,9 +14,11 @@ use crate::domain::model::early_results::EarlyResults;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::Role;
+use crate::domain::model::item::Item;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::open_calls::OpenCalls;
 use crate::domain::model::shape::Shape;
+use crate::domain::record::ending;
 use crate::domain::settings::Settings;
 use crate::domain::tokens;
 use crate::domain::tokens::report::{Disbelief, Reported, Verdict};
@@ -379,7 +381,8 @@ impl<'a> Planner<'a> {
             self.planned.state.open_calls = OpenCalls::default();
             self.planned.state.early_results = EarlyResults::default();
         }
-        let shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
+        let mut shape = Shape::of(&item.item, seq, &self.planned.state.open_calls, &item.counted.results);
+        note_ends(&mut shape, &item.item, &self.planned.state.open_calls);
         let orphans = self.planned.state.note_calls(seq, &shape);
         if !self.strayed {
             self.orphans.extend(orphans.into_iter().map(|id| (item.place, seq, id)));
@@ -536,6 +539,15 @@ async fn shown_beside(connection: &mut PgConnection, tenant: Tenant, at: AppendP
         ViewItem::Summary { .. } => None,
     });
     Ok(shown.filter(|head| handle::stays(head)).map(|head| head.id).collect())
+}
+
+/// Notes how the calls ended that the item's results answer.
+fn note_ends(shape: &mut Shape, item: &Item, open: &OpenCalls) {
+    let results = item.message.iter().flat_map(Message::tool_results);
+    for (result, known) in results.zip(&mut shape.results) {
+        let tool = open.name_of(&known.call_id).or(result.name.as_deref());
+        known.end = ending::end_of(tool.unwrap_or_default(), result);
+    }
 }
 
 /// pi has roles of extensions, which it sends to no model.

@@ -1,9 +1,10 @@
-//! Several calls of one tool on one line: `- read ×5 (1 error): a.rs ×3, b.rs, c.rs (error)`.
+//! Several calls of one tool on one line: `- read ×5 (1 failed): a.rs ×3, b.rs, c.rs (failed)`.
 
 use std::collections::HashMap;
 
 use super::line::{Detail, failures, short_target, show};
-use crate::domain::model::ledger::{CallOutcome, LedgerLine};
+use crate::domain::model::call_end::CallEnd;
+use crate::domain::model::ledger::LedgerLine;
 use crate::domain::summary::text::quarters;
 
 /// Characters of targets after which a new line begins, so that the outcome stands near what it is of.
@@ -65,7 +66,7 @@ fn targets(lines: &[&LedgerLine]) -> Vec<Target> {
         if let Some(target) = targets.get_mut(place) {
             target.calls += line.calls;
             target.errors += line.errors();
-            target.failed = line.outcome == CallOutcome::Error;
+            target.failed = line.outcome == CallEnd::Failed;
         }
     }
     targets
@@ -73,7 +74,7 @@ fn targets(lines: &[&LedgerLine]) -> Vec<Target> {
 
 fn written(name: &str, row: &[Target], changing: bool) -> String {
     if let [Target { text, calls: 1, failed, .. }] = row {
-        return format!("- {name}({text}) → {}", if *failed { "error" } else { "ok" });
+        return format!("- {name}({text}) → {}", if *failed { "failed" } else { "returned" });
     }
     let calls: u64 = row.iter().map(|target| target.calls).sum();
     let errors = row.iter().map(|target| target.errors).sum();
@@ -84,9 +85,9 @@ fn written(name: &str, row: &[Target], changing: bool) -> String {
     let targets: Vec<String> = row.iter().map(|target| told(target, &key)).collect();
     let ended = match row.iter().filter(|target| target.failed).count() {
         _ if !changing => "",
-        0 => " → ok",
+        0 => " → returned",
         failed if failed == row.len() => "",
-        _ => " → others ok",
+        _ => " → others returned",
     };
     format!("- {name} ×{calls}{}: {key}{}{ended}", failures(errors), targets.join(", "))
 }
@@ -94,7 +95,7 @@ fn written(name: &str, row: &[Target], changing: bool) -> String {
 fn told(target: &Target, key: &str) -> String {
     let text = target.text.strip_prefix(key).unwrap_or(&target.text);
     let times = if target.calls > 1 { format!(" ×{}", target.calls) } else { String::new() };
-    let failed = if target.failed { " (error)" } else { "" };
+    let failed = if target.failed { " (failed)" } else { "" };
     format!("{text}{times}{failed}")
 }
 
@@ -107,6 +108,6 @@ pub fn head_size(line: &LedgerLine) -> usize {
 pub fn size(line: &LedgerLine) -> usize {
     let target = quarters(&short_target(line)).max(2);
     let times = if line.calls > 1 { 9 } else { 0 };
-    let failed = if line.outcome == CallOutcome::Error { 8 } else { 0 };
+    let failed = if line.outcome == CallEnd::Failed { 9 } else { 0 };
     target + times + failed + 2 + head_size(line) * target / LINE_CHARS
 }

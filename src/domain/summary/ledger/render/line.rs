@@ -1,6 +1,6 @@
-//! One call, or several on one target, on a line: `- edit(a.rs) → ok`.
+//! One call, or several on one target, on a line: `- edit(a.rs) → returned`.
 
-use crate::domain::model::ledger::{CallOutcome, LedgerLine};
+use crate::domain::model::ledger::LedgerLine;
 use crate::domain::summary::text::clip;
 
 /// Characters of a target where little else is told; of a command's, for what it does stands in front; and of one that only
@@ -30,11 +30,7 @@ pub fn show(line: &LedgerLine, detail: Detail) -> String {
     let separator = if rest.is_empty() || line.target.is_empty() { "" } else { ", " };
     let target = if detail == Detail::Full { line.target.clone() } else { short_target(line) };
     let said = format!("{target}{separator}{rest}");
-    let outcome = match line.outcome {
-        CallOutcome::Ok => "ok",
-        CallOutcome::Error => "error",
-        CallOutcome::NoResult => "no result",
-    };
+    let outcome = line.outcome.into_str();
     let says = if detail == Detail::Full && !line.says.is_empty() { format!(": {}", line.says) } else { String::new() };
     if line.calls == 1 {
         return format!("- {}({said}) → {outcome}{says}", line.name);
@@ -57,7 +53,6 @@ pub fn short_target(line: &LedgerLine) -> String {
 pub fn failures(errors: u64) -> String {
     match errors {
         0 => String::new(),
-        1 => " (1 error)".to_owned(),
-        many => format!(" ({many} errors)"),
+        failed => format!(" ({failed} failed)"),
     }
 }
