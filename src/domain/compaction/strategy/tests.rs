@@ -9,7 +9,6 @@ use crate::domain::compaction::prepare::tests::{path, settings};
 use crate::domain::context::ties::ties;
 use crate::domain::context::view::{NewestCompaction, ViewItem, item_tokens, plan_view};
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::message::Block;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::settings::Settings;
 use crate::domain::summary::testing::{call, failed, result, user};
