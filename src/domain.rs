@@ -3,7 +3,6 @@
 pub mod chapter;
 pub mod compaction;
 pub mod context;
-pub mod evidence;
 pub mod format;
 pub mod handle;
 pub mod hook;

@@ -30,7 +30,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::domain::model::message::Stop;
 use crate::domain::model::usage::ReportedUsage;
-use crate::domain::record;
 use crate::domain::summary::prefix::{self, SessionPrefix};
 use crate::domain::summary::{SummaryTask, prompt};
 use crate::domain::tokens::overflow::is_silent_overflow;
@@ -149,7 +148,7 @@ impl Upstream {
     /// Runs beside the async threads, for a long transcript takes its time. No slot: this one must always work.
     async fn builtin(&self, task: &SummaryTask) -> Result<Completion, UpstreamError> {
         let (task, started) = (task.clone(), Instant::now());
-        let text = tokio::task::spawn_blocking(move || record::of_task(&task)).await;
+        let text = tokio::task::spawn_blocking(move || task.record()).await;
         let text = text.map_err(|_| UpstreamError::Internal("the built-in summariser failed"));
         let latency = started.elapsed();
         metrics::record_attempt(&self.config.name, outcome(&text), latency);

@@ -6,9 +6,12 @@
 
 mod arguments;
 mod beside;
+pub mod effect;
 pub mod ending;
+pub mod evidence;
 mod instructions;
 mod levels;
+pub mod lighten;
 mod now;
 pub mod numbers;
 pub mod quote;
@@ -21,9 +24,11 @@ mod tasks;
 mod testing;
 mod told;
 pub mod values;
+pub mod words;
 
 use levels::{Telling, newest_calls, stretches, user_levels};
-pub use source::{CitedNumbers, RecordSource, ShownSpan, of_task};
+pub use numbers::CitedNumbers;
+pub use source::{RecordSource, ShownSpan};
 use span::{Line, Span};
 pub use span::{RecordItem, RecordPlace, UnreadStretch};
 use tasks::TaskList;

@@ -12,7 +12,6 @@ pub mod outcome;
 pub mod prefix;
 pub mod prompt;
 pub mod recalled;
-pub mod sections;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
@@ -24,9 +23,11 @@ pub mod worth;
 
 use std::sync::Arc;
 
-use super::settings::Template;
-use crate::domain::model::message::Message;
-use crate::domain::record::RecordSource;
+use crate::domain::model::message::{Message, Role};
+use crate::domain::record::evidence::sections::{self, Section};
+use crate::domain::record::{self, RecordItem, RecordParts, RecordPlace, RecordSource};
+use crate::domain::settings::{Estimator, Template};
+use crate::domain::tokens::count_text;
 
 pub use crate::domain::model::user_text;
 pub use message::SummaryMessage;
@@ -78,6 +79,26 @@ impl SummaryTask {
         let limit = self.max_output_tokens / 5 * 3;
         let tenth = tokens(self.span_tokens / 10 * 3 / 4).clamp(*NOTES.start(), *NOTES.end());
         if self.span_tokens == 0 { limit } else { limit.min(tenth) }.max(LEAST_WORDS)
+    }
+
+    /// The sections that the answer has. Empty: the caller's own prompt asks for whatever form.
+    pub fn sections(&self) -> &'static [Section] {
+        match (&self.prompt, self.part) {
+            (Some(_), _) => &[],
+            (None, SummaryPart::Branch) => sections::of_branch(),
+            (None, SummaryPart::History) => sections::of_template(self.template),
+        }
+    }
+
+    /// The record of what it holds, in as many tokens as the answer may have.
+    pub fn record(&self) -> String {
+        let previous = self.previous.as_deref().map(|notes| Message::text(Role::CompactionSummary, notes));
+        let messages = previous.iter().chain(self.messages.iter());
+        let before: Vec<RecordItem<'_>> =
+            messages.map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+        let parts = RecordParts { before: &before, kept: &[] };
+        let count = |text: &str| u64::from(count_text(Estimator::O200k, text));
+        record::write(&parts, u64::from(self.max_output_tokens), count)
     }
 }
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::evidence::EvidenceCounts;
 use crate::domain::hook::HookReport;
 use crate::domain::model::anti_thrash::AntiThrash;
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::record::evidence::EvidenceCounts;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::tokens::accounting::FillState;
 use crate::domain::tokens::prices::NetReport;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::effect::is_read_only;
 use super::ending::CallEnd;
+use super::numbers::CitedNumbers;
 use super::quote::{shortened, size};
-use super::source::CitedNumbers;
 use super::span::{CallLine, Line, Span};
 use super::tasks::TaskList;
 use super::{INSTRUCTIONS, RecordParts, TASKS, instructions, standing_tasks};
-use crate::domain::summary::ledger::effect::is_read_only;
 
 const WORDS: &str = "Messages of the user that the notes neither quote nor cite, oldest first:";
 const CALLS: &str = "Calls that may have changed something and that the notes do not cite:";

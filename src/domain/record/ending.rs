@@ -7,17 +7,19 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::values;
 use crate::domain::model::format::Format;
-use crate::domain::model::message::ToolResult;
+use crate::domain::model::message::{Opaque, ToolResult};
 
 pub mod shown;
 
 pub use crate::domain::model::call_end::CallEnd;
 use shown::ShownText;
 
+/// Field of Claude Code's lines.
+const DENIAL: &str = "toolDenialKind";
 /// Lines above the output in which a wrapper says how it went.
 const HEADER_LINES: usize = 8;
 /// A line of more bytes says more than an exit code.
@@ -51,10 +53,25 @@ pub fn end_of(tool: &str, result: &ToolResult) -> CallEnd {
     if failed { CallEnd::Failed } else { CallEnd::Returned }
 }
 
+/// What stands beside a result's text and tells how its call ended.
+pub fn kept(beside: Opaque) -> Option<Opaque> {
+    let Opaque { format, value } = beside;
+    let value = match format {
+        Format::ClaudeCode => json!({DENIAL: value.get(DENIAL)?}),
+        Format::OpenaiResponses => {
+            let outcomes: Vec<Value> =
+                value.get("output")?.as_array()?.iter().filter_map(|chunk| chunk.get("outcome").cloned()).collect();
+            json!({"output": outcomes.into_iter().map(|outcome| json!({"outcome": outcome})).collect::<Vec<_>>()})
+        }
+        _ => return None,
+    };
+    Some(Opaque { format, value })
+}
+
 /// Returns true if a field of the harness says that the call was not let run. Claude Code's lines have one.
 fn is_denied(result: &ToolResult) -> bool {
     let line = result.opaque.as_ref().filter(|opaque| opaque.format == Format::ClaudeCode);
-    line.is_some_and(|line| line.value["toolDenialKind"].is_string())
+    line.is_some_and(|line| line.value[DENIAL].is_string())
 }
 
 /// Returns true if an output of OpenAI's shell has an exit code beside its text that says so.

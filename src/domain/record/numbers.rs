@@ -1,13 +1,35 @@
 //! The calls of a path and the messages of the user's own, by their numbers.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use uuid::Uuid;
 
 use super::ending::{self, CallEnd};
-use super::source::PathPart;
+use super::span::{RecordPlace, UnreadStretch};
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
+
+/// A message of the path, and its entry where it has one.
+#[derive(Debug, Clone)]
+pub(super) struct PathMessage {
+    pub message: Message,
+    pub place: RecordPlace,
+    pub entry: Option<Uuid>,
+    pub depth: i64,
+}
+
+/// A stretch of the path as it is walked for its numbers.
+pub(super) enum PathPart<'s> {
+    Message(&'s PathMessage),
+    Unread(UnreadStretch),
+}
+
+/// Numbers that a text cites.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CitedNumbers {
+    pub calls: BTreeSet<u32>,
+    pub users: BTreeSet<u32>,
+}
 
 /// A call of the path.
 #[derive(Debug)]

@@ -1,22 +1,21 @@
 //! What a record is written from: the messages before the cut as they are stored, of a very long history the first ones
 //! and the newest, and the messages behind the cut.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use uuid::Uuid;
 
-use super::numbers::PathNumbers;
+use super::lighten::strip;
+use super::numbers::{CitedNumbers, PathMessage, PathNumbers, PathPart};
 use super::quote::{GAP, prefix, suffix};
 use super::span::{RecordItem, RecordPlace, UnreadStretch};
 use super::{RecordParts, beside, shown, write};
 use crate::domain::context::elision;
 use crate::domain::model::compaction::Elision;
-use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::message::{Block, Message};
 use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 use crate::domain::settings::Estimator;
-use crate::domain::summary::SummaryTask;
-use crate::domain::summary::transcript::strip;
 use crate::domain::tokens::count_text;
 
 /// Messages from the first on that are told whatever the length of the history.
@@ -44,26 +43,11 @@ pub struct RecordSource {
     classifier: UserTextClassifier,
 }
 
-/// A message of the path, and its entry where it has one.
-#[derive(Debug, Clone)]
-pub(super) struct PathMessage {
-    pub message: Message,
-    pub place: RecordPlace,
-    pub entry: Option<Uuid>,
-    depth: i64,
-}
-
 #[derive(Debug, Clone)]
 struct NewestMessage {
     of: PathMessage,
     bytes: usize,
     holds: UnreadStretch,
-}
-
-/// A stretch of the path as it is walked for its numbers.
-pub(super) enum PathPart<'s> {
-    Message(&'s PathMessage),
-    Unread(UnreadStretch),
 }
 
 /// What a model that writes notes is shown.
@@ -245,13 +229,6 @@ impl RecordSource {
     }
 }
 
-/// Numbers that a text cites.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CitedNumbers {
-    pub calls: BTreeSet<u32>,
-    pub users: BTreeSet<u32>,
-}
-
 impl UnreadStretch {
     fn add(&mut self, other: UnreadStretch) {
         self.messages = self.messages.saturating_add(other.messages);
@@ -286,13 +263,4 @@ impl RecordSource {
         }
         source
     }
-}
-
-/// A record of what a task for a summariser holds, in as many tokens as the task may answer with.
-pub fn of_task(task: &SummaryTask) -> String {
-    let previous = task.previous.as_deref().map(|notes| Message::text(Role::CompactionSummary, notes));
-    let messages = previous.iter().chain(task.messages.iter());
-    let before: Vec<RecordItem<'_>> = messages.map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-    let parts = RecordParts { before: &before, kept: &[] };
-    write(&parts, u64::from(task.max_output_tokens), |text| u64::from(count_text(Estimator::O200k, text)))
 }

@@ -1,8 +1,8 @@
 //! An answer that the output limit has cut off, taken up to its last whole line.
 
 use super::SummaryTask;
-use super::sections::{self, SectionTopic};
 use super::text::words;
+use crate::domain::record::evidence::sections::{self, SectionTopic};
 use crate::domain::settings::Template;
 
 /// What models put around a whole answer; a cut one has the beginning alone.
@@ -57,7 +57,7 @@ fn is_heading(line: &str) -> bool {
 }
 
 fn is_enough(text: &str, task: &SummaryTask) -> bool {
-    let sections = sections::of(task);
+    let sections = task.sections();
     if sections.is_empty() || task.template == Template::Prose {
         return words(text).count() * 2 >= task.words() as usize;
     }

@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::model::ledger::{Ledger, LedgerLine, Total};
 use crate::domain::model::message::{Message, ToolCall, ToolResult};
+use crate::domain::record::effect;
 use crate::domain::record::ending::{self, CallEnd};
 use crate::domain::summary::outcome;
 use crate::domain::summary::text::{clip, one_line};
 
 mod arguments;
-pub mod effect;
 mod render;
 mod told;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::domain::model::message::{Block, Media, Message, Role, ToolCall, ToolResult};
 
@@ -32,32 +32,6 @@ pub fn serialise(messages: &[Message]) -> String {
 
 /// Stands for a result without content.
 const NOT_SHOWN: &str = "(no output shown)";
-
-/// Takes out of a message what no summariser reads: the bytes of media, and what providers keep for a replay.
-pub fn strip(message: &mut Message) {
-    message.opaque = None;
-    message.content.iter_mut().for_each(strip_block);
-    message.content.shrink_to_fit();
-}
-
-fn strip_block(block: &mut Block) {
-    match block {
-        Block::Text { opaque, .. } | Block::Thinking { opaque, .. } => *opaque = None,
-        Block::Image { source } | Block::Document { source } => {
-            (source.data, source.opaque) = (None, None);
-        }
-        Block::ToolCall(call) => (call.arguments_text, call.opaque) = (None, None),
-        Block::ToolResult(result) => {
-            result.opaque = None;
-            result.content.iter_mut().for_each(strip_block);
-            result.content.shrink_to_fit();
-        }
-        Block::Raw(opaque) => {
-            let kind = opaque.value.get("type").and_then(Value::as_str);
-            opaque.value = kind.map_or(Value::Null, |kind| json!({ "type": kind }));
-        }
-    }
-}
 
 /// Takes the meaning from our delimiters in foreign text: what is quoted can't end its block or speak for others.
 pub fn neutralise(text: &str) -> String {
@@ -184,8 +158,11 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::super::testing::{assistant, call, failed, result, user};
     use super::*;
+    use serde_json::json;
+
     use crate::domain::model::format::Format;
     use crate::domain::model::message::Opaque;
+    use crate::domain::record::lighten::strip;
 
     #[test]
     fn labels_each_part() {

@@ -19,8 +19,8 @@ mod share;
 mod voice;
 pub mod words;
 
-use crate::domain::evidence::{EvidenceStatus, WeighedNotes};
 use crate::domain::model::message::Stop;
+use crate::domain::record::evidence::{EvidenceStatus, WeighedNotes};
 use crate::domain::settings::Estimator;
 use crate::domain::summary::prompt;
 use crate::domain::tokens::count_text;

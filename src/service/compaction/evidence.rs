@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use crate::domain::evidence::told::SummaryEvidence;
+use crate::domain::record::evidence::told::SummaryEvidence;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;

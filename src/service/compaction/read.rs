@@ -14,7 +14,6 @@ use anyhow::Context as _;
 
 use crate::domain::compaction::result::Reason;
 use crate::domain::hook::Event;
-use crate::domain::record::RecordSource;
 use crate::service::compaction::plan::{LiveCompaction, PlannedCompaction};
 use crate::service::compaction::work::CompactionWork;
 use crate::service::core::error::Result;
@@ -27,7 +26,7 @@ use elide::{elide, elides_only, widen};
 use outline::summary_outline;
 
 pub(crate) use elide::ProposedElisions;
-pub(crate) use items::{ReplacedOriginals, ViewReading};
+pub(crate) use items::{ReadItems, ReplacedOriginals, ViewReading};
 pub(crate) use originals::RecordReading;
 pub(crate) use outline::elision_outline;
 
@@ -149,14 +148,6 @@ impl BothReadings {
         }
         if holds(&self.view_ranges) { self.view.take(stored) } else { Ok(()) }
     }
-}
-
-/// What was read for a compaction.
-pub(crate) struct ReadItems {
-    pub reading: ViewReading,
-    /// For a model that is to summarise them afresh.
-    pub originals: Option<ReplacedOriginals>,
-    pub source: Option<RecordSource>,
 }
 
 async fn offload_decision(

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::hook::HookReport;
-use crate::domain::record;
 use crate::service::compaction::work::CompactionWork;
 use crate::store::compactions::CompactionRow;
 
@@ -51,7 +50,7 @@ pub(super) fn by_rules(work: &CompactionWork) -> SummaryOutcome {
     let upstream = if builtin { UpstreamReport::builtin() } else { UpstreamReport::default() };
     let history = work.summary_task.as_ref().and_then(|task| match &work.record {
         Some(record) => record.written(work.settings.estimator),
-        None => Some(record::of_task(&work.allowance().bounded(task))),
+        None => Some(work.allowance().bounded(task).record()),
     });
     SummaryOutcome { history, fallback, upstream, builtin, ..SummaryOutcome::default() }
 }

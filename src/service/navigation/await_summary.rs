@@ -10,7 +10,6 @@ use uuid::Uuid;
 use super::{BranchSummaryDraft, BranchSummaryWork, Left, Navigate, PendingBranchSummary, json_text};
 use crate::domain::compaction::fallback_reason::FallbackReason;
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
-use crate::domain::record;
 use crate::domain::settings::OnUpstreamFailure;
 use crate::domain::summary::Allowance;
 use crate::service::compaction::summarise::SummaryOutcome;
@@ -160,7 +159,7 @@ fn by_rules(work: &BranchSummaryWork) -> BranchSummaryDraft {
     let upstream = UpstreamReport::builtin();
     let mut outcome = SummaryOutcome { fallback, upstream, builtin: true, ..SummaryOutcome::default() };
     let allowance = Allowance::new(work.replaced_tokens, work.settings.reserve_tokens);
-    outcome.history = Some(record::of_task(&allowance.bounded(&work.task)));
+    outcome.history = Some(allowance.bounded(&work.task).record());
     work.draft(outcome)
 }
 

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use uuid::Uuid;
 
-use crate::domain::evidence::EvidenceStatus;
-use crate::domain::evidence::told::{StatementEvidence, SummaryEvidence};
+use crate::domain::record::evidence::EvidenceStatus;
+use crate::domain::record::evidence::told::{StatementEvidence, SummaryEvidence};
 use crate::service::compaction::Compaction;
 use crate::ui::session::frame::home;
 use crate::ui::visible::line;

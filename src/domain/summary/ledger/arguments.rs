@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::effect::{self, PLAIN_TARGETS, command_of, target_key};
 use crate::domain::model::message::ToolCall;
+use crate::domain::record::effect::{self, PLAIN_TARGETS, command_of, target_key};
 use crate::domain::summary::files;
 use crate::domain::summary::text::{brief, clip, one_line};
 

@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::effect::keeps_list;
 use super::told::ToldCalls;
 use super::{OTHER, is_lasting};
 use crate::domain::model::call_end::CallEnd;
 use crate::domain::model::ledger::{Ledger, LedgerLine, Total};
+use crate::domain::record::effect::keeps_list;
 use crate::domain::summary::text::quarters;
 
 mod group;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::arguments::TOLD_CHARS;
-use super::effect;
 use crate::domain::model::call_end::CallEnd;
 use crate::domain::model::ledger::LedgerLine;
+use crate::domain::record::effect;
 use crate::domain::summary::text::{clip, without_bullet};
 
 /// Stands between what was done to a file and what for.

@@ -7,7 +7,8 @@ use super::names;
 use super::runs::Runs;
 use super::share::Share;
 use super::voice::Voice;
-use super::words::{self, Word, tells};
+use super::words::tells;
+use crate::domain::record::words::{self, Word};
 
 /// The most words of the user's that are told apart.
 const MOST_SAID: usize = 2_000;

@@ -7,10 +7,10 @@ use super::share::Share;
 use super::voice::{self, Voice};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::record::RecordSource;
+use crate::domain::record::evidence::sections::Section;
 use crate::domain::record::numbers::PathNumbers;
 use crate::domain::summary::SummaryTask;
 use crate::domain::summary::identifiers::{IdentifierSpan, stands_in};
-use crate::domain::summary::sections::{self, Section};
 use crate::domain::summary::user_text::UserTextClassifier;
 
 /// An identifier weighs enough where a person, the model or a call used it; what was only printed does not count.
@@ -59,7 +59,7 @@ impl SpanEvidence {
 
     /// The headings that an answer was asked to have.
     pub(super) fn sections(&self) -> &'static [Section] {
-        self.task.as_ref().map_or(&[], sections::of)
+        self.task.as_ref().map_or(&[], SummaryTask::sections)
     }
 
     /// The size of what the answer stands for.

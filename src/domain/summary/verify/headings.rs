@@ -1,8 +1,8 @@
 //! Headings of an answer, and whether anything stands under them.
 
 use super::reason::RejectReason;
+use crate::domain::record::evidence::sections::{self, Section};
 use crate::domain::record::quote::size;
-use crate::domain::summary::sections::{self, Section};
 use crate::domain::summary::text::without_bullet;
 
 /// A line that says something, in quarter tokens: what stands where there is nothing to say is shorter.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::language::capitalises_nouns;
-use super::words;
+use super::words::tells_in_text;
+use crate::domain::record::words;
 
 /// The most names of a text.
 const MOST: usize = 5_000;
@@ -36,7 +37,7 @@ fn parts(name: &str) -> Vec<u64> {
     let (mut parts, mut is_plain) = (Vec::new(), true);
     words::each(without_line(last), &mut |word| {
         parts.push(word.hash());
-        is_plain &= !words::tells_in_text(word.text);
+        is_plain &= !tells_in_text(word.text);
     });
     match parts.as_slice() {
         // `next_steps` is a heading.
@@ -104,7 +105,7 @@ fn capitals(text: &str) -> Vec<&str> {
 fn is_capital(word: &str) -> bool {
     let mut letters = word.chars();
     let capital = letters.next().is_some_and(char::is_uppercase);
-    capital && word.chars().nth(2).is_some() && letters.all(char::is_lowercase) && words::tells_in_text(word)
+    capital && word.chars().nth(2).is_some() && letters.all(char::is_lowercase) && tells_in_text(word)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! A text as words that can be compared, whatever its script.
+//! Words that tell something, of which a summary says what it is about.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// Letters of a word that tell it from others; endings differ between forms.
-const STEM: usize = 6;
+use crate::domain::record::words::Word;
+
 /// A shorter word says little.
 const LEAST: usize = 4;
 
@@ -33,27 +32,6 @@ const COMMON: &str = "about above according action actions active actual actuall
 
 static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
-/// A word: whole, and without its ending.
-#[derive(Debug, Clone, Copy)]
-pub struct Word<'w> {
-    pub text: &'w str,
-    /// Two neighbouring signs of a script that puts no spaces.
-    pub is_pair: bool,
-}
-
-impl Word<'_> {
-    pub(super) fn hash(&self) -> u64 {
-        hashed(self.text)
-    }
-
-    /// Hash of the word without its ending.
-    pub fn stem(&self) -> u64 {
-        let word = self.text.strip_suffix('s').filter(|word| word.len() >= LEAST - 1).unwrap_or(self.text);
-        let end = word.char_indices().nth(STEM).map_or(word.len(), |(at, _)| at);
-        hashed(&word[..end])
-    }
-}
-
 /// Returns true if a word tells something: no number, and none of the words of every summary.
 pub(super) fn tells(word: Word<'_>) -> bool {
     if word.is_pair {
@@ -66,44 +44,4 @@ pub(super) fn tells(word: Word<'_>) -> bool {
 /// [`tells`] for a word as it stands in a text.
 pub(super) fn tells_in_text(word: &str) -> bool {
     !COMMON_WORDS.contains(word.to_lowercase().as_str())
-}
-
-/// Calls `found` for every word of a text in order, in small letters.
-pub fn each(text: &str, found: &mut dyn FnMut(Word<'_>)) {
-    let mut word = String::new();
-    let mut before: Option<char> = None;
-    let flush = |word: &mut String, found: &mut dyn FnMut(Word<'_>)| {
-        if !word.is_empty() {
-            found(Word { text: word, is_pair: false });
-            word.clear();
-        }
-    };
-    for c in text.chars() {
-        if is_unspaced(c) {
-            flush(&mut word, found);
-            if let Some(before) = before.replace(c) {
-                let pair: String = [before, c].iter().collect();
-                found(Word { text: &pair, is_pair: true });
-            }
-            continue;
-        }
-        before = None;
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        } else {
-            flush(&mut word, found);
-        }
-    }
-    flush(&mut word, found);
-}
-
-/// Han, kana, Hangul, Thai: no spaces, or endings that stick to the word.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{e7f}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
-}
-
-fn hashed(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::compaction::strategy::{counts, notice};
-use crate::domain::evidence::WeighedNotes;
-use crate::domain::evidence::told::SummaryEvidence;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::message::{Message, Role};
+use crate::domain::record::evidence::WeighedNotes;
+use crate::domain::record::evidence::sections;
+use crate::domain::record::evidence::told::SummaryEvidence;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
-use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers, sections};
+use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::compaction::work::{CompactionWork, Outline, RecordTask};

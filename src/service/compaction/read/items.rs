@@ -15,9 +15,10 @@ use crate::domain::hook::answer::Shortened;
 use crate::domain::model::compaction::{ElidedPart, Elision, ElisionKind};
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{self, UserText, UserTextClassifier, attributed};
+use crate::domain::record::RecordSource;
+use crate::domain::record::lighten::strip;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::files::FileTable;
-use crate::domain::summary::transcript::strip;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::compaction::read::prune_candidates::{PruneCandidate, PruneCandidates};
 use crate::service::compaction::records::Records;
@@ -25,6 +26,14 @@ use crate::service::core::error::Result;
 use crate::service::path::entries::message_of;
 use crate::store::entries::StoredEntry;
 use crate::store::path::{self, Segment, join};
+
+/// What was read for a compaction.
+pub(crate) struct ReadItems {
+    pub reading: ViewReading,
+    /// For a model that is to summarise them afresh.
+    pub originals: Option<ReplacedOriginals>,
+    pub source: Option<RecordSource>,
+}
 
 /// The entries of a view, on their way past.
 pub(crate) struct ViewReading {

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use super::citing::{self, Citation};
 use super::statements::FoundStatement;
-use super::{EvidenceStatus, WeighedStatement};
+use super::weighed::{EvidenceStatus, WeighedStatement};
 use crate::domain::record::ending::CallEnd;
+use crate::domain::record::evidence::sections::SectionTopic;
 use crate::domain::record::numbers::PathNumbers;
 use crate::domain::record::quote::names;
-use crate::domain::summary::sections::SectionTopic;
-use crate::domain::summary::verify::words;
+use crate::domain::record::words;
 
 /// Share of a rule's words, and of a request's, that stand in the message that it cites.
 const RULE_SHARE: f64 = 0.6;

@@ -1,7 +1,6 @@
 //! The headings of each template, as the files under `prompts/` ask for them, and what stands under each.
 
-use super::super::settings::Template;
-use super::{SummaryPart, SummaryTask};
+use crate::domain::settings::Template;
 
 /// Topic of a section, whatever a template calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,13 +70,9 @@ const PROSE: [Section; 8] = [
     (SectionTopic::Facts, "Needed"),
 ];
 
-/// The sections that a task's answer has. Empty: the caller's own prompt asks for whatever form.
-pub fn of(task: &SummaryTask) -> &'static [Section] {
-    match (&task.prompt, task.part, task.template) {
-        (Some(_), ..) => &[],
-        (None, SummaryPart::Branch, _) => &CHECKPOINT[..8],
-        (None, SummaryPart::History, template) => of_template(template),
-    }
+/// The sections of the summary of a branch.
+pub fn of_branch() -> &'static [Section] {
+    CHECKPOINT.get(..8).unwrap_or(&CHECKPOINT)
 }
 
 /// The sections of a template.
@@ -136,11 +131,11 @@ mod tests {
                 .collect()
         };
         let known = |sections: &[Section]| sections.iter().map(|(_, heading)| *heading).collect::<Vec<_>>();
-        assert_eq!(asked(include_str!("../../../prompts/checkpoint.md")), known(&CHECKPOINT));
-        assert_eq!(asked(include_str!("../../../prompts/six_section.md")), known(&SIX_SECTION));
-        assert_eq!(asked(include_str!("../../../prompts/continuity.md")), known(&CONTINUITY));
-        assert_eq!(asked(include_str!("../../../prompts/branch.md")), known(&CHECKPOINT[..8]));
-        let prose = include_str!("../../../prompts/prose.md");
+        assert_eq!(asked(include_str!("../../../../prompts/checkpoint.md")), known(&CHECKPOINT));
+        assert_eq!(asked(include_str!("../../../../prompts/six_section.md")), known(&SIX_SECTION));
+        assert_eq!(asked(include_str!("../../../../prompts/continuity.md")), known(&CONTINUITY));
+        assert_eq!(asked(include_str!("../../../../prompts/branch.md")), known(of_branch()));
+        let prose = include_str!("../../../../prompts/prose.md");
         for (_, word) in PROSE {
             assert!(prose.lines().any(|line| line.starts_with(&format!("{word}: "))), "{word}");
         }

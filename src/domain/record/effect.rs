@@ -130,7 +130,7 @@ const INSPECTING_PHRASES: [&str; 16] = [
 ];
 
 /// Arguments that say what a call acts on, and whose names need not be said.
-pub(super) const PLAIN_TARGETS: [&str; 15] = [
+pub const PLAIN_TARGETS: [&str; 15] = [
     "file_path",
     "path",
     "filePath",

@@ -4,18 +4,20 @@
 //! template it stands), its numbers, names and citations, and how the calls that it cites ended.
 
 mod citing;
+pub mod sections;
 mod statements;
 pub mod told;
+mod weighed;
 mod weighing;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::record::CitedNumbers;
-use crate::domain::record::numbers::PathNumbers;
-use crate::domain::summary::sections::{Section, SectionTopic};
+use super::numbers::{CitedNumbers, PathNumbers};
+use sections::{Section, SectionTopic};
 
 use statements::FoundStatement;
+pub use weighed::{EvidenceStatus, WeighedStatement};
 
 /// Stands behind a statement that nothing cited shows.
 pub const NOT_SHOWN: &str = "[not shown]";
@@ -30,53 +32,6 @@ pub struct EvidenceCounts {
     pub statements: u32,
     pub cited: u32,
     pub unsupported: u32,
-}
-
-/// What became of a statement's citations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case", const_into_str)]
-pub enum EvidenceStatus {
-    /// What it cites is there and fits it.
-    Cited,
-    /// It says that it is inferred.
-    Inferred,
-    /// It needs no evidence: a step that comes next.
-    Open,
-    /// It cites nothing that could show it.
-    Uncited,
-    /// It cites a number that nothing has.
-    UnknownNumber,
-    /// It is told as done, and the newest call that it cites failed or has no result.
-    Failed,
-    /// What it cites has none of its words or names.
-    Unrelated,
-    /// A number of it does not stand in what it cites.
-    OtherNumber,
-}
-
-impl EvidenceStatus {
-    /// Returns true if it needs evidence and has none.
-    pub fn is_unsupported(self) -> bool {
-        !matches!(self, EvidenceStatus::Cited | EvidenceStatus::Inferred | EvidenceStatus::Open)
-    }
-}
-
-/// One statement of a summary, and the numbers that it cites.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WeighedStatement {
-    pub text: String,
-    pub topic: SectionTopic,
-    pub status: EvidenceStatus,
-    pub calls: Vec<u32>,
-    pub users: Vec<u32>,
-}
-
-impl WeighedStatement {
-    /// Returns true if it tells of work: neither of what the user asks for nor of what comes next.
-    fn is_of_work(&self) -> bool {
-        !matches!(self.topic, SectionTopic::Goal | SectionTopic::Rules | SectionTopic::Next | SectionTopic::Topic)
-    }
 }
 
 /// A summary's statements, and its text with a mark behind those that nothing shows; rules that nothing shows are left out.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::citing;
+use crate::domain::record::evidence::sections::{self, Section, SectionTopic};
 use crate::domain::record::quote::sentences;
-use crate::domain::summary::sections::{self, Section, SectionTopic};
 
 /// Letters and digits that a statement has at least; a sign of a script without spaces counts as much as a short word.
 const LEAST: usize = 4;

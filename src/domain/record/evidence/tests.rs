@@ -4,9 +4,9 @@ use serde_json::json;
 use super::*;
 use crate::domain::model::message::{Message, Stop};
 use crate::domain::record::RecordSource;
+use crate::domain::record::evidence::sections::of_template;
 use crate::domain::settings::{Estimator, Template};
 use crate::domain::summary::SummaryTask;
-use crate::domain::summary::sections::of_template;
 use crate::domain::summary::testing::{assistant, call, failed, result, task, user};
 use crate::domain::summary::verify::{SpanEvidence, check_summary};
 
