@@ -4,7 +4,6 @@ pub mod chapter;
 pub mod compaction;
 pub mod context;
 pub mod format;
-pub mod handle;
 pub mod hook;
 pub mod lint;
 pub mod model;

@@ -12,6 +12,7 @@ pub mod entry_type;
 pub mod fold;
 pub mod format;
 pub mod framed;
+pub mod handle;
 pub mod identifier;
 pub mod item;
 pub mod json;

@@ -85,9 +85,20 @@ fn fitted(room: u64, count: impl Fn(&str) -> u64, compose: impl Fn(usize) -> Str
         quarters = (quarters as f64 * room as f64 / tokens as f64 * 0.97) as usize;
         text = compose(quarters);
     }
+    // Told in steps, a text may stay a little above its room however often the ratio is taken.
+    while count(&text) > room && quarters > 0 {
+        quarters = quarters * 3 / 4;
+        text = compose(quarters);
+    }
+    // What is told even of no room at all: the beginning and the newest of it.
     while count(&text) > room && !text.is_empty() {
-        let shorter = quote::size(&text) * 9 / 10;
-        text = format!("{} {}", quote::prefix(&text, shorter.saturating_sub(4)).trim_end(), quote::GAP);
+        let shorter = (quote::size(&text) * 9 / 10).saturating_sub(8);
+        let (head, tail) = (quote::prefix(&text, shorter / 3), quote::suffix(&text, shorter - shorter / 3));
+        text = if shorter == 0 {
+            String::new()
+        } else {
+            format!("{}\n{}\n{}", head.trim_end(), quote::GAP, tail.trim_start())
+        };
     }
     text
 }

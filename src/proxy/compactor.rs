@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::domain::format;
-use crate::domain::handle;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle;
 use crate::domain::settings::Estimator;
 use crate::domain::tokens::{count_message, count_text};
 use crate::proxy::asked::Edits;

@@ -14,8 +14,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::domain::format;
-use crate::domain::handle::handle_of;
 use crate::domain::model::framed::is_framed;
+use crate::domain::model::handle::handle_of;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Role};
 use crate::domain::model::user_text::{self, UserText};

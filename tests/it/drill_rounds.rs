@@ -1,7 +1,5 @@
 //! Ten compactions in a row on long sessions, made up and recorded: what must survive all of them.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -43,24 +41,27 @@ fn call_ids(format: &str, items: &[Value]) -> Vec<String> {
     blocks.filter(|block| block["type"] == kind).map(|block| block["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// How many calls the ledger inside a summary message stands for.
-pub fn ledger_calls(summary: &str) -> u64 {
-    let Some((_, rest)) = summary.split_once("<tool-calls>\n") else { return 0 };
-    let (ledger, _) = rest.split_once("\n</tool-calls>").expect("the ledger's end");
-    let count = |part: &str| -> u64 {
-        let times = part.rsplit_once('×').map(|(_, times)| times);
-        times.map_or(1, |times| times.split(' ').next().unwrap().parse().expect(part))
-    };
+/// How many calls the record in a summary message tells of: by their numbers, in counts, and those of the stretches that it
+/// says it leaves out, at most.
+pub fn told_calls(summary: &str) -> u64 {
+    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok());
     let line = |line: &str| -> u64 {
-        let Some(called) = line.strip_prefix("- ") else {
-            return line.split_once("calls: ").expect(line).1.split(", ").map(count).sum();
+        if let Some(told) = line.strip_prefix("- #") {
+            let first: u64 = number(told).expect(line);
+            let last = told.split_once("-#").filter(|(first, _)| first.chars().all(|c| c.is_ascii_digit()));
+            return last.and_then(|(_, last)| number(last)).map_or(1, |last: u64| last - first + 1);
+        }
+        if let Some(count) = line.trim_start().strip_prefix('(') {
+            return if count.ends_with(" call)") || count.ends_with(" calls)") { number(count).unwrap() } else { 0 };
+        }
+        let Some(gap) =
+            line.strip_prefix('[').and_then(|line| line.split_once(" messages and calls, are not told here]"))
+        else {
+            return 0;
         };
-        // `name(…) → …`, or `name ×3: …`.
-        let name = called.find(['(', '×']).expect(line);
-        let times = called[name..].strip_prefix('×').map(|times| times.split([' ', ':']).next().unwrap());
-        times.map_or(1, |times| times.parse().expect(line))
+        gap.0.rsplit(' ').next().and_then(number).expect(line)
     };
-    ledger.lines().map(line).sum()
+    summary.lines().map(line).sum()
 }
 
 async fn ten_rounds(format: &str, items: Vec<Value>) {
@@ -87,45 +88,43 @@ async fn ten_rounds(format: &str, items: Vec<Value>) {
             result["identifiers"]
         );
         assert!(after < before, "{done}");
-        check_recall(app, &session, result).await;
+        check_words(app, &session, result).await;
         check_round(app, &session, format, &appended, &first).await;
     }
 }
 
-/// The share of what the summary was to keep that can be found in it.
+/// The share of the names of what is replaced that can be found in the summary.
 pub fn recall_after(result: &Value) -> f64 {
     let count = |name: &str| result["identifiers"][name].as_f64().unwrap();
     if count("found") == 0.0 { 1.0 } else { (count("kept") + count("restored")) / count("found") }
 }
 
-/// What the compaction says of its identifiers holds for the summary as it is stored.
-async fn check_recall(app: &App, session: &str, result: &Value) {
-    assert!(recall_after(result) >= 0.98, "{}", result["identifiers"]);
+/// The user's words that the compaction carries stand in the summary, or are counted there; and what it says of its
+/// identifiers holds for the summary as it is stored.
+async fn check_words(app: &App, session: &str, result: &Value) {
     let entries = all(app, &format!("{session}/entries?all=true")).await;
     let compaction = entries.iter().rfind(|entry| entry["id"] == result["entry_id"]).expect("the entry");
     let (item, summary) = (&compaction["item"], compaction["item"]["summary"].as_str().unwrap());
-    // Messages may be quoted on one line; those before the newest requests may be shortened, with their entry stated.
     let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = on_one_line(summary);
-    let is_kept = |one: &&Value| {
-        let text = one["text"].as_str().unwrap();
-        let shortened =
-            || one["entry"].as_str().is_some_and(|entry| summary.contains(&format!("whole in entry {entry}")));
-        match one["kind"].as_str() {
-            Some("left_out" | "question") => true,
-            Some("message") => line.contains(&on_one_line(text)) || shortened(),
-            Some("request") => line.contains(&on_one_line(text)),
-            _ => summary.contains(text),
-        }
+    // Long ones are told by head and tail.
+    let is_told = |one: &&Value| {
+        let text = on_one_line(one["text"].as_str().unwrap());
+        line.contains(&text) || line.contains(&text.chars().take(40).collect::<String>())
     };
-    let (kept, lost): (Vec<&Value>, Vec<&Value>) = item["identifiers"].as_array().unwrap().iter().partition(is_kept);
-    let words = |list: &[&Value]| list.iter().filter(|one| one["kind"].as_str().is_some()).count();
-    assert!(words(&lost) * 50 <= words(&kept) + words(&lost), "{} found, lost {lost:?}", kept.len());
+    let identifiers = item["identifiers"].as_array().unwrap();
+    let lost = identifiers.iter().filter(|one| one["kind"] == "message" && !is_told(one));
+    let counted =
+        |line: &str| line.strip_prefix('[')?.split_once(" further requests of that time")?.0.parse::<usize>().ok();
+    let counted: usize = summary.lines().filter_map(counted).sum();
+    let lost: Vec<&Value> = lost.collect();
+    assert!(lost.len() <= counted, "{counted} are counted, lost are {lost:?}");
     // More identifiers are carried than a summary answers for.
-    let is_counted = |one: &&&Value| matches!(one["kind"].as_str(), None | Some("rule" | "request"));
-    let standing: HashSet<&str> = kept.iter().filter(is_counted).filter_map(|one| one["text"].as_str()).collect();
+    let is_counted = |one: &&Value| matches!(one["kind"].as_str(), None | Some("rule" | "request"));
+    let stands = |one: &&Value| summary.contains(one["text"].as_str().unwrap());
+    let standing = identifiers.iter().filter(is_counted).filter(stands).count() as u64;
     let claimed = ["kept", "restored"].map(|name| result["identifiers"][name].as_u64().unwrap()).iter().sum::<u64>();
-    assert!(standing.len() as u64 >= claimed, "{claimed} claimed, {} stand, not {lost:?}", standing.len());
+    assert!(standing >= claimed, "{claimed} claimed, {standing} stand");
 }
 
 async fn check_round(app: &App, session: &str, format: &str, appended: &[Value], first: &str) {
@@ -141,7 +140,7 @@ async fn check_round(app: &App, session: &str, format: &str, appended: &[Value],
         let texts = texts_of(&shown["messages"]);
         assert!(texts.iter().any(|text| text == first), "the first message of the user, verbatim in {format}");
         let summary = texts.iter().find(|text| text.contains("<context-summary>")).expect("a summary");
-        assert_eq!(ledger_calls(summary), replaced, "{summary}");
+        assert!(told_calls(summary) >= replaced, "{} of {replaced} calls: {summary}", told_calls(summary));
     }
 }
 

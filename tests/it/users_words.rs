@@ -8,9 +8,9 @@ use crate::drill_support::*;
 use crate::hook_support::{Receiver, Reply};
 use crate::played_upstream::{Behaviour, PlayedUpstream};
 
-/// Remembers the work, and nothing that the user said.
-const FORGETFUL: &str = "## Goal\n- Modules get other names, one after the other.\n\n## Progress\n### Done\n\
-    - src/module_1.rs and src/module_2.rs were renamed; 12 tests pass.";
+/// Remembers the work, and of what the user said the first request alone.
+const FORGETFUL: &str = "## Goal\n- Rename the modules of the service, one after the other (u1).\n\n## Progress\n### Done\n\
+    - src/module_1.rs was renamed (#2).";
 
 const RULES: [&str; 8] = [
     "Never push to main.",
@@ -58,16 +58,14 @@ async fn shown(app: &App, session: &str) -> Vec<String> {
     texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Three compactions in a row: after each, the newest three requests and every rule that stands are shown.
+/// Three compactions in a row: after each, the newest three requests and every rule are shown, and what was said later
+/// stands behind what was said earlier.
 async fn three_rounds(app: &App, settings: Value, strategy: &str) {
     let session = app.session(json!({"settings": settings})).await;
     for n in 0..3 {
         app.append(&session, "openai_chat", json!(round(n))).await;
         let done = compact(app, &session, json!({"force": true, "strategy": strategy})).await;
         assert_eq!(done["status"], "succeeded", "{done}");
-        let report = &done["result"]["identifiers"];
-        let count = |name: &str| report[name].as_u64().unwrap();
-        assert_eq!(count("kept") + count("restored"), count("found"), "{strategy}, round {n}: {report}");
         let shown = shown(app, &session).await;
         assert_eq!(shown[0], "Rename the modules of the service, please.", "{strategy}, round {n}: the anchor");
         let summary = shown.iter().find(|text| text.contains("<context-summary>")).expect("a summary");
@@ -75,14 +73,11 @@ async fn three_rounds(app: &App, settings: Value, strategy: &str) {
         for request in (newest - 2..=newest).map(asked) {
             assert!(shown.iter().any(|text| text.contains(&request)), "{strategy}, round {n}: {request} in {summary}");
         }
-        let standing = if n == 0 { OLD } else { NEW };
-        for rule in RULES.iter().chain([&standing]) {
+        let corrected = if n == 0 { &[OLD][..] } else { &[OLD, NEW] };
+        for rule in RULES.iter().chain(corrected) {
             assert!(summary.contains(rule), "{strategy}, round {n}: {rule} in {summary}");
         }
-        if n > 0 {
-            assert!(summary.contains(&format!("No longer holds: \"{OLD}\"")), "{strategy}, round {n}: {summary}");
-            assert!(!summary.contains(&format!("- \"{OLD}\"")), "{strategy}, round {n}: {summary}");
-        }
+        assert!(n == 0 || summary.find(OLD) < summary.find(NEW), "{strategy}, round {n}: {summary}");
     }
 }
 
@@ -151,21 +146,22 @@ async fn nor_do_strategies_that_leave_messages_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_long_request_head_and_tail_are_shown_and_where_the_rest_is() {
+async fn of_a_long_request_head_and_tail_are_shown_and_the_cut_is_marked() {
     let app = App::shared();
     let session = app.session(json!({"settings": by_hand()})).await;
     app.append(&session, "openai_chat", json!(turns(0..5, 700))).await;
     let long =
-        format!("Go through this list of names: {}and say which are taken.", "name and another name, ".repeat(200));
+        format!("Go through this list of names: {}and say which are taken.", "name and another name, ".repeat(1_000));
     let appended = app.append(&session, "openai_chat", json!([says(&long), done("None is taken.")])).await;
     app.append(&session, "openai_chat", json!(turns(5..7, 700))).await;
     compact(app, &session, json!({"force": true, "strategy": "summarize"})).await;
     let summary = shown(app, &session).await.into_iter().find(|text| text.contains("<context-summary>")).unwrap();
-    let (_, requests) = summary.split_once("## User's messages, newest last").expect("a section");
+    let (_, told) =
+        summary.split_once("u6 User: Go through this list of names: name and another name").expect("its head");
+    let (list, _) =
+        told.split_once("and say which are taken. Agent: None is taken.").expect("its tail and its outcome");
+    assert!(list.contains("[…]") && list.len() < long.len(), "{summary}");
     let entry = appended["entries"][0]["id"].as_str().unwrap();
-    assert!(requests.contains("- \"Go through this list of names: name and another name"), "{requests}");
-    assert!(requests.contains("and say which are taken.\""), "{requests}");
-    assert!(requests.contains(&format!("characters left out, whole in entry {entry} …]")), "{requests}");
     let whole = app.get(&format!("{session}/entries/{entry}")).await.expect(200);
     assert_eq!(whole["item"]["content"], long);
 }

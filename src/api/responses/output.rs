@@ -4,7 +4,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::api::problem::{Problem, Result};
-use crate::domain::handle;
+use crate::domain::model::handle;
 use crate::domain::model::json;
 use crate::service::core::clock;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::effect::is_read_only;
 use super::ending::CallEnd;
 use super::numbers::CitedNumbers;
-use super::quote::{shortened, size};
+use super::quote::{GAP, shortened, size};
 use super::span::{CallLine, Line, Span};
 use super::tasks::TaskList;
 use super::{INSTRUCTIONS, RecordParts, TASKS, instructions, standing_tasks};
@@ -28,24 +28,35 @@ pub(super) fn told(parts: &RecordParts<'_>, text: &str, cited: &CitedNumbers, ro
     let room = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
     let share = room / SHARE;
     let tasks = tasks(&span, parts, &said).filter(|tasks| size(tasks) <= share);
-    let calls = block(CALLS, lasting(&span, cited), share);
+    let calls = block(CALLS, &lasting(&span, cited), share);
     let given: Vec<String> = span.instructions.iter().filter(|text| !said.contains(&bare(text))).cloned().collect();
     let given = instructions::told(&given, share.saturating_sub(INSTRUCTIONS.len()));
     let given = (!given.is_empty()).then(|| format!("{INSTRUCTIONS}\n{given}"));
     let taken: usize = [&tasks, &calls, &given].into_iter().flatten().map(|part| size(part) + 2).sum();
-    let words = block(WORDS, words(&span, &said, cited), room.saturating_sub(taken));
+    let words = block(WORDS, &words(&span, &said, cited), room.saturating_sub(taken));
     [given, words, calls, tasks].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The lines under a heading, the newest as far as the room goes; `newest` begins with the newest.
-fn block(heading: &str, newest: Vec<String>, room: usize) -> Option<String> {
+/// The lines under a heading, the newest as far as the room goes, and how many more there are; `newest` begins with the
+/// newest.
+fn block(heading: &str, newest: &[String], room: usize) -> Option<String> {
     let mut left = room.saturating_sub(size(heading) + 1);
-    let mut lines: Vec<String> = Vec::new();
-    for line in newest {
-        let Some(rest) = left.checked_sub(size(&line) + 1) else { break };
-        left = rest;
-        lines.push(line);
+    let fits = |line: &&String| {
+        let rest = left.checked_sub(size(line) + 1);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let mut lines: Vec<&str> = newest.iter().take_while(fits).map(String::as_str).collect();
+    let earlier = newest.len() - lines.len();
+    let counted = format!("{GAP} {earlier} earlier ones are not told here.");
+    if earlier > 0 {
+        // What is said of the others has to fit too.
+        while size(&counted) + 1 > left {
+            left += size(lines.pop()?) + 1;
+        }
     }
+    let counted = format!("{GAP} {} earlier ones are not told here.", newest.len() - lines.len());
+    lines.extend((earlier > 0).then_some(counted.as_str()));
     lines.reverse();
     (!lines.is_empty()).then(|| format!("{heading}\n{}", lines.join("\n")))
 }

@@ -73,6 +73,27 @@ fn the_order_is_kept_and_the_room_is_met() {
     }
 }
 
+/// However far the sizes that a record is told by are from the tokens that it is counted in.
+#[test]
+fn what_is_newest_stands_whole_in_any_room() {
+    let mut messages = Vec::new();
+    for n in 0..60 {
+        messages.push(said(Role::User, &format!("Step {n}: mend `src/größe_{n}.rs`. 🦀 \"quoted\"\\")));
+        messages.push(call(&format!("c{n}"), "write", &format!("src/größe_{n}.rs")));
+        messages.push(result(&format!("c{n}"), &"// ja, 是\n".repeat(n % 40)));
+        messages.push(said(Role::Assistant, &format!("Step {n} is done, ticket ABC-{n} can be closed.")));
+    }
+    let before: Vec<RecordItem<'_>> =
+        messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    let count = |text: &str| text.chars().map(|c| if c.is_ascii() { 1 } else { 9 }).sum::<u64>().div_ceil(2);
+    for room in (600..9_000).step_by(97) {
+        let text = write(&RecordParts { before: &before, kept: &[] }, room, count);
+        assert!(count(&text) <= room, "{} of {room}", count(&text));
+        assert!(text.contains("Step 59: mend `src/größe_59.rs`. 🦀 \"quoted\"\\"), "{room}: {text}");
+        assert!(text.contains("Step 59 is done, ticket ABC-59 can be closed."), "{room}: {text}");
+    }
+}
+
 #[test]
 fn what_the_calls_prove_about_now_stands_behind() {
     let messages = [

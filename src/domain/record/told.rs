@@ -8,6 +8,7 @@ use super::quote::{PassageRoom, density, passage, sentences, shortened, size};
 use super::results::ToldResult;
 use super::span::{CallLine, Line, Span, UnreadStretch};
 use crate::domain::model::message::ToolResult;
+use crate::domain::model::user_text::replies::{Reply, replies};
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
 /// counted; at [`BRIEF`] the same in a sentence.
@@ -80,7 +81,10 @@ impl Teller<'_, '_> {
                 Line::Agent { text } if level < OUTCOME => {
                     told.extend(self.agent(at, text, level, last_words == Some(at)))
                 }
-                Line::Call(call) if level < OUTCOME => self.call(&mut told, at, call, level),
+                // The user's words are told, wherever they stand.
+                Line::Call(call) if level < OUTCOME || users_reply(call).is_some() => {
+                    self.call(&mut told, at, call, level.min(OUTCOME - 1));
+                }
                 Line::Call(_) => counted += 1,
                 Line::Notes { .. } | Line::Agent { .. } | Line::Other { .. } => {}
             }
@@ -176,10 +180,10 @@ impl Teller<'_, '_> {
 
     fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
         let Some(result) = line.result else { return " → no result".to_owned() };
-        let text = shown(result);
-        if asks_user(&line.call.name) {
-            return format!(" → the user: {}", shortened(&text, NEWEST_RESULT, 300));
+        if let Some(said) = users_reply(line) {
+            return format!(" → the user: {}", shortened(&said, NEWEST_RESULT, 300));
         }
+        let text = shown(result);
         let failed = line.end.went_wrong();
         let lines = text.lines().count();
         if !failed && lines > 6 && size(&text) > room && only_reads(line) {
@@ -203,6 +207,17 @@ impl ToldLine {
             calls => format!("- #{}-#{} {alike} (×{calls})\n", self.first, self.last),
         }
     }
+}
+
+/// What the user said where a result stands: why the call was refused, or the answer to a question.
+fn users_reply(line: &CallLine<'_>) -> Option<String> {
+    let result = line.result?;
+    let told = |reply: Reply| match reply.question {
+        Some(question) => format!("{question} {}", reply.said),
+        None => reply.said,
+    };
+    let said: Vec<String> = replies(&line.call.name, result).into_iter().map(told).collect();
+    if said.is_empty() { asks_user(&line.call.name).then(|| shown(result)) } else { Some(said.join("\n")) }
 }
 
 /// Says that a call did not do what it was to do, where what is told of its result does not begin with that.

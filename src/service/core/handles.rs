@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
 
-use crate::domain::handle::{self, FoundHandle, HandleFault, SealingKey};
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle::{self, FoundHandle, HandleFault, SealingKey};
 use crate::service::core::clock;
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::offload::{offload, size};

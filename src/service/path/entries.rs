@@ -9,11 +9,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::domain::chapter::Chapter;
+use crate::domain::format;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle;
 use crate::domain::model::message::Message;
 use crate::domain::model::shape::apply_shape;
-use crate::domain::{format, handle};
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::head::Head;
 use crate::service::core::idempotency::{Outcome, seal};

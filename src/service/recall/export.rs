@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use futures::TryStreamExt;
 use uuid::Uuid;
 
-use crate::domain::handle;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle;
 use crate::domain::transcript::claude_code_file::ClaudeCodeFile;
 use crate::domain::transcript::codex_lines;
 use crate::domain::transcript::pi_export::{Exported, ExportedEntry, Exporter, Origin, as_items, as_message};

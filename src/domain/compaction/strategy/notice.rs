@@ -10,6 +10,11 @@ pub fn notice(hidden: u64, now: u64) -> String {
     )
 }
 
+/// As [`notice`], behind a record that quotes them.
+pub fn of_record(hidden: u64) -> String {
+    format!("{HEADING}\n- Earlier messages no longer shown: {hidden}. All of them are stored and can be read back.")
+}
+
 /// The body with the notice in place of an earlier one.
 pub fn append(body: &str, notice: &str) -> String {
     let body = without(body);

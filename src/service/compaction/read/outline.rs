@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
-use crate::domain::compaction::strategy::notice::notice;
-use crate::domain::compaction::strategy::{self, counts};
+use crate::domain::compaction::strategy::{self, counts, notice};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::Message;
@@ -203,7 +202,7 @@ pub(super) fn summary_outline(
         turns: planned.state.turns,
         is_split_turn: plan.is_split_turn,
         told: None,
-        notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
+        notice: notes.then(|| notice::notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
         messages: planned.state.messages,
@@ -233,7 +232,8 @@ pub(super) fn summary_outline(
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
-    let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
+    let notice = told.as_ref().map(|_| notice::of_record(hidden)).or(work.outline.notice);
+    let work = CompactionWork { outline: Outline { told, notice, ..work.outline }, ..work };
     Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::format::{self, link, pi};
-use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle;
 use crate::domain::model::item::Item;
 use crate::domain::model::json;
 use crate::domain::model::message::{Message, Role};

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::domain::chapter::starts_task;
 use crate::domain::context::view::ViewItem;
-use crate::domain::handle;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::early_results::EarlyResults;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
+use crate::domain::model::handle;
 use crate::domain::model::item::Item;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::open_calls::OpenCalls;

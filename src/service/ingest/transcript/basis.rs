@@ -9,17 +9,18 @@ use uuid::Uuid;
 
 use crate::domain::chapter::{Chapter, may_be_shown, starts_task};
 use crate::domain::context::view::{NewestCompaction, ViewItem, plan_view};
+use crate::domain::format;
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
 use crate::domain::model::framed::is_framed;
+use crate::domain::model::handle;
 use crate::domain::model::json;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::transcript::{
     EnclosedSummary, ExpectedEntry, Said, ShownBesides, Standing, TextKey, element_key, is_synthetic, text_key,
 };
-use crate::domain::{format, handle};
 use crate::service::core::error::{FieldError, Result, ServiceError};
 use crate::service::core::handles::OpenedHandles;
 use crate::service::core::head::Head;
