@@ -167,7 +167,9 @@ impl Account {
             let bill = self.learnt(settings.estimator).bill(count(shown)).max(1) as f64;
             (request.max(1) as f64 / bill).max(bill / request.max(1) as f64)
         };
-        let says_otherwise = !self.marks.is_empty() && off(likely) > FAR && off(other) < NEAR;
+        // Who asked again was handed the new view: the count alone can tell of that.
+        let may_tell = !self.marks.is_empty() || is_before && !self.unshown;
+        let says_otherwise = may_tell && off(likely) > FAR && off(other) < NEAR;
         let can_only_be = is_before && !can_be(likely) && can_be(other);
         if says_otherwise || can_only_be { other } else { likely }
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::drill_support::all;
+use crate::patience::until;
 
 /// One message of some 250 tokens.
 pub fn message(n: usize) -> Value {
@@ -53,6 +54,14 @@ impl<'a> Poster<'a> {
     /// The compactions that were carried out.
     pub async fn compactions(&self) -> usize {
         self.landed().await.len()
+    }
+
+    /// No compaction is being made; one that is prepared may wait.
+    pub async fn settled(&self) {
+        let is_made =
+            |one: &Value| matches!(one["status"].as_str(), Some("queued" | "running")) && one["prepared"] != true;
+        let path = format!("{}/compactions", self.session);
+        until("no compaction is being made", async || !all(self.app, &path).await.iter().any(is_made)).await;
     }
 
     /// The places of their entries among all of the session's.
@@ -176,6 +185,38 @@ async fn what_ends_before_the_covered_span_has_no_compaction() {
     let answer = poster.put(&history[..3], None).await;
     assert_eq!(shown(&answer), history[..3]);
     poster.agrees(&answer).await;
+}
+
+/// So much is left that the next compaction would follow at once.
+#[tokio::test]
+async fn what_ends_before_the_covered_span_and_is_large_has_its_record_told_again() {
+    let (poster, history, _) = compacted(App::shared()).await;
+    for length in [14, 13] {
+        let answer = poster.put(&history[..length], None).await;
+        assert!(shown(&answer).iter().any(is_summary), "{length}: {answer}");
+        poster.agrees(&answer).await;
+        assert_eq!((poster.compactions().await, &answer["compaction"]), (1, &Value::Null), "{length}");
+    }
+}
+
+/// The compaction that has fallen was handed to nobody: what came before it is not what was sent now.
+#[tokio::test]
+async fn usage_behind_a_record_that_was_told_again_is_of_that() {
+    let app = App::shared();
+    let poster = Poster::new(app, 4_500).await;
+    let mut history: Vec<Value> = (0..16).map(message).collect();
+    let body = json!({"format": "openai_chat", "items": history});
+    app.put(&format!("{}/transcript", poster.session), body).await.expect(200);
+    poster.settled().await;
+    history[3] = said(3, "Something else.");
+    let told = poster.put(&history, None).await;
+    assert!(shown(&told).iter().any(is_summary), "{told}");
+    let usage = json!({"prompt_tokens": poster.count(&told["context"]["messages"]).await, "completion_tokens": 5});
+    history.extend([said(17, "Done."), said(18, "Next.")]);
+    let answer = poster.put(&history, Some(usage)).await;
+    let (tokens, counted) =
+        (answer["snapshot"]["tokens"].as_u64().unwrap(), poster.count(&json!(shown(&answer))).await);
+    assert!(tokens.abs_diff(counted) <= counted / 20, "{tokens} told, {counted} counted: {}", answer["snapshot"]);
 }
 
 /// Of what a call leaves: the messages, and the summary's place in them.

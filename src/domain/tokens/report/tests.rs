@@ -63,6 +63,18 @@ fn an_answer_on_its_way_is_known_though_the_new_view_was_handed_out() {
 }
 
 #[test]
+fn whoever_asks_again_with_the_new_view_is_known_by_the_count_alone() {
+    let settings = window(200_000);
+    let mut account = Account::default();
+    turn(&mut account, 20_000, 0);
+    compact(&mut account, 10_000, true);
+    account.note_shown();
+    turn(&mut account, 0, 100);
+    assert_eq!(account.report(told(10_000, 100), &settings), Verdict::Believed(10_100));
+    assert_eq!((account.calibration, account.unposted), (1.0, 0));
+}
+
+#[test]
 fn whoever_never_takes_a_context_goes_on_with_the_one_it_has() {
     let settings = window(1_000_000);
     let mut account = Account::default();
