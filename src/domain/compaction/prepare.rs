@@ -74,7 +74,7 @@ fn plan(
     if newest.is_none() && !path.iter().any(EntryMeta::is_visible) {
         return Err(Reason::EmptySession);
     }
-    let boundary_start = newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1));
+    let boundary_start = boundary_start(newest);
     let cut = cut(boundary_start).ok_or(Reason::NoValidCutPoint)?;
     let anchors = anchors(path, newest, cut.first_kept, settings);
     let between = |start: usize, end: usize| -> Vec<usize> {
@@ -101,6 +101,11 @@ fn plan(
         anchors: anchors.into_iter().collect(),
         kept,
     })
+}
+
+/// Where what the last view still showed begins, besides its anchors.
+fn boundary_start(newest: Option<NewestCompaction<'_>>) -> usize {
+    newest.map_or(0, |newest| newest.first_kept.unwrap_or(newest.index + 1))
 }
 
 /// The cut of what the last view still showed, as indexes into the path. Compactions are no part of it: what one kept
@@ -174,7 +179,7 @@ fn anchors(
         head.shape.checkpoint && Some(index) != checkpoint && !settings.pinned_entry_ids.contains(&head.id)
     };
     anchors.retain(|index| before.get(*index).is_some_and(|head| head.is_visible() && !superseded(*index, head)));
-    with_batches(before, anchors)
+    with_batches(before, boundary_start(newest), anchors)
 }
 
 fn newest_checkpoint(path: &[EntryMeta]) -> Option<usize> {
@@ -203,11 +208,12 @@ pub(super) fn required(path: &[EntryMeta], end: usize, settings: &Settings) -> B
     anchors.extend(standing(path, settings).filter(|index| *index < end));
     anchors.extend(newest_checkpoint(path).filter(|index| *index < end));
     anchors.retain(|index| before.get(*index).is_some_and(EntryMeta::is_visible));
-    with_batches(before, anchors)
+    with_batches(before, 0, anchors)
 }
 
-/// Adds to the set whatever is tied to its members.
-fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize> {
+/// Adds to the set whatever is tied to its members: on the path, or in the view, which begins at `shown_from`. Where an id
+/// is used again, the two may differ.
+fn with_batches(path: &[EntryMeta], shown_from: usize, members: BTreeSet<usize>) -> BTreeSet<usize> {
     let may_be_tied = |index: &usize| {
         let head = path.get(*index);
         head.is_some_and(|head| head.role == Some(Role::Assistant) || !head.shape.is_trivial())
@@ -217,9 +223,12 @@ fn with_batches(path: &[EntryMeta], members: BTreeSet<usize>) -> BTreeSet<usize>
     }
     let entries: Vec<&EntryMeta> = path.iter().collect();
     let mut tied: HashMap<usize, Vec<usize>> = HashMap::new();
-    for tie in ties(&entries) {
-        tied.entry(tie.first).or_default().push(tie.last);
-        tied.entry(tie.last).or_default().push(tie.first);
+    for from in BTreeSet::from([0, shown_from]) {
+        for tie in ties(entries.get(from..).unwrap_or_default()) {
+            let (first, last) = (from + tie.first, from + tie.last);
+            tied.entry(first).or_default().push(last);
+            tied.entry(last).or_default().push(first);
+        }
     }
     let mut pending: Vec<usize> = members.iter().copied().collect();
     let mut closed = members;

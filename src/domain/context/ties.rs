@@ -185,9 +185,9 @@ impl<'e> Tying<'e> {
 
     fn finish(mut self) -> Vec<Tie> {
         for (key, last) in std::mem::take(&mut self.waiting) {
-            // A result that came before its call.
-            if let Some(first) = self.needed.get(&key).and_then(|early| early.first()) {
-                self.tie(*first, last, key.kind());
+            // Results that came before their call: all of them, for a view may begin behind the first.
+            for first in self.needed.remove(&key).unwrap_or_default() {
+                self.tie(first, last, key.kind());
             }
         }
         self.ties

@@ -134,6 +134,8 @@ fn a_result_before_its_call_is_tied_to_it() {
     let user = json!({"role": "user", "content": "go"});
     let early = [result.clone(), user.clone(), call.clone(), user.clone()];
     assert_eq!(tied(Format::OpenaiChat, &early), [(0, 2)]);
+    let twice = [result.clone(), user.clone(), result.clone(), call.clone()];
+    assert_eq!(tied(Format::OpenaiChat, &twice), [(0, 3), (2, 3)]);
     assert_eq!(tied(Format::OpenaiChat, &[user, call, result]), [(1, 2)]);
 }
 
