@@ -70,6 +70,25 @@ async fn what_was_summarised_before_is_carried_and_calls_are_never_forgotten() {
     }
 }
 
+#[tokio::test]
+async fn a_callers_notes_outlive_every_record_until_others_are_given() {
+    for strategy in [Strategy::Auto, Strategy::Summarize] {
+        let stage = Stage::set(settings(2_000)).await;
+        for (notes, old) in [("Port 8080 was agreed on.", None), ("Port 9090 it is now.", Some("8080"))] {
+            stage.append(work(0..20)).await;
+            let own = CompactRequest { summary: Some(notes.into()), ..CompactRequest::default() };
+            assert_eq!(stage.compact(own).await.status, Status::Succeeded);
+            for round in 0..2 {
+                stage.append(work(20..40)).await;
+                done(&stage, strategy).await;
+                let context = stage.context().await.concat();
+                assert_eq!(context.matches(notes).count(), 1, "{strategy:?}, {round}: {context}");
+                assert!(old.is_none_or(|old| !context.contains(old)), "{strategy:?}, {round}: {context}");
+            }
+        }
+    }
+}
+
 /// The calls that a record of [`work`] tells of or counts: where requests are not told, each stands for its call.
 fn accounted(summary: &str) -> usize {
     let message: Value = serde_json::from_str(summary).unwrap();
