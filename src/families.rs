@@ -95,7 +95,7 @@ families! {
     COMPACTION_FALLBACKS: Counter "contextd_compaction_fallbacks_total" ["reason"]
         "Compactions whose summary was written, in whole or in part, by somebody else than was wanted, by reason.";
     UPSTREAM_REQUESTS: Counter "contextd_upstream_requests_total" ["upstream", "outcome"]
-        "Attempts at calls of upstreams, by outcome: `ok`, `abandoned` or the error's code. `builtin` is no model: `stats` has none of it.";
+        "Attempts at calls of upstreams, by outcome: `ok`, `abandoned` or the error's code. A record is no call; what `builtin` writes of a branch is, and `stats` has none of it.";
     UPSTREAM_REQUEST_SECONDS: Histogram "contextd_upstream_request_duration_seconds" ["upstream"]
         "Time of an attempt at a call of an upstream.";
     UPSTREAM_TOKENS: Counter "contextd_upstream_tokens_total" ["upstream", "direction"]

@@ -9,12 +9,14 @@ mod beside;
 pub mod effect;
 pub mod ending;
 pub mod evidence;
+pub mod given;
 mod instructions;
 mod levels;
 pub mod lighten;
 mod now;
 pub mod numbers;
 pub mod quote;
+mod recalled;
 mod results;
 mod shown;
 mod source;
@@ -26,8 +28,11 @@ mod told;
 pub mod values;
 pub mod words;
 
+use std::collections::HashSet;
+
 use levels::{Telling, newest_calls, stretches, user_levels};
 pub use numbers::CitedNumbers;
+use recalled::Recalled;
 pub use source::{RecordSource, ShownSpan};
 use span::{Line, Span};
 pub use span::{RecordItem, RecordPlace, UnreadStretch};
@@ -48,12 +53,30 @@ const TRIES: usize = 5;
 pub const LEAST_TOKENS: u64 = 64;
 
 /// What a record is made of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct RecordParts<'a> {
     /// What stands on the path before the cut, from the first message on.
     pub before: &'a [RecordItem<'a>],
     /// The messages that stay behind the cut.
     pub kept: &'a [Message],
+    /// Notes that a caller or a hook gave in place of what came before: no message says what stands in them.
+    pub given: Option<&'a str>,
+    /// Ids of calls whose results were asked for again after they had left the context, the newest first.
+    pub recalled: &'a [String],
+}
+
+/// What stands around the conversation in a record.
+struct Around<'p> {
+    given: Option<&'p str>,
+    recalled: &'p [String],
+    tasks: Option<String>,
+}
+
+impl<'p> Around<'p> {
+    fn of(parts: &RecordParts<'p>, span: &Span<'_>) -> Around<'p> {
+        let tasks = standing_tasks(span, parts.kept);
+        Around { given: parts.given, recalled: parts.recalled, tasks }
+    }
 }
 
 /// Returns true if a summary's text is a record and no notes.
@@ -65,11 +88,12 @@ pub fn is_record(text: &str) -> bool {
 /// nothing to tell it is empty.
 pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {
     let span = Span::of(parts.before);
-    let tasks = standing_tasks(&span, parts.kept);
-    if span.lines.is_empty() && span.instructions.is_empty() && tasks.is_none() {
+    let around = Around::of(parts, &span);
+    let has_around = around.tasks.is_some() || around.given.is_some();
+    if span.lines.is_empty() && span.instructions.is_empty() && !has_around {
         return String::new();
     }
-    fitted(room.max(LEAST_TOKENS), count, |quarters| compose(&span, tasks.as_deref(), quarters))
+    fitted(room.max(LEAST_TOKENS), count, |quarters| compose(&span, &around, quarters))
 }
 
 /// What `compose` makes of about so many quarter tokens, in at most `room` tokens.
@@ -123,35 +147,36 @@ fn standing_tasks(span: &Span<'_>, kept: &[Message]) -> Option<String> {
 }
 
 /// Puts the record together in about so many quarter tokens.
-fn compose(span: &Span<'_>, tasks: Option<&str>, quarters: usize) -> String {
+fn compose(span: &Span<'_>, around: &Around<'_>, quarters: usize) -> String {
     let instructions = instructions::told(&span.instructions, quarters / 3);
-    put_together(span, &instructions, tasks, quarters, 1)
+    put_together(span, &instructions, around, quarters, 1)
 }
 
 /// The same with the instructions as they are to stand there, in so many times the usual detail.
-fn put_together(span: &Span<'_>, instructions: &str, tasks: Option<&str>, quarters: usize, detail: usize) -> String {
+fn put_together(span: &Span<'_>, instructions: &str, around: &Around<'_>, quarters: usize, detail: usize) -> String {
     let now = now::told(span);
+    let recalled = Recalled::of(span, around.recalled, quarters);
     let mut parts = Vec::new();
     if !instructions.is_empty() {
         parts.push(format!("{INSTRUCTIONS}\n{instructions}"));
     }
-    let behind: Vec<String> =
-        [(!now.is_empty()).then(|| now.trim_end().to_owned()), tasks.map(|tasks| format!("{TASKS}\n{tasks}"))]
-            .into_iter()
-            .flatten()
-            .collect();
+    parts.extend(around.given.map(|notes| given::told(notes, quarters)));
+    let now = (!now.is_empty()).then(|| now.trim_end().to_owned());
+    let tasks = around.tasks.as_ref().map(|tasks| format!("{TASKS}\n{tasks}"));
+    let behind: Vec<String> = [recalled.told(), now, tasks].into_iter().flatten().collect();
     let taken: usize = parts.iter().chain(&behind).map(|part| quote::size(part) + 2).sum();
     let room = quarters.saturating_sub(taken + quote::size(OPENING) + 4);
     if !span.lines.is_empty() {
-        parts.push(format!("{OPENING}\n\n{}", conversation(span, room, detail).trim_end()));
+        parts.push(format!("{OPENING}\n\n{}", conversation(span, &recalled, room, detail).trim_end()));
     }
     parts.extend(behind);
     parts.join("\n\n")
 }
 
-fn conversation(span: &Span<'_>, room: usize, detail: usize) -> String {
+fn conversation(span: &Span<'_>, recalled: &Recalled, room: usize, detail: usize) -> String {
+    let recalled: HashSet<usize> = recalled.lines.iter().copied().collect();
     let (stretches, user_levels, newest) = (stretches(span), user_levels(span, room), newest_calls(span));
-    let teller = Teller { span, user_levels: &user_levels, newest: &newest, detail };
+    let teller = Teller { span, user_levels: &user_levels, newest: &newest, recalled: &recalled, detail };
     Telling::within(&teller, &stretches, room).text()
 }
 

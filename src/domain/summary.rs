@@ -11,7 +11,6 @@ mod message;
 pub mod outcome;
 pub mod prefix;
 pub mod prompt;
-pub mod recalled;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
@@ -96,7 +95,7 @@ impl SummaryTask {
         let messages = previous.iter().chain(self.messages.iter());
         let before: Vec<RecordItem<'_>> =
             messages.map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-        let parts = RecordParts { before: &before, kept: &[] };
+        let parts = RecordParts { before: &before, ..RecordParts::default() };
         let count = |text: &str| u64::from(count_text(Estimator::O200k, text));
         record::write(&parts, u64::from(self.max_output_tokens), count)
     }

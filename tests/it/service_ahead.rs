@@ -185,7 +185,7 @@ async fn switched_off_nothing_is_prepared() {
 #[tokio::test]
 async fn after_growth_beyond_the_candidate_the_normal_path_goes_on() {
     let (stage, kept) = prepared(window()).await;
-    let huge = stage.append(vec![user(&"a great many words ".repeat(2_000))]).await;
+    let huge = stage.append(vec![user(&"a great many words ".repeat(1_300))]).await;
     assert_eq!(huge.compaction.map(|landed| (landed.id, landed.status)), Some((kept.id, Status::Succeeded)));
     assert_eq!(huge.snapshot.state, FillState::Red);
     let next = stage.append(vec![assistant("so many")]).await.compaction.unwrap();

@@ -151,19 +151,19 @@ async fn a_guard_that_re_armed_itself_counts_from_there() {
     let settings = json!({"context_window": 60_000, "reserve_tokens": 1_000, "keep_recent_tokens": 300,
                           "min_savings_pct": 99, "anchor_first_user": false});
     let stage = Stage::set(settings).await;
-    let compact = async || {
-        stage.talk(10).await;
+    let compact = async |turns: usize| {
+        stage.talk(turns).await;
         stage.compact(CompactRequest::default()).await.result.unwrap()
     };
-    compact().await;
-    let tripped = compact().await.anti_thrash;
+    compact(10).await;
+    let tripped = compact(10).await.anti_thrash;
     assert_eq!((tripped.low_savings_streak, tripped.tripped), (2, true));
-    let held = compact().await;
+    let held = compact(2).await;
     assert_eq!(held.skip_reason, Some(Reason::AntiThrash));
     stage.talk(30).await;
     assert!(stage.snapshot().await.tokens >= tripped.retry_at_tokens.unwrap());
     assert!(!stage.snapshot().await.anti_thrash.tripped);
-    let again = compact().await.anti_thrash;
+    let again = compact(10).await.anti_thrash;
     assert_eq!((again.low_savings_streak, again.tripped), (1, false));
     assert_eq!(again.reset_reason.as_deref(), Some("growth"));
 }

@@ -50,7 +50,6 @@ async fn what_was_summarised_before_is_carried_and_calls_are_never_forgotten() {
         stage.append(work(0..20)).await;
         let own = CompactRequest { summary: Some("Port 8080 was agreed on.".into()), ..CompactRequest::default() };
         assert_eq!(stage.compact(own).await.status, Status::Succeeded);
-        let mut calls = 0;
         for round in 1..4 {
             stage.append(work(round * 20..round * 20 + 20)).await;
             let result = done(&stage, strategy).await;
@@ -59,23 +58,47 @@ async fn what_was_summarised_before_is_carried_and_calls_are_never_forgotten() {
             let context = stage.context().await;
             let summary = context.iter().find(|message| message.contains("context-summary")).unwrap();
             assert!(summary.contains("Port 8080 was agreed on."), "{strategy:?}, {round}: {summary}");
+            assert_eq!(summary.matches("Notes that were given").count(), 1, "{summary}");
             assert_eq!(summary.matches("## Left Out").count(), 1);
-            assert!(summary.contains("<tool-calls>") && context[0].contains("Request 0"), "{summary}");
-            let listed = ledger(&stage).await;
-            assert!(listed > calls, "{strategy:?}: {listed} calls in the ledger after {calls}");
-            calls = listed;
+            assert!(context[0].contains("Request 0"), "{summary}");
+            let page = PageRequest { limit: 200, after: None };
+            let listed = stage.service.queries().tool_calls(stage.tenant, stage.session, page).await.unwrap().items;
+            assert_eq!(listed.len(), round * 20 + 20);
+            let shown = context.iter().filter(|message| message.contains("tool_calls")).count();
+            assert_eq!(accounted(summary) + shown, listed.len(), "{strategy:?}, {round}: {summary}");
         }
     }
 }
 
-/// Calls in the newest compaction's ledger.
-async fn ledger(stage: &Stage) -> u64 {
-    let query = "SELECT record FROM entries WHERE record IS NOT NULL ORDER BY seq DESC LIMIT 1";
-    let record: String = sqlx::query_scalar(query).fetch_one(&stage.pool).await.unwrap();
-    let record: Value = serde_json::from_str(&record).unwrap();
-    let totals = record["ledger"]["totals"].as_array().unwrap().iter().map(|total| total["calls"].as_u64().unwrap());
-    let lines = record["ledger"]["lines"].as_array().unwrap().iter().map(|line| line["calls"].as_u64().unwrap_or(1));
-    totals.sum::<u64>() + lines.sum::<u64>()
+#[tokio::test]
+async fn a_callers_notes_outlive_every_record_until_others_are_given() {
+    for strategy in [Strategy::Auto, Strategy::Summarize] {
+        let stage = Stage::set(settings(2_000)).await;
+        for (notes, old) in [("Port 8080 was agreed on.", None), ("Port 9090 it is now.", Some("8080"))] {
+            stage.append(work(0..20)).await;
+            let own = CompactRequest { summary: Some(notes.into()), ..CompactRequest::default() };
+            assert_eq!(stage.compact(own).await.status, Status::Succeeded);
+            for round in 0..2 {
+                stage.append(work(20..40)).await;
+                done(&stage, strategy).await;
+                let context = stage.context().await.concat();
+                assert_eq!(context.matches(notes).count(), 1, "{strategy:?}, {round}: {context}");
+                assert!(old.is_none_or(|old| !context.contains(old)), "{strategy:?}, {round}: {context}");
+            }
+        }
+    }
+}
+
+/// The calls that a record of [`work`] tells of or counts: where requests are not told, each stands for its call.
+fn accounted(summary: &str) -> usize {
+    let message: Value = serde_json::from_str(summary).unwrap();
+    let number = |text: &str| text.split(' ').next().and_then(|word| word.parse::<usize>().ok());
+    let of_line = |line: &str| {
+        let counted = line.strip_prefix("  (").and_then(number);
+        let untold = line.strip_prefix('[').and_then(number);
+        counted.or(untold).unwrap_or(usize::from(line.starts_with("- #")))
+    };
+    message["content"].as_str().unwrap().lines().map(of_line).sum()
 }
 
 #[tokio::test]
@@ -84,6 +107,8 @@ async fn each_keeps_what_its_rule_says() {
         let stage = Stage::set(settings(2_500)).await;
         let mut items = work(0..30);
         items[8] = user("Never touch config/prod.toml, it must stay as it is.");
+        // What is named again in what stays is still used.
+        items[116] = user("Request 29: write part 29, and mind config/prod.toml.");
         stage.append(items).await;
         let result = done(&stage, strategy).await;
         (stage.context().await, result)
@@ -91,11 +116,14 @@ async fn each_keeps_what_its_rule_says() {
     let (truncated, result) = talk(Strategy::Truncate).await;
     assert_eq!(truncated.len(), 1 + 1 + 4, "the first message, the summary, the newest four");
     assert_eq!((result.messages_removed, result.messages_kept), (115, 5));
+    assert!(!truncated[0].contains("Never touch") && !truncated[2..].concat().contains("Never touch"));
     let (slid, _) = talk(Strategy::Sliding).await;
     assert!(slid.len() > truncated.len() && slid[1].contains("context-summary"));
     assert_eq!(slid[slid.len() - 4..], truncated[2..]);
     let (smart, _) = talk(Strategy::Smart).await;
-    assert!(smart[1].contains("Never touch config/prod.toml"), "{}", smart[1]);
+    let kept =
+        |message: &&String| message.contains("Never touch config/prod.toml") && !message.contains("context-summary");
+    assert_eq!(smart.iter().filter(kept).count(), 1, "the message itself: {smart:?}");
     assert_eq!(smart[smart.len() - 4..], truncated[2..]);
 }
 

@@ -49,6 +49,10 @@ pub struct CompactionRecord {
     /// The summary came from a hook or a caller, so its file lists are not passed on.
     #[serde(default)]
     pub from_hook: bool,
+    /// The newest notes of a caller or a hook that this one's summary, which is by somebody else, goes on from: no message
+    /// says what stands in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
     /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identifiers: Vec<TrackedIdentifier>,

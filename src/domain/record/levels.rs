@@ -12,6 +12,8 @@ const STRETCH: usize = 12;
 const USER_SHARE: usize = 3;
 /// Shares of what is left, in hundredths, by level: the newest stretches have the best one, as far as its share reaches.
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
+/// Quarter tokens of the line that counts what is left out, about.
+const COUNTED: usize = 130;
 /// The best level of stretches before the running turn.
 const OLDER: Level = 1;
 
@@ -79,6 +81,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         telling.leave_out(room * 9 / 10);
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
+        telling.take_back(room.saturating_sub(COUNTED));
         telling
     }
 
@@ -98,6 +101,19 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             self.spent -= self.cost(next, BRIEF);
             self.levels[next] = None;
             next += 1;
+        }
+    }
+
+    /// Where more detail did not need what was held back for it, the newest of what was left out is told after all.
+    fn take_back(&mut self, room: usize) {
+        let Some(newest) = self.levels.iter().rposition(Option::is_none) else { return };
+        for at in (1..=newest).rev() {
+            let spent = self.spent + self.cost(at, BRIEF);
+            if spent > room {
+                break;
+            }
+            self.spent = spent;
+            self.levels[at] = Some(BRIEF);
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a model that writes notes is shown: the record in all the detail that its window allows, and what stays behind it.
 
+use super::recalled::Recalled;
 use super::span::{RecordItem, Span};
-use super::{RecordParts, conversation, fitted, instructions, put_together, standing_tasks};
+use super::{Around, RecordParts, conversation, fitted, instructions, put_together};
 
 /// The tail has at most one part in so many of the room.
 pub(super) const TAIL_SHARE: u64 = 3;
@@ -16,10 +17,10 @@ const INSTRUCTIONS: usize = 12_000;
 /// any other record.
 pub(super) fn record(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {
     let span = Span::of(parts.before);
-    let tasks = standing_tasks(&span, parts.kept);
+    let around = Around::of(parts, &span);
     let compose = |quarters: usize, detail: usize| {
         let head = instructions::told(&span.instructions, INSTRUCTIONS.min(quarters / 8));
-        put_together(&span, &head, tasks.as_deref(), quarters, detail)
+        put_together(&span, &head, &around, quarters, detail)
     };
     let whole = DETAILS.iter().map(|detail| compose(AMPLE, *detail)).find(|text| count(text) <= room);
     whole.unwrap_or_else(|| fitted(room, &count, |quarters| compose(quarters, 1)))
@@ -31,5 +32,5 @@ pub(super) fn tail(items: &[RecordItem<'_>], room: u64, count: impl Fn(&str) -> 
     if span.lines.is_empty() {
         return String::new();
     }
-    fitted(room, count, |quarters| conversation(&span, quarters, 1).trim_end().to_owned())
+    fitted(room, count, |quarters| conversation(&span, &Recalled::default(), quarters, 1).trim_end().to_owned())
 }

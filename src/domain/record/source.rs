@@ -40,6 +40,8 @@ pub struct RecordSource {
     kept: VecDeque<(PathMessage, UnreadStretch)>,
     /// What stands behind the cut before `kept`, in numbers.
     passed: UnreadStretch,
+    given: Option<String>,
+    recalled: Vec<String>,
     classifier: UserTextClassifier,
 }
 
@@ -67,6 +69,16 @@ impl RecordSource {
             Some(known) => vec![(0, first - 1), (known.depth, i64::MAX)],
             None => vec![(0, i64::MAX)],
         }
+    }
+
+    /// With notes that a caller or a hook gave in place of earlier messages.
+    pub fn with_given(self, given: Option<String>) -> RecordSource {
+        RecordSource { given, ..self }
+    }
+
+    /// With the ids of calls whose results were asked for again, the newest first.
+    pub fn with_recalled(self, recalled: Vec<String>) -> RecordSource {
+        RecordSource { recalled, ..self }
     }
 
     /// Goes on behind what is known in numbers.
@@ -158,7 +170,7 @@ impl RecordSource {
     /// The record in at most so many tokens.
     pub fn record(&self, room: u64, estimator: Estimator) -> String {
         let (before, kept) = (self.before(|of| of.place), self.behind());
-        write(&RecordParts { before: &before, kept: &kept }, room, |text| u64::from(count_text(estimator, text)))
+        write(&self.parts_of(&before, &kept), room, |text| u64::from(count_text(estimator, text)))
     }
 
     /// The same for a model that writes notes, in all the detail that the room allows, with what stays before the cut and
@@ -171,13 +183,20 @@ impl RecordSource {
         let (before, kept) = (self.before(place), self.behind());
         let tail = shown::tail(&self.tail_items(), room / shown::TAIL_SHARE, count);
         let left = room.saturating_sub(count(&tail));
-        ShownSpan { record: shown::record(&RecordParts { before: &before, kept: &kept }, left, count), tail }
+        let parts = self.parts_of(&before, &kept);
+        // Earlier notes tell of what was given before them.
+        let parts = RecordParts { given: parts.given.filter(|_| newer_from.is_none()), ..parts };
+        ShownSpan { record: shown::record(&parts, left, count), tail }
     }
 
     /// What a text that stands for the span lacks, in at most so many tokens. Empty: nothing.
     pub fn beside(&self, text: &str, cited: &CitedNumbers, room: u64) -> String {
         let (before, kept) = (self.before(|of| of.place), self.behind());
-        beside::told(&RecordParts { before: &before, kept: &kept }, text, cited, room)
+        beside::told(&self.parts_of(&before, &kept), text, cited, room)
+    }
+
+    fn parts_of<'p>(&'p self, before: &'p [RecordItem<'p>], kept: &'p [Message]) -> RecordParts<'p> {
+        RecordParts { before, kept, given: self.given.as_deref(), recalled: &self.recalled }
     }
 
     /// The calls and the user's messages of the whole path, by their numbers.

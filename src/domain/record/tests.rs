@@ -7,7 +7,9 @@ use crate::domain::model::message::Role;
 fn written(messages: &[Message], room: u64) -> String {
     let before: Vec<RecordItem<'_>> =
         messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-    write(&RecordParts { before: &before, kept: &[] }, room, |text| (text.chars().count() as u64).div_ceil(4))
+    write(&RecordParts { before: &before, ..RecordParts::default() }, room, |text| {
+        (text.chars().count() as u64).div_ceil(4)
+    })
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn what_is_newest_stands_whole_in_any_room() {
         messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
     let count = |text: &str| text.chars().map(|c| if c.is_ascii() { 1 } else { 9 }).sum::<u64>().div_ceil(2);
     for room in (600..9_000).step_by(97) {
-        let text = write(&RecordParts { before: &before, kept: &[] }, room, count);
+        let text = write(&RecordParts { before: &before, ..RecordParts::default() }, room, count);
         assert!(count(&text) <= room, "{} of {room}", count(&text));
         assert!(text.contains("Step 59: mend `src/größe_59.rs`. 🦀 \"quoted\"\\"), "{room}: {text}");
         assert!(text.contains("Step 59 is done, ticket ABC-59 can be closed."), "{room}: {text}");
@@ -122,7 +124,7 @@ fn what_the_calls_prove_about_now_stands_behind() {
 fn the_running_request_is_named_in_its_place() {
     let (request, answer) = (said(Role::User, "Please fix src/net.rs."), said(Role::Assistant, "I look at it."));
     let before = [RecordItem::Message(&request, RecordPlace::Running), RecordItem::Message(&answer, RecordPlace::Told)];
-    let text = write(&RecordParts { before: &before, kept: &[] }, 500, |text| text.len() as u64 / 4);
+    let text = write(&RecordParts { before: &before, ..RecordParts::default() }, 500, |text| text.len() as u64 / 4);
     assert!(text.contains("u1 User: [the request that stands below this record]\nAgent: I look at it."), "{text}");
 }
 
@@ -145,7 +147,7 @@ fn records_of_recorded_sessions_meet_their_room() {
             let cut = messages.len() * 3 / 4;
             let before: Vec<RecordItem<'_>> =
                 messages[..cut].iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-            let parts = RecordParts { before: &before, kept: &messages[cut..] };
+            let parts = RecordParts { before: &before, kept: &messages[cut..], ..RecordParts::default() };
             for room in [500, 4_000] {
                 let text = write(&parts, room, count);
                 assert!(count(&text) <= room, "{source} {number}: {} of {room}", count(&text));
@@ -156,4 +158,49 @@ fn records_of_recorded_sessions_meet_their_room() {
             }
         }
     }
+}
+
+#[test]
+fn given_notes_are_quoted_before_the_conversation_in_their_share() {
+    let messages = [said(Role::User, "Go on."), said(Role::Assistant, "I went on.")];
+    let before: Vec<RecordItem<'_>> =
+        messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    let told = |notes: &str, room: u64| {
+        let parts = RecordParts { before: &before, given: Some(notes), ..RecordParts::default() };
+        write(&parts, room, |text| (text.chars().count() as u64).div_ceil(4))
+    };
+    let text = told("Port 8080 was agreed on.", 2_000);
+    let notes = text.find("Notes that were given with an earlier compaction:\nPort 8080 was agreed on.");
+    assert!(notes < text.find("u1 User: Go on.") && notes.is_some(), "{text}");
+    let long = format!("It begins. {}It ends.", "And so it goes. ".repeat(2_000));
+    let text = told(&long, 600);
+    assert!(text.contains("It begins.") && text.contains("It ends.") && text.contains(quote::GAP), "{text}");
+    assert!(text.matches("And so it goes.").count() < 600 * 4 / 6 / 16 + 2, "{text}");
+    assert!(text.contains("Agent: I went on."), "{text}");
+}
+
+#[test]
+fn what_was_asked_for_again_stands_whole_in_its_share() {
+    let listing = |n: usize| (0..80).map(|at| format!("pier {n}, bolt {at} of it\n")).collect::<String>();
+    let mut messages = vec![said(Role::User, "Look at the piers.")];
+    for n in 0..12 {
+        messages
+            .extend([call(&format!("c{n}"), "read", &format!("pier{n}.txt")), result(&format!("c{n}"), &listing(n))]);
+    }
+    let before: Vec<RecordItem<'_>> =
+        messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
+    let told = |recalled: &[String], room: u64| {
+        let parts = RecordParts { before: &before, recalled, ..RecordParts::default() };
+        write(&parts, room, |text| (text.chars().count() as u64).div_ceil(4))
+    };
+    assert!(!told(&[], 4_000).contains(listing(3).trim()));
+    let ids = ["c3".to_owned(), "c5".to_owned()];
+    let text = told(&ids, 4_000);
+    let heading = text.find("Results that were asked for again:").expect("a heading");
+    assert!(text[heading..].contains(&format!("- #4 read(pier3.txt) → {}", listing(3).trim())), "{text}");
+    assert_eq!(text.matches("pier3.txt").count(), 2, "where it was called it is only named: {text}");
+    // In a small room the one that was asked for last comes first.
+    let text = told(&ids, 1_200);
+    assert!(text.contains("pier 3, bolt 0 of it") && !text.contains("pier 5, bolt 0 of it"), "{text}");
+    assert!(!told(&ids, 150).contains("asked for again"));
 }

@@ -46,6 +46,8 @@ pub(super) struct Teller<'s, 'a> {
     pub user_levels: &'s [usize],
     /// Lines with the newest call of each tool.
     pub newest: &'s std::collections::HashSet<usize>,
+    /// Lines with calls whose results stand whole behind the conversation.
+    pub recalled: &'s std::collections::HashSet<usize>,
     /// How many times the usual room a passage, a call's arguments and its result have.
     pub detail: usize,
 }
@@ -180,6 +182,9 @@ impl Teller<'_, '_> {
 
     fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
         let Some(result) = line.result else { return " → no result".to_owned() };
+        if self.recalled.contains(&at) {
+            return " → [stands below]".to_owned();
+        }
         if let Some(said) = users_reply(line) {
             return format!(" → the user: {}", shortened(&said, NEWEST_RESULT, 300));
         }

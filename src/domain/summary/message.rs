@@ -8,7 +8,6 @@ use crate::domain::model::todo::Todo;
 use crate::domain::settings::Settings;
 use crate::domain::summary::identifiers;
 use crate::domain::summary::ledger::ToldCalls;
-use crate::domain::summary::recalled::{self, RecalledResult};
 use crate::domain::summary::text::quarters;
 use crate::domain::summary::todos;
 
@@ -20,28 +19,23 @@ pub struct SummaryMessage<'a> {
     pub files: &'a FileLists,
     pub identifiers: &'a [TrackedIdentifier],
     pub todos: &'a [Todo],
-    pub recalled: &'a [RecalledResult],
 }
 
 impl SummaryMessage<'_> {
-    /// Body, open tasks that it does not tell of, results that were asked for again, the user's words and identifiers that
-    /// nothing else names, files that neither body nor ledger tell of, and the ledger of what the body does not tell, framed.
-    /// Results asked for again take half of the identifiers' room at most.
+    /// Body, open tasks that it does not tell of, the user's words and identifiers that nothing else names, files that
+    /// neither body nor ledger tell of, and the ledger of what the body does not tell, framed.
     pub fn text(&self, settings: &Settings, allowance: Allowance) -> String {
         let body = identifiers::disclaimed(self.body);
         let open = todos::open_tasks(self.todos, &body, allowance.appendix);
         let (ledger, files) = self.appendices(&body, allowance.appendix);
-        let recalled = recalled::block(self.recalled, &body, allowance.identifiers / 2);
-        let (recalled, taken) = recalled.map_or((None, 0), |(block, taken)| (Some(block), taken));
         let frame = |identifiers: Option<&str>| {
-            let before = open.as_deref().into_iter().chain(recalled.as_deref());
-            let restored: Vec<&str> = before.chain(identifiers).collect();
+            let restored: Vec<&str> = open.as_deref().into_iter().chain(identifiers).collect();
             let restored = (!restored.is_empty()).then(|| restored.join("\n\n"));
             framing::frame(settings, framing::DEFAULT_PREFIX, &body, restored.as_deref(), &files, &ledger)
         };
         let bare = frame(None);
         let (missing, _) = identifiers::check(&bare, self.identifiers);
-        let restored = identifiers::restore(&missing, allowance.identifiers.saturating_sub(taken), allowance.words);
+        let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
         restored.map_or(bare, |restored| frame(Some(&restored.block)))
     }
 

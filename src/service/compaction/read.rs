@@ -46,7 +46,7 @@ impl Service {
             return Ok(None);
         }
         match offload_decision(planned.clone(), ReadItems { reading, originals, source }).await? {
-            Ok(work) => Ok(Some(Box::new(self.with_recalled(work).await?))),
+            Ok(work) => Ok(Some(Box::new(work))),
             Err(reason) => {
                 self.skip_live(live, &planned.settings, reason).await?;
                 Ok(None)
@@ -60,16 +60,7 @@ impl Service {
         planned: &Arc<PlannedCompaction>,
     ) -> Result<std::result::Result<CompactionWork, Reason>> {
         let read = self.read_items(planned, false).await?;
-        match offload_decision(planned.clone(), read).await? {
-            Ok(work) => Ok(Ok(self.with_recalled(work).await?)),
-            Err(reason) => Ok(Err(reason)),
-        }
-    }
-
-    /// With the results that were asked for again lately.
-    async fn with_recalled(&self, mut work: CompactionWork) -> Result<CompactionWork> {
-        work.outline.recalled = recalls::repeated(self.pool(), work.tenant.0, work.session_id).await?;
-        Ok(work)
+        offload_decision(planned.clone(), read).await
     }
 
     /// The connection is given back before anything is decided.
@@ -98,7 +89,8 @@ impl Service {
             let segments = path::clip(&path, &source.ranges());
             (reading, batches::fold(&mut connection, tenant, &segments, source, RecordReading::take).await?)
         };
-        let source = Some(source.finish());
+        let recalled = recalls::repeated(&mut *connection, tenant.0, planned.about.session_id).await?;
+        let source = Some(source.finish().with_recalled(recalled));
         let Some(originals) = ReplacedOriginals::of(planned) else {
             return Ok(ReadItems { reading, originals: None, source });
         };

@@ -16,7 +16,6 @@ use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
 use crate::domain::record::RecordSource;
 use crate::domain::settings::{Estimator, Settings};
-use crate::domain::summary::recalled::RecalledResult;
 use crate::domain::summary::{Allowance, SummaryTask, identifiers};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlanBasis;
@@ -113,9 +112,6 @@ pub(crate) struct Outline {
     pub identifiers: Vec<TrackedIdentifier>,
     #[serde(default)]
     pub todos: Vec<Todo>,
-    /// Results that were asked for again lately.
-    #[serde(default)]
-    pub recalled: Vec<RecalledResult>,
     pub ledger: Ledger,
     pub files: FileLists,
     pub masked: u32,

@@ -16,11 +16,10 @@ use uuid::Uuid;
 use crate::domain::context::elision::arguments;
 use crate::domain::model::call_end::CallEnd;
 use crate::domain::model::compaction::{ElidedPart, SessionFiles};
-use crate::domain::model::message::{CallKind, Message, ToolCall, ToolResult};
+use crate::domain::model::message::{CallKind, Message, ToolResult};
 use crate::domain::model::shape::CallRef;
 use crate::domain::settings::FileTool;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
-use crate::domain::summary::recalled::RecalledResult;
 use crate::service::core::clock;
 use crate::service::core::error::{Result, ServiceError};
 use crate::service::core::offload::aside;
@@ -57,13 +56,6 @@ pub struct ToolCallRow {
     /// The result is shown elided in the context at this leaf, or not shown at all; or the arguments are shown
     /// shortened. They are whole here.
     pub elided: bool,
-}
-
-impl ToolCallRow {
-    fn call(&self) -> ToolCall {
-        let (id, name, arguments) = (self.tool_call_id.clone(), self.name.clone(), self.arguments.clone());
-        ToolCall { id, name, arguments, arguments_text: None, kind: CallKind::default(), opaque: None }
-    }
 }
 
 /// A call with its whole original result. What was stored as the echo of a placeholder is answered with what that stands for.
@@ -115,7 +107,7 @@ impl Queries {
     }
 
     /// The newest call of that id on the leaf's path, with its whole result. That a result was fetched which the context
-    /// no longer shows is noted: what is fetched twice stands in the next summaries.
+    /// no longer shows is noted: what is fetched twice stands in the next records.
     pub async fn tool_call(&self, tenant: Tenant, session_id: Uuid, tool_call_id: &str) -> Result<ToolCallDetail> {
         let mut connection = self.pool.acquire().await?;
         let head = self.heads.read(&mut *connection, tenant, session_id).await?;
@@ -138,9 +130,8 @@ impl Queries {
             row.arguments = whole;
         }
         let (result, original_entry_id) = found.map_or((None, None), |found| (found.result, found.entry_id));
-        if let Some(result) = result.as_ref().filter(|_| row.elided) {
-            let recalled = RecalledResult::of(&row.call(), &result.plain_text());
-            let noted = recalls::note(&mut connection, tenant.0, session_id, &recalled, clock::now()).await;
+        if result.is_some() && row.elided {
+            let noted = recalls::note(&mut connection, tenant.0, session_id, tool_call_id, clock::now()).await;
             // The answer is there all the same.
             noted.unwrap_or_else(|error| tracing::warn!(%error, "a recall is not noted"));
         }

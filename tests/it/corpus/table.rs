@@ -8,7 +8,7 @@ use super::session::{Size, append_known, compact_with, create, expected_calls};
 use super::{Recording, of};
 use crate::app::App;
 use crate::data::Source;
-use crate::drill_rounds::{told_calls, recall_after};
+use crate::drill_rounds::{recall_after, told_calls};
 use crate::drill_support::{all, context};
 
 const STRATEGIES: [&str; 8] = ["auto", "mask", "prune", "truncate", "sliding", "smart", "summarize", "llm_summarize"];

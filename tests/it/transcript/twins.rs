@@ -17,10 +17,10 @@ fn said(format: &str, role: &str, text: &str) -> Value {
     }
 }
 
-/// Items whose summary has nothing to tell: a harness's preamble, and words without any name.
+/// A harness's preamble and a talk.
 fn items(format: &str) -> Vec<Value> {
     let words = |word: &str, count: usize| vec![word; count].join(" ");
-    let preamble = format!("<environment_context>\n{}\n</environment_context>", words("cwd", 80));
+    let preamble = format!("<environment_context>\n{}\n</environment_context>", words("cwd", 600));
     let texts = [
         ("user", preamble),
         ("user", words("please", 30)),
@@ -40,19 +40,22 @@ async fn a_context_from_before_the_newest_compaction_goes_on() {
         let session = app.session(json!({"settings": settings})).await;
         put(app, &session, format, &items(format)).await;
         let entries = all(app, &format!("{session}/entries")).await;
-        let mut held = Vec::new();
+        let (mut held, mut told) = (Vec::new(), Vec::new());
         for first_kept in [1, 3] {
-            let body =
-                json!({"strategy": "summarize", "force": true, "first_kept_entry_id": entries[first_kept]["id"]});
+            // It quotes what the user said, so nothing stands beside it that would tell one from the other.
+            let body = json!({"summary": vec!["please"; 30].join(" "), "force": true,
+                              "first_kept_entry_id": entries[first_kept]["id"]});
             let done = compact(app, &session, body).await;
             assert_eq!(done["status"], "succeeded", "{format}: {done}");
             held.push(messages(&context(app, &session, format).await).clone());
+            told.push(done["result"]["summary"].clone());
             if held.len() == 1 {
                 let more = said(format, "user", "x");
                 app.append(&session, format, json!([more])).await;
                 held[0].push(more);
             }
         }
+        assert_eq!(told[0], told[1], "{format}: the summaries are twins");
         for (place, context) in held.into_iter().enumerate() {
             let known = context.len() as u64;
             let text = format!("One more thing, number {place}.");

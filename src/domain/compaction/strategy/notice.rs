@@ -1,18 +1,13 @@
-//! Notice in a summary message about messages that were left out and not summarised.
+//! Notice in a summary message about messages that were left out to make room.
 
 const HEADING: &str = "## Left Out";
 
 /// `now` messages were just left out; with all earlier compactions `hidden` are no longer shown.
 pub fn notice(hidden: u64, now: u64) -> String {
     format!(
-        "{HEADING}\n- Earlier messages no longer shown: {hidden}. The newest {now} of them were left out to make room and \
-         are not summarised here. All of them are stored and can be read back."
+        "{HEADING}\n- Earlier messages no longer shown: {hidden}. The newest {now} of them were left out to make room. All of \
+         them are stored and can be read back."
     )
-}
-
-/// As [`notice`], behind a record that quotes them.
-pub fn of_record(hidden: u64) -> String {
-    format!("{HEADING}\n- Earlier messages no longer shown: {hidden}. All of them are stored and can be read back.")
 }
 
 /// The body with the notice in place of an earlier one.

@@ -8,6 +8,7 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
 use crate::domain::record::evidence::told::SummaryEvidence;
+use crate::domain::record::given;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
@@ -75,9 +76,8 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     if let Some(record) = work.record.as_ref().filter(|_| !counts(work.strategy)) {
         return noted(work, outcome, body, record);
     }
-    let Outline { ledger, files, identifiers, todos, recalled, .. } = outline;
-    let summary =
-        SummaryMessage { body: &body, ledger, files, identifiers, todos, recalled }.text(&work.settings, allowance);
+    let Outline { ledger, files, identifiers, todos, .. } = outline;
+    let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
     let identifiers = restored(work, &body, &summary);
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
 }
@@ -130,6 +130,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         summary_tokens: counted.total,
         details: outline.files.clone(),
         from_hook: outline.from_caller,
+        given: outline.previous.as_ref().filter(|_| !outline.from_caller).and_then(given::notes),
         identifiers: outline.identifiers.clone(),
         todos: outline.todos.clone(),
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),

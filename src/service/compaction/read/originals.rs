@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::attributed;
-use crate::domain::record::{RecordPlace, RecordSource};
+use crate::domain::record::{RecordPlace, RecordSource, given};
 use crate::domain::redaction::Redaction;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::core::error::Result;
@@ -36,6 +36,9 @@ impl RecordReading {
         let end = heads.get(plan.first_kept).map_or(i64::MAX, |head| head.depth);
         let known = planned.loaded.record().and_then(|record| record.numbers);
         let stay = plan.anchors.iter().chain(&plan.kept);
+        let redaction = Redaction::of(&planned.settings.redact);
+        let given = planned.loaded.record().and_then(given::notes);
+        let given = given.map(|notes| redaction.redact(&notes, None).into_owned());
         Some(RecordReading {
             end,
             stay: stay.filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
@@ -45,9 +48,9 @@ impl RecordReading {
                 Some(RunningPlace::Stands(_)) | None => None,
             },
             agents: planned.settings.agents.clone(),
-            redaction: Redaction::of(&planned.settings.redact),
+            redaction,
             known: known.filter(|known| known.depth < end),
-            source: RecordSource::default(),
+            source: RecordSource::default().with_given(given),
         })
     }
 

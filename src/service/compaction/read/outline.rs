@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
-use crate::domain::compaction::strategy::{self, counts, notice};
+use crate::domain::compaction::strategy::notice::notice;
+use crate::domain::compaction::strategy::{self, counts};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
-use crate::domain::model::message::Message;
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::summary::{Allowance, SummaryTask, identifiers};
+use crate::domain::summary::{Allowance, SummaryTask, framing, identifiers};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::red_tokens;
 use crate::service::compaction::commit::entry::rebase;
@@ -70,7 +71,6 @@ pub(crate) fn elision_outline(
         messages: planned.state.messages,
         identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
         todos: record.map(|record| record.todos.clone()).unwrap_or_default(),
-        recalled: Vec::new(),
         ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
         files: record.map(|record| record.details.clone()).unwrap_or_default(),
         masked: elided.masked_results,
@@ -202,14 +202,13 @@ pub(super) fn summary_outline(
         turns: planned.state.turns,
         is_split_turn: plan.is_split_turn,
         told: None,
-        notice: notes.then(|| notice::notice(hidden, plan.history.len() as u64)),
+        notice: notes.then(|| notice(hidden, plan.history.len() as u64)),
         summarized: u32::try_from(plan.history.len() + plan.turn_prefix.len()).unwrap_or(u32::MAX),
         kept,
         messages: planned.state.messages,
         files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
         identifiers,
         todos: records.todos.into_carried(),
-        recalled: Vec::new(),
         ledger,
         masked: elided.masked_results,
         pruned: elided.pruned,
@@ -220,7 +219,7 @@ pub(super) fn summary_outline(
     };
     let replaced = plan.tokens_to_summarize + previous_tokens;
     let room = match counting {
-        true => strategy::record_room(aim).max(LEAST_RECORD).min(replaced),
+        true => room_beside_messages(planned, &outline, aim).max(LEAST_RECORD).min(replaced),
         false => record_room(planned, &outline, replaced),
     };
     let is_bounded = most.is_some_and(|most| replaced_tokens == most);
@@ -232,30 +231,46 @@ pub(super) fn summary_outline(
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
-    let notice = told.as_ref().map(|_| notice::of_record(hidden)).or(work.outline.notice);
-    let work = CompactionWork { outline: Outline { told, notice, ..work.outline }, ..work };
+    let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
     Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
 }
 
 /// A record says nothing in less, in tokens.
 const LEAST_RECORD: u64 = 160;
+/// Tokens by which a record and its frame may count more together than apart.
+const JOINT: u64 = 4;
 /// Tokens of the frame around a record, about.
 const RECORD_FRAME: u64 = 120;
+
+/// What a record may take where messages were counted out to a target: all that they leave of it, and at least the share
+/// that was set aside for it.
+fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64) -> u64 {
+    let settings = &planned.settings;
+    let notice = outline.notice.as_deref().unwrap_or_default();
+    let frame = framing::frame(settings, framing::RECORD_PREFIX, notice, None, &FileLists::default(), "");
+    let frame = tokens::count_message(settings.estimator, &Message::text(Role::User, frame)).total;
+    left_of(planned, outline, aim).saturating_sub(u64::from(frame) + JOINT).max(strategy::record_room(aim))
+}
 
 /// What a record may take, in estimated tokens: what the target leaves beside all that stays; where that is little, a part
 /// of what it stands for, and always less than that.
 fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
     let settings = &planned.settings;
+    let room = left_of(planned, outline, u64::from(settings.record_target())).saturating_sub(RECORD_FRAME);
+    let least = (replaced / 4).min(u64::from(settings.usable()) / 10);
+    room.max(least).min(replaced * 4 / 5).min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
+}
+
+/// What a target leaves beside all that stays, in estimated tokens.
+fn left_of(planned: &PlannedCompaction, outline: &Outline, target: u64) -> u64 {
+    let estimator = planned.settings.estimator;
     let mut state = planned.state.clone();
     let summary_tokens = outline.running.as_ref().map_or(0, |running| running.tokens);
     let (elisions, running) = (outline.elisions.clone(), outline.running.clone());
     let bare = CompactionRecord { elisions, running, summary_tokens, ..CompactionRecord::default() };
     rebase(&mut state, outline, &bare);
-    let (rest, _) = state.account.tokens(settings.estimator);
-    let left = u64::from(settings.record_target()).saturating_sub(rest);
-    let room = state.account.estimate_of_part(left, settings.estimator).saturating_sub(RECORD_FRAME);
-    let least = (replaced / 4).min(u64::from(settings.usable()) / 10);
-    room.max(least).min(replaced * 4 / 5).min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
+    let (rest, _) = state.account.tokens(estimator);
+    state.account.estimate_of_part(target.saturating_sub(rest), estimator)
 }
 
 /// The span that the summary of a compaction that nobody asked for is measured by, where the window is small: what it says
