@@ -20,7 +20,7 @@ fn linted(format: Format, items: &[Value]) -> Lint {
 }
 
 fn repaired(lint: &Lint) -> Vec<Value> {
-    lint.repaired.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    lint.repaired.iter().map(|text| serde_json::from_str(text.get()).unwrap()).collect()
 }
 
 fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
@@ -30,12 +30,13 @@ fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
 /// A patch applied as RFC 6902 says.
 fn patched(items: &[Value], diff: &[PatchStep]) -> Vec<Value> {
     let mut list = items.to_vec();
+    let value = |change: &PatchStep| serde_json::from_str(change.value.as_ref().unwrap().get()).unwrap();
     for change in diff {
         let at: usize = change.path[1..].parse().unwrap();
         match change.op {
-            Op::Add => list.insert(at, change.value.clone().unwrap()),
+            Op::Add => list.insert(at, value(change)),
             Op::Remove => drop(list.remove(at)),
-            Op::Replace => list[at] = change.value.clone().unwrap(),
+            Op::Replace => list[at] = value(change),
         }
     }
     list
