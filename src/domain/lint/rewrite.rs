@@ -23,7 +23,10 @@ use crate::domain::model::shape::Shape;
 pub fn rewrite(format: Format, items: &[(usize, Doc)], heads: &[EntryMeta], report: &mut Report) -> Vec<Doc> {
     let view: Vec<ViewItem> = (0..heads.len()).map(|index| ViewItem::Entry { index, elisions: Vec::new() }).collect();
     let mut notes = Vec::new();
-    let source = |index: usize| StoredSource { format, item: items.get(index).map_or("", |(_, doc)| doc.text.get()) };
+    let source = |index: usize| {
+        let item = items.get(index).map_or("", |(_, doc)| doc.text.get());
+        StoredSource { format, item, is_examined: true }
+    };
     let pieces = pairing::pieces(&view, heads, source, |_| String::new(), format, &mut notes);
     let written = format::write(format, &pieces, &mut notes);
     drop(pieces);

@@ -244,6 +244,64 @@ fn native_and_pi_rules() {
 }
 
 #[test]
+fn unreadable_parts_in_a_row_are_one_text_and_one_violation() {
+    let numbers: Vec<Value> = (0..1000).map(Value::from).collect();
+    let text = json!({"type": "text", "text": "between"});
+    let parts = [numbers.as_slice(), std::slice::from_ref(&text), &numbers[..2]].concat();
+    let mended = expect(
+        Format::Anthropic,
+        json!([{"role": "user", "content": parts}]),
+        &[("invalid_block", 0), ("invalid_block", 0)],
+    );
+    let said = mended[0]["content"].as_array().unwrap();
+    assert_eq!(said[1..], [text, json!({"type": "text", "text": "0\n1"})]);
+    assert_eq!(said[0]["text"].as_str().unwrap().lines().count(), 1000);
+    let calls = json!({"role": "assistant", "content": "hi", "tool_calls": numbers});
+    let found = check(Format::OpenaiChat, &[json!({"role": "user", "content": "go"}), calls]).unwrap();
+    assert_eq!(repaired(&found)[1]["content"].as_array().unwrap().len(), 2, "{:?}", found.repaired);
+}
+
+#[test]
+fn an_item_that_stays_is_held_once() {
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function",
+        "function": {"name": "f", "arguments": "{}"}}]});
+    let found = check(Format::OpenaiChat, &[json!({"role": "user", "content": "go"}), call]).unwrap();
+    // The result that was put in stands in the copy and in the patch.
+    let [step] = found.diff.as_slice() else { panic!("{:?}", found.diff) };
+    assert!(std::sync::Arc::ptr_eq(step.value.as_ref().unwrap(), &found.repaired[2]));
+}
+
+#[test]
+fn what_an_item_says_is_told_apart_but_for_the_order_of_its_fields() {
+    use super::doc::digest;
+    let same = [json!({"a": 1, "b": [true, null]}), json!({"b": [true, null], "a": 1})];
+    assert_eq!(digest(&same[0]), digest(&same[1]));
+    let apart = [
+        json!(null),
+        json!(false),
+        json!(true),
+        json!(0),
+        json!("0"),
+        json!(""),
+        json!([]),
+        json!({}),
+        json!([[]]),
+        json!([[], []]),
+        json!(["a", "b"]),
+        json!(["ab"]),
+        json!(["b", "a"]),
+        json!({"a": "b"}),
+        json!({"ab": ""}),
+        json!({"a": null}),
+        json!(["a", null]),
+        json!(1.0),
+        json!(1),
+    ];
+    let digests: std::collections::HashSet<_> = apart.iter().map(digest).collect();
+    assert_eq!(digests.len(), apart.len());
+}
+
+#[test]
 fn what_is_no_item_is_refused_by_its_place() {
     let refused = lint(Format::OpenaiChat, &["{}", "7", "[]"]).unwrap_err();
     assert_eq!(refused.iter().map(|no| no.index).collect::<Vec<_>>(), [1, 2]);

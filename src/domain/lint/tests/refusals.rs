@@ -113,7 +113,7 @@ pub fn rebuilt(source: Format, items: &[String], target: Format) -> Option<(Vec<
         });
     }
     let mut notes = Vec::new();
-    let stored = |index: usize| StoredSource { format: source, item: &items[index] };
+    let stored = |index: usize| StoredSource { format: source, item: &items[index], is_examined: false };
     let view = plan_view(&heads, None);
     let pieces = pairing::pieces(&view, &heads, stored, |_| "summary".to_owned(), target, &mut notes);
     let written = format::write(target, &pieces, &mut notes);
