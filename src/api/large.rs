@@ -27,14 +27,25 @@ pub async fn with_room<T: Serialize + Send + 'static>(
     answer: T,
     room: Option<AnswerRoom>,
 ) -> Result<Response> {
-    let written = offload(bytes, move || {
-        let mut text = TextParts::default();
-        serde_json::to_writer(&mut text, &answer).map(|()| text)
-    });
-    let text = written.await?.map_err(|error| {
+    let text = offload(bytes, move || written(&answer)).await??;
+    Ok(sent(status, text, room))
+}
+
+/// The text of an answer, for a job that makes one: nobody else's job begins while both are held.
+///
+/// # Errors
+/// Where it can't be written.
+pub fn written<T: Serialize>(answer: &T) -> Result<TextParts> {
+    let mut text = TextParts::default();
+    serde_json::to_writer(&mut text, answer).map_err(|error| {
         tracing::error!(%error, "an answer could not be written");
         Problem::internal()
     })?;
+    Ok(text)
+}
+
+/// An answer that is written already, and its room.
+pub fn sent(status: StatusCode, text: TextParts, room: Option<AnswerRoom>) -> Response {
     let body = if text.len() <= UNCOUNTED { Body::from(text.joined()) } else { Body::new(TakenBody::new(text, room)) };
-    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

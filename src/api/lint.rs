@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -42,9 +42,14 @@ struct Linted {
     violations: Vec<Violation>,
     /// A valid transcript in the same format.
     #[schema(value_type = Vec<Object>)]
-    repaired: Vec<Box<RawValue>>,
+    #[serde(serialize_with = "as_they_are")]
+    repaired: Vec<Arc<RawValue>>,
     /// A patch from `items` to `repaired`, to be applied in order.
     diff: Vec<PatchStep>,
+}
+
+fn as_they_are<S: Serializer>(items: &[Arc<RawValue>], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(items.iter().map(|item| &**item))
 }
 
 /// Checks a transcript, and mends a copy of it. Nothing is stored.
@@ -63,8 +68,8 @@ async fn lint_items(State(state): State<AppState>, tenant: Tenant, Body(body): B
     let body = Arc::new(body);
     // One that opens is an item like any other.
     state.services.handles.open(tenant, body.format, &body, |body| &body.items).await?;
-    let linted = offload(load, move || linted(&body)).await??;
-    large::with_room(StatusCode::OK, bytes, linted, room).await
+    let text = offload(load, move || large::written(&linted(&body)?)).await??;
+    Ok(large::sent(StatusCode::OK, text, room))
 }
 
 fn linted(body: &LintItems) -> Result<Linted> {
@@ -79,16 +84,10 @@ fn linted(body: &LintItems) -> Result<Linted> {
             return faults.finish().and(Err(Problem::internal()));
         }
     };
-    let raw = |text: String| {
-        RawValue::from_string(text).map_err(|error| {
-            tracing::error!(%error, "a repaired item is no JSON");
-            Problem::internal()
-        })
-    };
     Ok(Linted {
         valid: lint.violations.is_empty(),
         violations: lint.violations,
-        repaired: lint.repaired.into_iter().map(raw).collect::<Result<_>>()?,
+        repaired: lint.repaired,
         diff: lint.diff,
     })
 }

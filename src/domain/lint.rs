@@ -12,15 +12,19 @@ mod rewrite;
 mod tree;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use serde_json::Value;
+use blake3::Hash;
+use serde_json::value::RawValue;
 
 use crate::domain::format::refused;
 use crate::domain::model::abandoned::is_abandoned;
 use crate::domain::model::format::Format;
 use crate::domain::model::item::ItemError;
+use crate::domain::model::json;
 use doc::Doc;
 use report::Report;
+use rewrite::Heads;
 
 pub use crate::domain::format::violation_code::ViolationCode;
 pub use diff::{Op, PatchStep};
@@ -30,12 +34,12 @@ pub use report::Violation;
 const ROUNDS: usize = 4;
 
 /// Violations found, and the mended copy.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Lint {
     /// In the order of the items.
     pub violations: Vec<Violation>,
     /// JSON texts of a valid transcript in the same format; an item that is fine is byte for byte the one given.
-    pub repaired: Vec<String>,
+    pub repaired: Vec<Arc<RawValue>>,
     /// From the items to `repaired`, to be applied in order.
     pub diff: Vec<PatchStep>,
 }
@@ -89,10 +93,11 @@ fn same(one: &[Doc], other: &[Doc]) -> bool {
 /// Mends each item, then the whole.
 fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
     let mut kept: Vec<(usize, Doc)> = Vec::with_capacity(given.len());
+    let (mut heads, mut places) = (Heads::new(format), Vec::new());
     let mut ids = item_ids::ItemIds::default();
     for (index, doc) in given.iter().enumerate().take_while(|_| !is_abandoned()) {
         report.index = index;
-        let mut value = (*doc.value).clone();
+        let mut value = doc.value();
         if doc.halves > 0 {
             let detail = format!("{} escaped halves of characters without the other", doc.halves);
             report.add(ViolationCode::HalfCharacter, detail);
@@ -105,11 +110,15 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
         }
         refused::mend(format, &mut value);
         mend::make_readable(format, &mut value, report);
-        kept.push((index, if value == *doc.value && doc.halves == 0 { doc.clone() } else { Doc::of(value) }));
+        match format {
+            Format::Pi => places.push(tree::Place::of(&value)),
+            _ => heads.add(&value),
+        }
+        kept.push((index, doc.saying(&value)));
     }
     match format {
-        Format::Pi => tree::rewrite(kept, report),
-        _ => rewrite::rewrite(format, &kept, report),
+        Format::Pi => tree::rewrite(kept, places, report),
+        _ => rewrite::rewrite(format, &kept, &heads.found, report),
     }
 }
 
@@ -117,10 +126,13 @@ fn pass(format: Format, given: &[Doc], report: &mut Report) -> Vec<Doc> {
 /// moved, or hung under another parent.
 fn name_the_unnamed(given: &[Doc], diff: &[PatchStep], report: &mut Report) {
     let named: HashSet<usize> = report.found.iter().map(|violation| violation.index).collect();
-    let said: HashSet<String> = diff.iter().filter_map(|change| change.value.as_ref().map(content)).collect();
-    for change in diff.iter().filter(|change| change.op != Op::Add && !named.contains(&change.index)) {
-        if given.get(change.index).is_some_and(|doc| !said.contains(&content(&doc.value))) {
-            report.at(change.index, ViolationCode::NotSendable, "the item can't be sent as it is");
+    let mut unnamed = diff.iter().filter(|change| change.op != Op::Add && !named.contains(&change.index)).peekable();
+    if unnamed.peek().is_some() {
+        let said: HashSet<Hash> = diff.iter().filter_map(|change| change.value.as_deref().map(content)).collect();
+        for change in unnamed {
+            if given.get(change.index).is_some_and(|doc| !said.contains(&content(&doc.text))) {
+                report.at(change.index, ViolationCode::NotSendable, "the item can't be sent as it is");
+            }
         }
     }
     if report.found.is_empty()
@@ -130,15 +142,13 @@ fn name_the_unnamed(given: &[Doc], diff: &[PatchStep], report: &mut Report) {
     }
 }
 
-/// An item but for its place in a tree.
-fn content(value: &Value) -> String {
-    match value {
-        Value::Object(fields) if fields.contains_key("parentId") => {
-            let rest = fields.iter().filter(|(key, _)| *key != "parentId");
-            Value::Object(rest.map(|(key, value)| (key.clone(), value.clone())).collect()).to_string()
-        }
-        other => other.to_string(),
+/// What an item says but for its place in a tree.
+fn content(text: &RawValue) -> Hash {
+    let mut value = json::parse_lenient(text.get()).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("parentId");
     }
+    doc::digest(&value)
 }
 
 #[cfg(test)]

@@ -223,6 +223,7 @@ impl Service {
             }
         };
         let loaded = view::load_path(&mut transaction, tenant, leaf, false, ReadMode::Heads).await?;
+        let entry_count = i64::try_from(loaded.heads.len()).unwrap_or(i64::MAX);
         let fixed = (before.account.system, before.account.tools);
         let next_seq = loaded.heads.iter().map(|head| head.seq + 1).max().unwrap_or(0);
         let fresh = SessionState {
@@ -238,7 +239,7 @@ impl Service {
             guard: AntiThrash::new(&settings),
             ..before
         };
-        let state = view::state_of_path(&loaded, fixed, fresh);
+        let state = view::state_of_whole_path(loaded, fixed, fresh);
         let now = clock::now();
         let mut fork = SessionRow {
             id: clock::new_id(),
@@ -250,7 +251,7 @@ impl Service {
                 version: 0,
                 next_seq,
                 next_branch: 1,
-                entry_count: i64::try_from(loaded.heads.len()).unwrap_or(i64::MAX),
+                entry_count,
                 leaf_branch: 0,
                 leaf_depth: leaf.depth,
                 leaf_id,

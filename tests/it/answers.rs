@@ -1,7 +1,7 @@
 //! Large answers: they are counted until their clients have taken them, and what there is no room for is refused before
 //! anything of it is read.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -58,4 +58,24 @@ async fn one_answer_larger_than_all_room_is_let_through_alone() {
     let context = app.get(&format!("{session}/context?format=openai_chat")).await;
     assert!(context.header("content-length").is_some_and(|bytes| bytes.parse::<usize>().unwrap() > 132 * MEGABYTE));
     assert_eq!(context.expect(200)["messages"].as_array().unwrap().len(), 33);
+}
+
+/// What was parsed of one item took ten times as much as all of this for each copy of it, and there were several.
+#[tokio::test]
+async fn a_lint_holds_what_is_parsed_of_one_item_once() {
+    let app = App::fresh(&[]);
+    let parts: Vec<usize> = (0..600_000).collect();
+    let broken = json!({"format": "anthropic", "items": [{"role": "user", "content": parts}]});
+    let call =
+        |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let calls: Vec<Value> = (0..60_000).map(call).collect();
+    let open = json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": null, "tool_calls": calls}]);
+    for (body, most) in [(broken, 200), (json!({"format": "openai_chat", "items": open}), 200)] {
+        let idle = app.forget_peak_memory();
+        let linted = app.post("/v1/lint", body).await.expect(200);
+        assert_eq!(linted["valid"], false);
+        let held = app.peak_memory().saturating_sub(idle) / MEGABYTE as u64;
+        println!("{held} MiB");
+        assert!(held < most, "{held} MiB");
+    }
 }

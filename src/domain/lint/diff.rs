@@ -1,9 +1,10 @@
 //! Changes between two lists of items, as a patch.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::doc::Doc;
@@ -18,16 +19,20 @@ pub enum Op {
 }
 
 /// One step of a patch. Applied in order to the list of items, the steps give the repaired copy.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PatchStep {
     pub op: Op,
     /// The item as it was given, counted from 0; for `add`, the given item that it is put before.
     pub index: usize,
     /// JSON pointer into the list of items, as it is when this step's turn has come.
     pub path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_it_is")]
     #[schema(value_type = Option<Object>)]
-    pub value: Option<Value>,
+    pub value: Option<Arc<RawValue>>,
+}
+
+fn as_it_is<S: Serializer>(value: &Option<Arc<RawValue>>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_deref().serialize(serializer)
 }
 
 /// A patch from `old` to `new`. Linear; not always the shortest.
@@ -37,7 +42,7 @@ pub fn diff(old: &[Doc], new: &[Doc]) -> Vec<PatchStep> {
     let (mut i, mut j) = (0, 0);
     let mut changes = Vec::new();
     let mut add = |op: Op, index: usize, at: usize, value: Option<&Doc>| {
-        let value = value.map(|doc| (*doc.value).clone());
+        let value = value.map(|doc| Arc::clone(&doc.text));
         changes.push(PatchStep { op, index, path: format!("/{at}"), value });
     };
     loop {
@@ -89,7 +94,7 @@ fn counts(docs: &[Doc]) -> HashMap<&str, usize> {
 }
 
 fn key(doc: &Doc) -> &str {
-    &doc.text
+    doc.text.get()
 }
 
 fn take<'d>(counts: &mut HashMap<&'d str, usize>, doc: &'d Doc) {

@@ -23,10 +23,11 @@ pub fn make_readable(format: Format, value: &mut Value, report: &mut Report) {
         report.add(code(&error), format!("{}: {}", error.pointer, error.detail));
     }
     give_a_role(format, value);
-    if check(format, value).is_ok() || on_the_other_side(format, value) || part_by_part(format, value) {
+    if check(format, value).is_ok() || on_the_other_side(format, value) {
         return;
     }
-    *value = as_words(format, value);
+    let whole = as_words(format, value);
+    *value = part_by_part(format, std::mem::take(value)).unwrap_or(whole);
 }
 
 fn code(error: &ItemError) -> ViolationCode {
@@ -81,9 +82,13 @@ fn on_the_other_side(format: Format, value: &mut Value) -> bool {
     false
 }
 
-/// Keeps the parts that can be read, and says the others in words.
-fn part_by_part(format: Format, value: &mut Value) -> bool {
-    let Some(mut fields) = value.as_object().filter(|_| format != Format::Pi).cloned() else { return false };
+/// Keeps the parts that can be read, and says the others in words. The message is taken apart and not copied: its parts
+/// may be all that the memory has room for.
+fn part_by_part(format: Format, value: Value) -> Option<Value> {
+    let Value::Object(mut fields) = value else { return None };
+    if format == Format::Pi {
+        return None;
+    }
     let key = content_key(format);
     let content = fields.remove(key);
     let calls = fields.remove("tool_calls");
@@ -92,38 +97,83 @@ fn part_by_part(format: Format, value: &mut Value) -> bool {
         Some(Value::Array(parts)) => parts,
         Some(other) => vec![text_part(format, &fields, &words(&other))],
     };
-    let mut spoken: Vec<Value> = Vec::with_capacity(parts.len());
+    // Whatever else stands around the parts is looked at once, with all of them: not again for each.
+    let beside = fields.iter().filter(|(name, _)| AROUND.contains(&name.as_str()));
+    let mut around: Map<String, Value> = beside.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut spoken = Spoken::default();
     for part in parts {
-        let reads = reads_alone(format, &fields, key, &part);
-        spoken.push(if reads { part } else { text_part(format, &fields, &words(&part)) });
+        match read_alone(format, &mut around, key, part) {
+            Ok(part) => spoken.part(part, |text| text_part(format, &fields, text)),
+            Err(part) => spoken.words(&words(&part)),
+        }
     }
     let calls = match calls {
         Some(Value::Array(calls)) => calls,
         Some(Value::Null) | None => Vec::new(),
         Some(other) => vec![other],
     };
-    let (made, unmade): (Vec<Value>, Vec<Value>) =
-        calls.into_iter().partition(|call| reads_alone(format, &fields, "tool_calls", call));
-    spoken.extend(unmade.iter().map(|call| text_part(format, &fields, &words(call))));
+    around.insert(key.to_owned(), json!([]));
+    let mut made = Vec::new();
+    for call in calls {
+        match read_alone(format, &mut around, "tool_calls", call) {
+            Ok(call) => made.push(call),
+            Err(call) => spoken.words(&words(&call)),
+        }
+    }
+    let spoken = spoken.finished(|text| text_part(format, &fields, text));
     fields.insert(key.to_owned(), spoken.into());
     if !made.is_empty() {
         fields.insert("tool_calls".to_owned(), made.into());
     }
     let mended = Value::Object(fields);
-    if check(format, &mended).is_err() {
-        return false;
-    }
-    *value = mended;
-    true
+    check(format, &mended).is_ok().then_some(mended)
 }
 
-fn reads_alone(format: Format, around: &Map<String, Value>, key: &str, one: &Value) -> bool {
-    // Whatever else stands around the parts is looked at once, with all of them: not again for each.
-    let beside = around.iter().filter(|(name, _)| AROUND.contains(&name.as_str()));
-    let mut fields: Map<String, Value> = beside.map(|(name, value)| (name.clone(), value.clone())).collect();
-    fields.entry(content_key(format)).or_insert_with(|| json!([]));
-    fields.insert(key.to_owned(), json!([one]));
-    check(format, &Value::Object(fields)).is_ok()
+/// What a message says, part by part. Words that follow each other are one text, a line each: a text for each of a
+/// million numbers would take sixty times the memory of the numbers.
+#[derive(Default)]
+struct Spoken {
+    parts: Vec<Value>,
+    words: Option<String>,
+}
+
+impl Spoken {
+    fn part(&mut self, part: Value, text_part: impl FnOnce(&str) -> Value) {
+        self.end_text(text_part);
+        self.parts.push(part);
+    }
+
+    fn words(&mut self, words: &str) {
+        match &mut self.words {
+            Some(said) => {
+                said.push('\n');
+                said.push_str(words);
+            }
+            None => self.words = Some(words.to_owned()),
+        }
+    }
+
+    fn finished(mut self, text_part: impl FnOnce(&str) -> Value) -> Vec<Value> {
+        self.end_text(text_part);
+        self.parts
+    }
+
+    fn end_text(&mut self, text_part: impl FnOnce(&str) -> Value) {
+        self.parts.extend(self.words.take().map(|said| text_part(&said)));
+    }
+}
+
+/// One part with what stands around it: `Ok` where that can be read.
+fn read_alone(format: Format, around: &mut Map<String, Value>, key: &str, one: Value) -> Result<Value, Value> {
+    around.entry(content_key(format)).or_insert_with(|| json!([]));
+    around.insert(key.to_owned(), Value::Array(vec![one]));
+    let mut item = Value::Object(std::mem::take(around));
+    let reads = check(format, &item).is_ok();
+    let one = item.get_mut(key).and_then(|parts| parts.get_mut(0)).map(Value::take).unwrap_or_default();
+    if let Value::Object(fields) = item {
+        *around = fields;
+    }
+    if reads { Ok(one) } else { Err(one) }
 }
 
 fn content_key(format: Format) -> &'static str {

@@ -1,8 +1,8 @@
 //! The whole transcript through pairing and its format's writer, as a rebuilt context goes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::doc::Doc;
@@ -16,45 +16,49 @@ use crate::domain::format::write::{ItemFault, Note};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::entry_type::EntryType;
 use crate::domain::model::format::Format;
-use crate::domain::model::json;
 use crate::domain::model::open_calls::OpenCalls;
 use crate::domain::model::shape::Shape;
 
-/// Items of a format, each with the index that it was given at, written so that the provider takes them.
-pub fn rewrite(format: Format, items: &[(usize, Doc)], report: &mut Report) -> Vec<Doc> {
-    let heads = heads(format, items);
+/// Items of a format, each with the index that it was given at and with its head, written so that the provider takes them.
+pub fn rewrite(format: Format, items: &[(usize, Doc)], heads: &[EntryMeta], report: &mut Report) -> Vec<Doc> {
     let view: Vec<ViewItem> = (0..heads.len()).map(|index| ViewItem::Entry { index, elisions: Vec::new() }).collect();
     let mut notes = Vec::new();
-    let source =
-        |index: usize| StoredSource { format, item: items.get(index).map_or("", |(_, doc)| doc.text.as_str()) };
-    let pieces = pairing::pieces(&view, &heads, source, |_| String::new(), format, &mut notes);
+    let source = |index: usize| {
+        let item = items.get(index).map_or("", |(_, doc)| doc.text.get());
+        StoredSource { format, item, is_examined: true }
+    };
+    let pieces = pairing::pieces(&view, heads, source, |_| String::new(), format, &mut notes);
     let written = format::write(format, &pieces, &mut notes);
     drop(pieces);
     name(&notes, items, report);
-    let known: HashMap<&str, &Doc> = items.iter().map(|(_, doc)| (doc.text.as_str(), doc)).collect();
+    let known: HashMap<&str, &Doc> = items.iter().map(|(_, doc)| (doc.text.get(), doc)).collect();
     let doc = |text: String| match known.get(text.as_str()).copied() {
         Some(doc) => doc.clone(),
-        None => read_back(text),
+        // We wrote it ourselves, so it is an item.
+        None => Doc::parse(&text).unwrap_or_else(|_| Doc::of(&Value::Null)),
     };
     written.into_iter().map(doc).collect()
 }
 
-/// Reads back an item that we wrote ourselves, so it is JSON.
-fn read_back(text: String) -> Doc {
-    let value = json::parse_lenient(&text).unwrap_or_default();
-    Doc { text, value: Arc::new(value), halves: 0 }
+/// The items as entries of a path: told of each while it is parsed, so that none is parsed for it once more.
+pub struct Heads {
+    format: Format,
+    open: OpenCalls,
+    pub found: Vec<EntryMeta>,
 }
 
-/// The items as entries of a path.
-fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryMeta> {
-    let mut open = OpenCalls::default();
-    let mut heads = Vec::with_capacity(items.len());
-    for (seq, (_, doc)) in (0_i64..).zip(items) {
-        let item = format::read(format, &doc.text).ok();
-        let shape = item.as_ref().map(|item| Shape::of(item, seq, &open, &[])).unwrap_or_default();
-        open.apply(seq, &shape);
+impl Heads {
+    pub fn new(format: Format) -> Heads {
+        Heads { format, open: OpenCalls::default(), found: Vec::new() }
+    }
+
+    pub fn add(&mut self, value: &Value) {
+        let seq = i64::try_from(self.found.len()).unwrap_or(i64::MAX);
+        let item = format::read_value(self.format, value).ok();
+        let shape = item.as_ref().map(|item| Shape::of(item, seq, &self.open, &[])).unwrap_or_default();
+        self.open.apply(seq, &shape);
         let kind = item.as_ref().map_or(EntryType::Message, |item| item.kind);
-        heads.push(EntryMeta {
+        self.found.push(EntryMeta {
             id: Uuid::nil(),
             seq,
             depth: seq,
@@ -66,7 +70,6 @@ fn heads(format: Format, items: &[(usize, Doc)]) -> Vec<EntryMeta> {
             shape,
         });
     }
-    heads
 }
 
 /// The machinery's notes as violations.

@@ -20,7 +20,7 @@ fn linted(format: Format, items: &[Value]) -> Lint {
 }
 
 fn repaired(lint: &Lint) -> Vec<Value> {
-    lint.repaired.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    lint.repaired.iter().map(|text| serde_json::from_str(text.get()).unwrap()).collect()
 }
 
 fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
@@ -30,12 +30,13 @@ fn codes(lint: &Lint) -> Vec<(&'static str, usize)> {
 /// A patch applied as RFC 6902 says.
 fn patched(items: &[Value], diff: &[PatchStep]) -> Vec<Value> {
     let mut list = items.to_vec();
+    let value = |change: &PatchStep| serde_json::from_str(change.value.as_ref().unwrap().get()).unwrap();
     for change in diff {
         let at: usize = change.path[1..].parse().unwrap();
         match change.op {
-            Op::Add => list.insert(at, change.value.clone().unwrap()),
+            Op::Add => list.insert(at, value(change)),
             Op::Remove => drop(list.remove(at)),
-            Op::Replace => list[at] = change.value.clone().unwrap(),
+            Op::Replace => list[at] = value(change),
         }
     }
     list
@@ -240,6 +241,60 @@ fn native_and_pi_rules() {
     // The call is open on a branch that was left: none of this path's business.
     let branched = [header, entry("1", None, user.clone()), entry("2", Some("1"), calls), entry("3", Some("1"), user)];
     assert!(check(Format::Pi, &branched).unwrap().violations.is_empty());
+}
+
+#[test]
+fn unreadable_parts_in_a_row_are_one_text_and_one_violation() {
+    let numbers: Vec<Value> = (0..1000).map(Value::from).collect();
+    let text = json!({"type": "text", "text": "between"});
+    let parts = [numbers.as_slice(), std::slice::from_ref(&text), &numbers[..2]].concat();
+    let mended = expect(Format::Anthropic, json!([{"role": "user", "content": parts}]), &[("invalid_block", 0)]);
+    let said = mended[0]["content"].as_array().unwrap();
+    assert_eq!(said[1..], [text, json!({"type": "text", "text": "0\n1"})]);
+    assert_eq!(said[0]["text"].as_str().unwrap().lines().count(), 1000);
+    let calls = json!({"role": "assistant", "content": "hi", "tool_calls": numbers});
+    let found = check(Format::OpenaiChat, &[json!({"role": "user", "content": "go"}), calls]).unwrap();
+    assert_eq!(repaired(&found)[1]["content"].as_array().unwrap().len(), 2, "{:?}", found.repaired);
+}
+
+#[test]
+fn an_item_that_stays_is_held_once() {
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function",
+        "function": {"name": "f", "arguments": "{}"}}]});
+    let found = check(Format::OpenaiChat, &[json!({"role": "user", "content": "go"}), call]).unwrap();
+    // The result that was put in stands in the copy and in the patch.
+    let [step] = found.diff.as_slice() else { panic!("{:?}", found.diff) };
+    assert!(std::sync::Arc::ptr_eq(step.value.as_ref().unwrap(), &found.repaired[2]));
+}
+
+#[test]
+fn what_an_item_says_is_told_apart_but_for_the_order_of_its_fields() {
+    use super::doc::digest;
+    let same = [json!({"a": 1, "b": [true, null]}), json!({"b": [true, null], "a": 1})];
+    assert_eq!(digest(&same[0]), digest(&same[1]));
+    let apart = [
+        json!(null),
+        json!(false),
+        json!(true),
+        json!(0),
+        json!("0"),
+        json!(""),
+        json!([]),
+        json!({}),
+        json!([[]]),
+        json!([[], []]),
+        json!(["a", "b"]),
+        json!(["ab"]),
+        json!(["b", "a"]),
+        json!({"a": "b"}),
+        json!({"ab": ""}),
+        json!({"a": null}),
+        json!(["a", null]),
+        json!(1.0),
+        json!(1),
+    ];
+    let digests: std::collections::HashSet<_> = apart.iter().map(digest).collect();
+    assert_eq!(digests.len(), apart.len());
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub const HALF_CHARACTER: &str = "halves of characters, which no strict reader o
 pub fn is_refused(step: &ViewStep<'_>, source: StoredSource<'_>, target: Format) -> bool {
     source.format == target
         && !step.shape.needs_repair
+        && !source.is_examined
         && !is_abandoned()
         && refused::may_be_refused(target, source.item)
         && json::parse_lenient(source.item).is_ok_and(|value| refused::is_refused(target, &value))

@@ -7,4 +7,6 @@ use crate::domain::model::format::Format;
 pub struct StoredSource<'a> {
     pub format: Format,
     pub item: &'a str,
+    /// Its shape was told just now and says all that the provider would refuse: it is not parsed again to find out.
+    pub is_examined: bool,
 }

@@ -9,7 +9,11 @@ use crate::domain::model::entry::Entry;
 
 fn rebuilt(entries: &[Entry], policy: Thinking, target: Format) -> (Vec<Value>, Vec<&'static str>) {
     let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
-    let source = |index: usize| StoredSource { format: entries[index].source_format, item: &entries[index].item };
+    let source = |index: usize| StoredSource {
+        format: entries[index].source_format,
+        item: &entries[index].item,
+        is_examined: false,
+    };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
     settle(&mut pieces, &heads, policy, target, &Changes::default(), &mut notes);
@@ -58,7 +62,11 @@ fn anthropic() -> Vec<Value> {
 /// The context of these items under what was changed since.
 fn under(entries: &[Entry], policy: Thinking, changes: &Changes) -> (Vec<Value>, Vec<(&'static str, Option<usize>)>) {
     let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
-    let source = |index: usize| StoredSource { format: entries[index].source_format, item: &entries[index].item };
+    let source = |index: usize| StoredSource {
+        format: entries[index].source_format,
+        item: &entries[index].item,
+        is_examined: false,
+    };
     let (target, mut notes) = (Format::Anthropic, Vec::new());
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), target, &mut notes);
     settle(&mut pieces, &heads, policy, target, changes, &mut notes);
@@ -87,7 +95,11 @@ fn what_was_signed_before_the_model_changed_is_another_models() {
 fn thinking_behind_what_was_shortened_is_named() {
     let entries = appended(Format::Anthropic, &anthropic());
     let heads: Vec<EntryMeta> = entries.iter().map(|entry| entry.head.clone()).collect();
-    let source = |index: usize| StoredSource { format: entries[index].source_format, item: &entries[index].item };
+    let source = |index: usize| StoredSource {
+        format: entries[index].source_format,
+        item: &entries[index].item,
+        is_examined: false,
+    };
     let mut notes = Vec::new();
     let mut pieces = pieces(&plan_view(&heads, None), &heads, source, |_| String::new(), Format::Anthropic, &mut notes);
     // As a masked result goes out.

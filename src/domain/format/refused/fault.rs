@@ -17,8 +17,12 @@ pub struct Fault {
 pub struct Faults(pub(super) Vec<Fault>);
 
 impl Faults {
+    /// The same of one part after the other is one fault: an item may have a million of them.
     pub fn add(&mut self, code: ViolationCode, detail: impl Into<String>) {
-        self.0.push(Fault { code, detail: detail.into() });
+        let fault = Fault { code, detail: detail.into() };
+        if self.0.last() != Some(&fault) {
+            self.0.push(fault);
+        }
     }
 }
 

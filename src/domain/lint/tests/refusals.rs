@@ -113,7 +113,7 @@ pub fn rebuilt(source: Format, items: &[String], target: Format) -> Option<(Vec<
         });
     }
     let mut notes = Vec::new();
-    let stored = |index: usize| StoredSource { format: source, item: &items[index] };
+    let stored = |index: usize| StoredSource { format: source, item: &items[index], is_examined: false };
     let view = plan_view(&heads, None);
     let pieces = pairing::pieces(&view, &heads, stored, |_| "summary".to_owned(), target, &mut notes);
     let written = format::write(target, &pieces, &mut notes);
@@ -198,6 +198,7 @@ fn half_of_a_character_is_told_of_and_replaced_in_the_patch() {
     let items = [r#"{"role":"user","content":"a \ud99c"}"#, r#"{"role":"user","content":"b"}"#];
     let found = lint(Format::OpenaiChat, &items).unwrap();
     assert_eq!(found.violations.len(), 1, "{:?}", found.violations);
-    assert_eq!(found.repaired, [json!({"role": "user", "content": "a \u{fffd}"}).to_string(), items[1].to_owned()]);
+    let repaired: Vec<&str> = found.repaired.iter().map(|text| text.get()).collect();
+    assert_eq!(repaired, [json!({"role": "user", "content": "a \u{fffd}"}).to_string().as_str(), items[1]]);
     assert_eq!(found.diff.len(), 1, "{:?}", found.diff);
 }

@@ -84,3 +84,21 @@ fn the_limit_makes_no_orphans_within_one_entry() {
     assert_eq!(open.iter().count(), OpenCalls::LIMIT);
     assert_eq!(open.iter().next(), Some(&call(many - OpenCalls::LIMIT, "f", 1)));
 }
+
+#[test]
+fn of_an_entry_with_more_calls_than_the_limit_only_the_newest_are_opened() {
+    use crate::domain::model::shape::{CallRef, Shape, ShapeKind};
+    let calls = |ids: std::ops::Range<usize>| {
+        let call = |id: usize| CallRef { id: id.to_string(), name: "f".to_owned(), kind: ShapeKind::Function };
+        Shape { calls: ids.map(call).collect(), ..Shape::default() }
+    };
+    let many = 3 * OpenCalls::LIMIT;
+    let (mut open, mut listed) = (OpenCalls::default(), Listed::default());
+    open.apply(0, &calls(0..9));
+    (0..9).for_each(|id| listed.open(call(id, "f", 0)));
+    open.apply(1, &calls(5..many));
+    assert_eq!(open.next, 9 + OpenCalls::LIMIT as u64, "no more were opened than are remembered");
+    (5..many).for_each(|id| listed.open(call(id, "f", 1)));
+    listed.forget_oldest();
+    assert!(open.iter().eq(&listed.0));
+}

@@ -49,7 +49,11 @@ fn shown(entries: &[Entry], elisions: &[Elision], target: Format) -> Vec<String>
             *elisions = by_entry.get(&heads[*index].id).cloned().unwrap_or_default();
         }
     }
-    let source = |index: usize| StoredSource { format: entries[index].source_format, item: &entries[index].item };
+    let source = |index: usize| StoredSource {
+        format: entries[index].source_format,
+        item: &entries[index].item,
+        is_examined: false,
+    };
     let mut notes = Vec::new();
     let pieces = pieces(&view, &heads, source, |_| String::new(), target, &mut notes);
     format::write(target, &pieces, &mut notes)
