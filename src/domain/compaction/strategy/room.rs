@@ -36,6 +36,7 @@ impl RoomForKept {
 pub fn record_room(aim: u64) -> u64 {
     aim / RECORD_SHARE
 }
+
 /// Returns true if the mere frame of a summary message would take more than a quarter of the target: then the target
 /// is for the messages, and a summary message that has to be comes on top.
 pub fn is_narrow(settings: &Settings, aim: u64) -> bool {
