@@ -13,6 +13,7 @@ pub mod given;
 mod instructions;
 mod levels;
 pub mod lighten;
+pub mod notice;
 mod now;
 pub mod numbers;
 pub mod quote;

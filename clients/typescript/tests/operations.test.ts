@@ -86,6 +86,7 @@ const CALLS: Record<string, (client: Contextd) => unknown> = {
   cancel_compaction: (client) => client.compactions.cancel("cid"),
   revert_compaction: (client) => client.compactions.revert("cid"),
   diff_compaction: (client) => client.compactions.diff("cid", { limit: 2, after: "c" }),
+  get_evidence: (client) => client.compactions.evidence("cid"),
   get_refused_text: (client) => client.compactions.refused("cid"),
   retry_compaction: (client) => client.compactions.retry("cid"),
   purge_compactions: (client) => client.compactions.purge({ sessionId: "sid", before: since }),

@@ -5,7 +5,6 @@
 
 mod choice;
 mod clues;
-pub mod notice;
 mod room;
 mod sliding;
 pub mod smart;

@@ -1,8 +1,8 @@
 //! Notes that a caller or a hook gave in place of earlier messages. No message says what stands in them, so every record
 //! quotes them until others are given.
 
+use super::notice;
 use super::quote::shortened;
-use crate::domain::compaction::strategy::notice;
 use crate::domain::model::compaction::CompactionRecord;
 
 const HEADING: &str = "Notes that were given with an earlier compaction:";

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::quote::{shortened, size};
+use super::quote::{density, shortened, size};
 use super::span::{Line, Span};
-use super::told::{BRIEF, Level, OUTCOME, Stretch, Teller, USER};
+use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER};
 
 /// Lines of one stretch at most.
 const STRETCH: usize = 12;
@@ -14,6 +14,9 @@ const USER_SHARE: usize = 3;
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 /// Quarter tokens of the line that counts what is left out, about.
 const COUNTED: usize = 130;
+/// So many of the newest stretches are told in some detail, where that takes little of the room.
+const DETAILED: usize = 2;
+const SOME_DETAIL: Level = 3;
 /// The best level of stretches before the running turn.
 const OLDER: Level = 1;
 
@@ -78,7 +81,9 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         let levels = vec![Some(BRIEF); stretches.len()];
         let mut telling = Telling { teller, stretches, levels, told: HashMap::new(), spent: 0 };
         telling.spent = (0..stretches.len()).map(|at| telling.cost(at, BRIEF)).sum();
-        telling.leave_out(room * 9 / 10);
+        let room_of_all = room.saturating_sub(telling.held_back(room));
+        telling.shorten(room_of_all);
+        telling.leave_out(room_of_all);
         telling.tell_outcomes(room * 3 / 4);
         telling.tell_more(room);
         telling.take_back(room.saturating_sub(COUNTED));
@@ -94,41 +99,78 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         size(self.at(stretch, level))
     }
 
-    /// Where even the shortest does not fit, what is oldest behind the beginning is counted.
-    fn leave_out(&mut self, room: usize) {
-        let mut next = 1;
-        while self.spent > room && next + 1 < self.stretches.len() {
-            self.spent -= self.cost(next, BRIEF);
-            self.levels[next] = None;
-            next += 1;
+    fn set(&mut self, at: usize, level: Option<Level>) {
+        let before = self.levels[at].map_or(0, |level| self.cost(at, level));
+        self.spent = self.spent - before + level.map_or(0, |level| self.cost(at, level));
+        self.levels[at] = level;
+    }
+
+    /// What the newest stretches need for some detail of their own, a tenth of the room at most.
+    fn held_back(&mut self, room: usize) -> usize {
+        let newest = self.stretches.len().saturating_sub(DETAILED)..self.stretches.len();
+        let more = newest.map(|at| self.cost(at, SOME_DETAIL).saturating_sub(self.cost(at, BRIEF))).sum::<usize>();
+        more.min(room / 10)
+    }
+
+    /// The user's words are worth more than what was said of them: before any go, the oldest outcomes are cut.
+    fn shorten(&mut self, room: usize) {
+        for at in 0..self.stretches.len() {
+            if self.spent <= room {
+                break;
+            }
+            self.set(at, Some(LEAST));
         }
+    }
+
+    /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first where the
+    /// user's words hold the fewest names and numbers for their size, of those the oldest.
+    fn leave_out(&mut self, room: usize) {
+        if self.spent <= room {
+            return;
+        }
+        let room = room.saturating_sub(COUNTED);
+        let between = 1..self.stretches.len().saturating_sub(1);
+        let mut order: Vec<(usize, usize)> = between.map(|at| (self.names_of_user(at), at)).collect();
+        order.sort_unstable();
+        for (_, at) in order {
+            if self.spent <= room {
+                break;
+            }
+            self.set(at, None);
+        }
+    }
+
+    /// Names and numbers of the user's words in a stretch, for a thousand quarter tokens of what it takes at least.
+    fn names_of_user(&mut self, at: usize) -> usize {
+        let lines = self.stretches[at].lines.clone();
+        let names = |at: usize| match &self.teller.span.lines[at] {
+            Line::User { text, .. } => density(text),
+            _ => 0,
+        };
+        let names: usize = lines.map(names).sum();
+        1_000 * names / self.cost(at, LEAST).max(1)
     }
 
     /// Where more detail did not need what was held back for it, the newest of what was left out is told after all.
     fn take_back(&mut self, room: usize) {
-        let Some(newest) = self.levels.iter().rposition(Option::is_none) else { return };
-        for at in (1..=newest).rev() {
-            let spent = self.spent + self.cost(at, BRIEF);
-            if spent > room {
+        let is_left_out: Vec<bool> = self.levels.iter().map(Option::is_none).collect();
+        let Some(newest) = is_left_out.iter().rposition(|is_left_out| *is_left_out) else { return };
+        for at in (1..=newest).rev().filter(|at| is_left_out[*at]) {
+            if self.spent + self.cost(at, LEAST) > room {
                 break;
             }
-            self.spent = spent;
-            self.levels[at] = Some(BRIEF);
+            self.set(at, Some(LEAST));
         }
     }
 
     /// No request without its outcome, the newest first.
     fn tell_outcomes(&mut self, room: usize) {
         for at in (0..self.stretches.len()).rev() {
-            if self.levels[at].is_none() {
-                continue;
-            }
-            let cost = self.spent - self.cost(at, BRIEF) + self.cost(at, OUTCOME);
-            if cost > room {
+            let Some(current) = self.levels[at] else { continue };
+            if self.spent - self.cost(at, current) + self.cost(at, OUTCOME) > room {
                 break;
             }
-            self.spent = cost;
-            self.levels[at] = Some(OUTCOME);
+            self.set(at, Some(OUTCOME));
         }
     }
 
@@ -197,6 +239,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
                         text.push_str(&format!(
                             "[{requests} further requests of that time and what was done about them, {lines} messages and calls, are not told here]\n"
                         ));
+                        (requests, lines) = (0, 0);
                     }
                 }
                 Some(level) => text.push_str(self.at(at, level)),

@@ -166,12 +166,28 @@ pub fn passage(text: &str, room: PassageRoom) -> String {
         let told = |part: &&str| !part.ends_with([':', '：']);
         parts.retain(told);
     }
+    let repeats = repeats(&parts);
     let whole: usize = parts.iter().map(|part| size(part) + 1).sum();
-    if whole <= room.all {
+    if whole <= room.all && repeats.is_empty() {
         return if room.announces { parts.join(" ") } else { trimmed(&text) };
     }
-    let kept = chosen(&parts, room);
+    let kept = chosen(&parts, &repeats, room);
     joined(&parts, &kept, room)
+}
+
+/// Quarter tokens of a sentence that says something by itself: shorter ones, such as the marks of lists, may come again.
+const LEAST_SENTENCE: usize = 12;
+
+/// The places of sentences that stand further ahead word for word: no sentence is told twice.
+fn repeats(parts: &[&str]) -> HashSet<usize> {
+    let mut seen = HashSet::new();
+    let mut repeats = HashSet::new();
+    for (at, part) in parts.iter().enumerate() {
+        if size(part) > LEAST_SENTENCE && !seen.insert(*part) {
+            repeats.insert(at);
+        }
+    }
+    repeats
 }
 
 /// Of a very long text the beginning and the end.
@@ -183,7 +199,7 @@ fn bounded(text: &str) -> String {
 }
 
 /// The places of the sentences that are told.
-fn chosen(parts: &[&str], room: PassageRoom) -> HashSet<usize> {
+fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom) -> HashSet<usize> {
     let last = parts.len().saturating_sub(1);
     let rank = |at: usize| {
         let place = match at {
@@ -194,7 +210,8 @@ fn chosen(parts: &[&str], room: PassageRoom) -> HashSet<usize> {
         };
         place + density(parts[at]) as f64 / (1.0 + size(parts[at]) as f64 / 120.0)
     };
-    let mut order: Vec<(usize, f64)> = (0..parts.len()).map(|at| (at, rank(at))).collect();
+    let told = (0..parts.len()).filter(|at| !repeats.contains(at));
+    let mut order: Vec<(usize, f64)> = told.map(|at| (at, rank(at))).collect();
     order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     let (mut kept, mut used) = (HashSet::new(), 0);
     for (at, _) in order {
@@ -275,6 +292,14 @@ mod tests {
         assert_eq!(passage("Short. Whole.", room(100)), "Short. Whole.");
         let announced = PassageRoom { announces: true, ..room(100) };
         assert_eq!(passage("The test fails. Let me look:", announced), "The test fails.");
+    }
+
+    #[test]
+    fn no_sentence_is_told_twice() {
+        let said = "It exports one answer, after 6 parts. ";
+        assert_eq!(passage(&said.repeat(4), room(900)), format!("{}{GAP}", said));
+        let text = format!("{said}The port is 5177. {said}It works now.");
+        assert_eq!(passage(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
     }
 
     #[test]

@@ -75,6 +75,24 @@ fn the_order_is_kept_and_the_room_is_met() {
     }
 }
 
+/// The user's words are worth more than what was said of them.
+#[test]
+fn what_the_user_said_early_outlives_what_was_said_of_it() {
+    let mut messages = Vec::new();
+    for n in 0..25 {
+        let fact = if n == 1 { " The release is called KESTREL-7." } else { "" };
+        messages.push(said(Role::User, &format!("Question {n}: what does src/module{n}.ts export?{fact}")));
+        messages.push(call(&format!("c{n}"), "read", &format!("src/module{n}.ts")));
+        messages.push(result(&format!("c{n}"), &"export const answer = 1;\n".repeat(30)));
+        let answer =
+            format!("It exports the answer {n}, which the module before it imports, and the next one does not.");
+        messages.push(said(Role::Assistant, &answer));
+    }
+    let text = written(&messages, 1_300);
+    assert!((0..25).all(|n| text.contains(&format!("Question {n}:"))) && text.contains("KESTREL-7"), "{text}");
+    assert!(text.contains("It exports the answer 24, which the module before it imports, and the next one does not."));
+}
+
 /// However far the sizes that a record is told by are from the tokens that it is counted in.
 #[test]
 fn what_is_newest_stands_whole_in_any_room() {

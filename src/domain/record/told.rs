@@ -11,16 +11,17 @@ use crate::domain::model::message::ToolResult;
 use crate::domain::model::user_text::replies::{Reply, replies};
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
-/// counted; at [`BRIEF`] the same in a sentence.
+/// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in the beginning of one.
 pub(super) type Level = usize;
 pub(super) const OUTCOME: Level = 5;
 pub(super) const BRIEF: Level = 6;
+pub(super) const LEAST: Level = 7;
 
 /// Quarter tokens of one passage of the agent's, of one call's arguments and of its result, by level.
-const AGENT: [usize; 7] = [2_500, 900, 450, 240, 130, 420, 160];
+const AGENT: [usize; 8] = [2_500, 900, 450, 240, 130, 420, 160, 60];
 const ARGUMENTS: [usize; 7] = [420, 240, 150, 110, 70, 0, 0];
 const RESULT: [usize; 7] = [900, 320, 140, 70, 24, 0, 0];
-const HARNESS: [usize; 7] = [1_500, 700, 400, 200, 100, 60, 0];
+const HARNESS: [usize; 8] = [1_500, 700, 400, 200, 100, 60, 0, 0];
 /// Beginning and end of the user's words, by a level of their own.
 pub(super) const USER: [(usize, usize); 5] = [(6_000, 2_000), (4_500, 1_500), (1_500, 700), (400, 200), (140, 60)];
 /// A tool that is called so seldom says with each call what no other says.
@@ -128,7 +129,7 @@ impl Teller<'_, '_> {
 
     /// What came of it, in the agent's last words; where it said none, the newest call.
     fn outcome(&self, stretch: &Stretch, level: Level) -> Option<ToldLine> {
-        if level == BRIEF && !stretch.closes {
+        if level >= BRIEF && !stretch.closes {
             return None;
         }
         let said: Vec<&str> = stretch

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::compaction::strategy::{counts, notice};
+use crate::domain::compaction::strategy::counts;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
 use crate::domain::record::evidence::told::SummaryEvidence;
 use crate::domain::record::given;
+use crate::domain::record::notice;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
 use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};

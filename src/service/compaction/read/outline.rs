@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use crate::domain::compaction::prepare::Plan;
 use crate::domain::compaction::result::Reason;
-use crate::domain::compaction::strategy::notice::notice;
 use crate::domain::compaction::strategy::{self, counts};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::record::notice::notice;
 use crate::domain::summary::{Allowance, SummaryTask, framing, identifiers};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::red_tokens;
