@@ -10,10 +10,14 @@ use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER};
 const STRETCH: usize = 12;
 /// Part of the room that the user's words may take: a third.
 const USER_SHARE: usize = 3;
+/// What those of the newest turns may have of it, as one part in so many.
+const NEWEST_SHARE: usize = 2;
 /// Shares of what is left, in hundredths, by level: the newest stretches have the best one, as far as its share reaches.
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 /// Quarter tokens of the line that counts what is left out, about.
 const COUNTED: usize = 130;
+/// Requests of so many of the newest turns are told before any that is older.
+const NEWEST_TURNS: usize = 3;
 /// So many of the newest stretches are told in some detail, where that takes little of the room.
 const DETAILED: usize = 2;
 const SOME_DETAIL: Level = 3;
@@ -42,15 +46,18 @@ pub(super) fn stretches(span: &Span<'_>) -> Vec<Stretch> {
     found
 }
 
-/// The level of the user's words of each line: whole where they are short, the newest first, in a part of the room.
+/// The level of the user's words of each line: whole where they are short, the newest first, in a part of the room. The
+/// newest requests have more of it.
 pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
     let mut levels = vec![USER.len() - 1; span.lines.len()];
-    let mut pool = room / USER_SHARE;
+    let (mut pool, mut newest, mut requests) = (room / USER_SHARE, room / NEWEST_SHARE, 0);
     for (at, line) in span.lines.iter().enumerate().rev() {
         let Line::User { text, runs: false, .. } = line else { continue };
         let cost = |level: usize| size(&shortened(text, USER[level].0, USER[level].1));
-        let level = (1..USER.len()).find(|level| cost(*level) <= pool).unwrap_or(USER.len() - 1);
-        pool = pool.saturating_sub(cost(level));
+        requests += 1;
+        let left = if requests <= NEWEST_TURNS { pool.max(newest) } else { pool };
+        let level = (1..USER.len()).find(|level| cost(*level) <= left).unwrap_or(USER.len() - 1);
+        (pool, newest) = (pool.saturating_sub(cost(level)), newest.saturating_sub(cost(level)));
         levels[at] = level;
     }
     levels
@@ -129,10 +136,11 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             return;
         }
         let room = room.saturating_sub(COUNTED);
-        let between = 1..self.stretches.len().saturating_sub(1);
-        let mut order: Vec<(usize, usize)> = between.map(|at| (self.names_of_user(at), at)).collect();
+        let newest = self.newest_turns();
+        let mut order: Vec<(usize, usize)> = (1..newest).map(|at| (self.names_of_user(at), at)).collect();
         order.sort_unstable();
-        for (_, at) in order {
+        let last = self.stretches.len().saturating_sub(1);
+        for at in order.into_iter().map(|(_, at)| at).chain(newest.max(1)..last) {
             if self.spent <= room {
                 break;
             }
@@ -219,9 +227,19 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
 
     /// The stretch with which the newest turn begins.
     fn running_turn(&self) -> usize {
-        let begins =
-            |stretch: &Stretch| stretch.lines.clone().any(|at| matches!(self.teller.span.lines[at], Line::User { .. }));
-        self.stretches.iter().rposition(begins).unwrap_or(0)
+        self.turns().next().unwrap_or(0)
+    }
+
+    /// The stretch with which the newest turns begin whose requests stay whatever they say.
+    fn newest_turns(&self) -> usize {
+        self.turns().take(NEWEST_TURNS).last().unwrap_or(0)
+    }
+
+    /// The stretches with which turns begin, the newest first.
+    fn turns(&self) -> impl Iterator<Item = usize> {
+        let lines = &self.teller.span.lines;
+        let begins = |stretch: &Stretch| stretch.lines.clone().any(|at| matches!(lines[at], Line::User { .. }));
+        self.stretches.iter().enumerate().rev().filter(move |(_, stretch)| begins(stretch)).map(|(at, _)| at)
     }
 
     /// The text; what is left out is counted in its place.

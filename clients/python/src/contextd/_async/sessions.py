@@ -21,7 +21,6 @@ from ..types import (
     CreateSession,
     Erased,
     EraseSessions,
-    FileLists,
     FillState,
     ForkSession,
     Format,
@@ -35,6 +34,7 @@ from ..types import (
     SearchHit,
     SearchPage,
     Session,
+    SessionFiles,
     SessionPage,
     Snapshot,
     Task,
@@ -179,7 +179,7 @@ class AsyncSessions(AsyncResource):
         """Lists the numbered tasks that chapters are made of."""
         return await self._send(Call("GET", path("/v1/sessions/{}/tasks", session_id)))
 
-    async def files(self, session_id: str) -> FileLists:
+    async def files(self, session_id: str) -> SessionFiles:
         """Lists the files that were read and modified."""
         return await self._send(Call("GET", path("/v1/sessions/{}/files", session_id)))
 

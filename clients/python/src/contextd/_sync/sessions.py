@@ -22,7 +22,6 @@ from ..types import (
     CreateSession,
     Erased,
     EraseSessions,
-    FileLists,
     FillState,
     ForkSession,
     Format,
@@ -36,6 +35,7 @@ from ..types import (
     SearchHit,
     SearchPage,
     Session,
+    SessionFiles,
     SessionPage,
     Snapshot,
     Task,
@@ -180,7 +180,7 @@ class Sessions(Resource):
         """Lists the numbered tasks that chapters are made of."""
         return self._send(Call("GET", path("/v1/sessions/{}/tasks", session_id)))
 
-    def files(self, session_id: str) -> FileLists:
+    def files(self, session_id: str) -> SessionFiles:
         """Lists the files that were read and modified."""
         return self._send(Call("GET", path("/v1/sessions/{}/files", session_id)))
 
