@@ -114,9 +114,7 @@ async fn check_words(app: &App, session: &str, result: &Value) {
     };
     let identifiers = item["identifiers"].as_array().unwrap();
     let lost = identifiers.iter().filter(|one| one["kind"] == "message" && !is_told(one));
-    let counted =
-        |line: &str| line.strip_prefix('[')?.split_once(" further requests of that time")?.0.parse::<usize>().ok();
-    let counted: usize = summary.lines().filter_map(counted).sum();
+    let counted = requests_left_out(summary);
     let lost: Vec<&Value> = lost.collect();
     assert!(lost.len() <= counted, "{counted} are counted, lost are {lost:?}");
     // More identifiers are carried than a summary answers for.

@@ -54,10 +54,8 @@ async fn shown(app: &App, session: &str) -> (String, usize) {
     let context = context(app, session, "openai_chat").await;
     assert!(context["exceeds_window"].is_null(), "{context}");
     let texts = messages(&context).iter().filter_map(|message| message["content"].as_str());
-    let left_out =
-        |line: &str| line.strip_prefix('[')?.split_once(" further requests of that time")?.0.parse::<usize>().ok();
     let texts: Vec<&str> = texts.collect();
-    let stated = texts.iter().flat_map(|text| text.lines()).filter_map(left_out).sum();
+    let stated = texts.iter().map(|text| requests_left_out(text)).sum();
     (texts.join("\n").split_whitespace().collect::<Vec<_>>().join(" "), stated)
 }
 

@@ -47,16 +47,16 @@ fn block(heading: &str, newest: &[String], room: usize) -> Option<String> {
         rest.is_some()
     };
     let mut lines: Vec<&str> = newest.iter().take_while(fits).map(String::as_str).collect();
-    let earlier = newest.len() - lines.len();
-    let counted = format!("{GAP} {earlier} earlier ones are not told here.");
-    if earlier > 0 {
+    let counted = |told: usize| format!("{GAP} {} earlier ones are not told here.", newest.len() - told);
+    let gap;
+    if lines.len() < newest.len() {
         // What is said of the others has to fit too.
-        while size(&counted) + 1 > left {
+        while size(&counted(lines.len())) + 1 > left {
             left += size(lines.pop()?) + 1;
         }
+        gap = counted(lines.len());
+        lines.push(&gap);
     }
-    let counted = format!("{GAP} {} earlier ones are not told here.", newest.len() - lines.len());
-    lines.extend((earlier > 0).then_some(counted.as_str()));
     lines.reverse();
     (!lines.is_empty()).then(|| format!("{heading}\n{}", lines.join("\n")))
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::arguments::{fields, is_path};
 use super::quote::shortened;
-use super::results::ToldResult;
+use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span};
-use super::told::{mark, shown};
+use super::told::mark;
 use crate::domain::model::message::ToolCall;
 
 /// Entries of each list.

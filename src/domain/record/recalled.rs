@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::quote::{shortened, size};
+use super::results::shown;
 use super::span::{CallLine, Line, Span};
-use super::told::{mark, shown};
+use super::told::mark;
 
 const HEADING: &str = "Results that were asked for again:";
 /// They may take one part in so many of the room.

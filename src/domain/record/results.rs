@@ -8,6 +8,8 @@ use regex::Regex;
 use super::ending::{exit_code, exit_line};
 use super::quote::{GAP, density, names, prefix, shortened, size, suffix, trimmed, words};
 use super::values;
+use crate::domain::model::message::ToolResult;
+use crate::domain::model::user_text::replies::{Reply, replies};
 
 /// Results of one tool that are compared with one another: the newest.
 const COMPARED: usize = 64;
@@ -22,6 +24,8 @@ const REACH: usize = 120_000;
 const LINE: usize = 240;
 /// How many lines of one shape are told.
 const ALIKE: usize = 3;
+/// Parts of the names of tools that ask the user.
+const ASKING: [&str; 2] = ["ask", "question"];
 /// The number of a line, as tools that read files print it.
 static LINE_NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d+\s*[→|:\t]\s*").ok());
 /// What differs from result to result of one tool.
@@ -237,6 +241,31 @@ fn around_what_was_heard(line: &str, longest: usize, later: impl Fn(&str) -> boo
     let before = if from > 0 { "[…] " } else { "" };
     let behind = if from + part.len() < line.len() { " […]" } else { "" };
     format!("{before}{part}{behind}")
+}
+
+/// The text of a result, with a mark for each picture.
+pub(super) fn shown(result: &ToolResult) -> String {
+    let media = result.content.iter().filter(|block| block.is_media()).count();
+    let mut text = result.plain_text();
+    for _ in 0..media.min(8) {
+        text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
+    }
+    text
+}
+
+/// What the user said where a result of this tool stands: why the call was refused, or the answer to a question.
+pub(super) fn users_reply(tool: &str, result: &ToolResult) -> Option<String> {
+    let told = |reply: Reply| match reply.question {
+        Some(question) => format!("{question} {}", reply.said),
+        None => reply.said,
+    };
+    let said: Vec<String> = replies(tool, result).into_iter().map(told).collect();
+    if said.is_empty() { asks_user(tool).then(|| shown(result)) } else { Some(said.join("\n")) }
+}
+
+fn asks_user(tool: &str) -> bool {
+    let name = tool.to_ascii_lowercase();
+    name.split(['_', '-', '.']).any(|part| ASKING.contains(&part)) || name.starts_with("askuser")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::arguments::ArgumentShapes;
 use super::ending::{self, CallEnd};
 use super::quote::{names, words};
-use super::results::ResultShapes;
+use super::results::{ResultShapes, users_reply};
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -74,6 +74,8 @@ pub(super) struct CallLine<'a> {
     pub call: &'a ToolCall,
     pub result: Option<&'a ToolResult>,
     pub end: CallEnd,
+    /// What the user said in the result.
+    pub said: Option<String>,
 }
 
 /// Everything before the cut, ready to be told.
@@ -274,7 +276,7 @@ impl<'a> SpanReading<'a> {
         self.calls += 1;
         if hidden {
             self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
-            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open };
+            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None };
             self.span.lines.push(Line::Call(line));
         }
     }
@@ -284,6 +286,7 @@ impl<'a> SpanReading<'a> {
         if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
             line.result = Some(result);
             line.end = ending::end_of(&line.call.name, result);
+            line.said = users_reply(&line.call.name, result);
         }
     }
 }

@@ -5,10 +5,8 @@ use std::ops::Range;
 use super::arguments::{fields, is_path};
 use super::ending::CallEnd;
 use super::quote::{PassageRoom, density, passage, sentences, shortened, size};
-use super::results::ToldResult;
+use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span, UnreadStretch};
-use crate::domain::model::message::ToolResult;
-use crate::domain::model::user_text::replies::{Reply, replies};
 
 /// How much of a stretch is told; the higher, the less. At [`OUTCOME`] it is what the agent said last, with the calls
 /// counted; at [`BRIEF`] the same in a sentence, at [`LEAST`] in the beginning of one.
@@ -29,9 +27,6 @@ const SELDOM: usize = 4;
 /// The most that is told of the newest call of a rare tool, arguments and result each.
 const NEWEST_ARGUMENTS: usize = 2_000;
 const NEWEST_RESULT: usize = 1_500;
-/// Parts of the names of tools that ask the user.
-const ASKING: [&str; 2] = ["ask", "question"];
-
 /// A part of one turn.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
@@ -85,7 +80,7 @@ impl Teller<'_, '_> {
                     told.extend(self.agent(at, text, level, last_words == Some(at)))
                 }
                 // The user's words are told, wherever they stand.
-                Line::Call(call) if level < OUTCOME || users_reply(call).is_some() => {
+                Line::Call(call) if level < OUTCOME || call.said.is_some() => {
                     self.call(&mut told, at, call, level.min(OUTCOME - 1));
                 }
                 Line::Call(_) => counted += 1,
@@ -186,8 +181,8 @@ impl Teller<'_, '_> {
         if self.recalled.contains(&at) {
             return " → [stands below]".to_owned();
         }
-        if let Some(said) = users_reply(line) {
-            return format!(" → the user: {}", shortened(&said, NEWEST_RESULT, 300));
+        if let Some(said) = &line.said {
+            return format!(" → the user: {}", shortened(said, NEWEST_RESULT, 300));
         }
         let text = shown(result);
         let failed = line.end.went_wrong();
@@ -215,17 +210,6 @@ impl ToldLine {
     }
 }
 
-/// What the user said where a result stands: why the call was refused, or the answer to a question.
-fn users_reply(line: &CallLine<'_>) -> Option<String> {
-    let result = line.result?;
-    let told = |reply: Reply| match reply.question {
-        Some(question) => format!("{question} {}", reply.said),
-        None => reply.said,
-    };
-    let said: Vec<String> = replies(&line.call.name, result).into_iter().map(told).collect();
-    if said.is_empty() { asks_user(&line.call.name).then(|| shown(result)) } else { Some(said.join("\n")) }
-}
-
 /// Says that a call did not do what it was to do, where what is told of its result does not begin with that.
 pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
     match end {
@@ -247,21 +231,6 @@ fn unread(stretch: UnreadStretch) -> String {
 fn harness(text: &str, level: Level) -> Option<ToldLine> {
     (HARNESS[level] > 0)
         .then(|| plain(format!("Harness: {}", shortened(text, HARNESS[level] * 2 / 3, HARNESS[level] / 3))))
-}
-
-/// The text of a result, with a mark for each picture.
-pub(super) fn shown(result: &ToolResult) -> String {
-    let media = result.content.iter().filter(|block| block.is_media()).count();
-    let mut text = result.plain_text();
-    for _ in 0..media.min(8) {
-        text.push_str(if text.is_empty() { "[image]" } else { "\n[image]" });
-    }
-    text
-}
-
-fn asks_user(tool: &str) -> bool {
-    let name = tool.to_ascii_lowercase();
-    name.split(['_', '-', '.']).any(|part| ASKING.contains(&part)) || name.starts_with("askuser")
 }
 
 /// Returns true if a call names a file and else nothing but numbers and marks: what it returns stands in the file.

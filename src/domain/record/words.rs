@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Letters of a word that tell it from others; endings differ between forms.
 const STEM: usize = 6;
-/// A shorter word says little.
-const LEAST: usize = 4;
+/// Letters of the shortest word that tells something.
+pub const LEAST: usize = 4;
 
 /// A word: whole, and without its ending.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::domain::record::words::Word;
-
-/// A shorter word says little.
-const LEAST: usize = 4;
+use crate::domain::record::words::{LEAST, Word};
 
 /// Words that stand in summaries of everything.
 const COMMON: &str = "about above according action actions active actual actually added adding after again agent agents
