@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::quote::{density, shortened, size};
+use super::quote::{shortened, size};
 use super::span::{Line, Span};
 use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER};
+use super::words;
 
 /// Lines of one stretch at most.
 const STRETCH: usize = 12;
@@ -73,6 +74,15 @@ pub(super) fn newest_calls(span: &Span<'_>) -> HashSet<usize> {
     span.lines.iter().enumerate().rev().filter_map(newest).collect()
 }
 
+/// The words that are told of the user's requests, as hashes.
+#[derive(Debug, Default)]
+struct WordsOfUsers {
+    /// By line.
+    told: HashMap<usize, HashSet<u64>>,
+    /// In how many requests a word stands.
+    requests: HashMap<u64, usize>,
+}
+
 /// The stretches told within a room of quarter tokens.
 pub(super) struct Telling<'t, 's, 'a> {
     teller: &'t Teller<'s, 'a>,
@@ -129,15 +139,16 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         }
     }
 
-    /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first where the
-    /// user's words hold the fewest names and numbers for their size, of those the oldest.
+    /// Where even the shortest does not fit, what lies between the beginning and the newest is counted: first those requests
+    /// that say the least that no other request says, of those the oldest.
     fn leave_out(&mut self, room: usize) {
         if self.spent <= room {
             return;
         }
         let room = room.saturating_sub(COUNTED);
         let newest = self.newest_turns();
-        let mut order: Vec<(usize, usize)> = (1..newest).map(|at| (self.names_of_user(at), at)).collect();
+        let said = self.words_of_users();
+        let mut order: Vec<(usize, usize)> = (1..newest).map(|at| (self.worth(at, &said), at)).collect();
         order.sort_unstable();
         let last = self.stretches.len().saturating_sub(1);
         for at in order.into_iter().map(|(_, at)| at).chain(newest.max(1)..last) {
@@ -148,15 +159,30 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
         }
     }
 
-    /// Names and numbers of the user's words in a stretch, for a thousand quarter tokens of what it takes at least.
-    fn names_of_user(&mut self, at: usize) -> usize {
+    /// What a stretch tells of the user's words that others do not, for a thousand quarter tokens that it takes at least: a
+    /// word counts by how few of the requests say it.
+    fn worth(&mut self, at: usize, said: &WordsOfUsers) -> usize {
         let lines = self.stretches[at].lines.clone();
-        let names = |at: usize| match &self.teller.span.lines[at] {
-            Line::User { text, .. } => density(text),
-            _ => 0,
-        };
-        let names: usize = lines.map(names).sum();
-        1_000 * names / self.cost(at, LEAST).max(1)
+        let rarity = |word: &u64| 1_000 / said.requests.get(word).copied().unwrap_or(1).max(1);
+        let words = lines.filter_map(|at| said.told.get(&at));
+        let worth: usize = words.map(|words| words.iter().map(rarity).sum::<usize>()).sum();
+        worth * 1_000 / self.cost(at, LEAST).max(1)
+    }
+
+    /// The words of the user's that are told of each request.
+    fn words_of_users(&self) -> WordsOfUsers {
+        let mut said = WordsOfUsers::default();
+        for (at, line) in self.teller.span.lines.iter().enumerate() {
+            let Line::User { text, .. } = line else { continue };
+            let mut told = HashSet::new();
+            let (head, tail) = self.teller.room_of_user(at);
+            words::each(&shortened(text, head, tail), &mut |word| {
+                told.insert(word.hash());
+            });
+            told.iter().for_each(|word| *said.requests.entry(*word).or_default() += 1);
+            said.told.insert(at, told);
+        }
+        said
     }
 
     /// Where more detail did not need what was held back for it, the newest of what was left out is told after all.

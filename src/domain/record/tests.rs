@@ -93,6 +93,29 @@ fn what_the_user_said_early_outlives_what_was_said_of_it() {
     assert!(text.contains("It exports the answer 24, which the module before it imports, and the next one does not."));
 }
 
+/// What the user said once, in any language, outlives what is asked again and again in other numbers.
+#[test]
+fn what_no_other_request_says_outlives_requests_that_are_alike() {
+    let rules = [
+        (3, "From now on never push to main without my approval."),
+        (6, "Antworte ab jetzt immer auf Deutsch und ohne Fachwörter."),
+        (9, "从现在起不要修改公共接口。"),
+        (11, "Nein, ich habe mich geirrt: Anschluss 8443, nicht 8080."),
+    ];
+    let mut messages = Vec::new();
+    for n in 0..40 {
+        let rule = rules.iter().find(|(at, _)| *at == n).map_or("", |(_, rule)| rule);
+        let request = format!("Question {n}: what does src/module{n}.ts export? The ticket is PAY-{}. {rule}", 40 + n);
+        messages.push(said(Role::User, &request));
+        messages.push(said(Role::Assistant, &format!("It exports answer {n}.")));
+    }
+    let text = written(&messages, 700);
+    for (_, rule) in rules {
+        assert!(text.contains(rule), "{rule} in {text}");
+    }
+    assert!(text.contains("further requests") && text.contains("Question 39:"), "{text}");
+}
+
 /// However far the sizes that a record is told by are from the tokens that it is counted in.
 #[test]
 fn what_is_newest_stands_whole_in_any_room() {

@@ -101,8 +101,13 @@ impl Teller<'_, '_> {
         if runs {
             return plain(format!("u{number} User: [the request that stands below this record]"));
         }
-        let (head, tail) = USER[self.user_levels.get(at).copied().unwrap_or(USER.len() - 1).min(USER.len() - 1)];
+        let (head, tail) = self.room_of_user(at);
         plain(format!("u{number} User: {}", shortened(text, head, tail)))
+    }
+
+    /// How much is told of the user's words in a line: beginning and end.
+    pub fn room_of_user(&self, at: usize) -> (usize, usize) {
+        USER[self.user_levels.get(at).copied().unwrap_or(USER.len() - 1).min(USER.len() - 1)]
     }
 
     fn agent(&self, at: usize, text: &str, level: Level, is_last: bool) -> Option<ToldLine> {
