@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::quote::{shortened, size};
+use super::quote::{shortened_once, size};
 use super::span::{Line, Span};
 use super::told::{BRIEF, LEAST, Level, OUTCOME, Stretch, Teller, USER};
 use super::words;
@@ -16,7 +16,7 @@ const NEWEST_SHARE: usize = 2;
 /// Shares of what is left, in hundredths, by level: the newest stretches have the best one, as far as its share reaches.
 const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 /// Quarter tokens of the line that counts what is left out, about.
-const COUNTED: usize = 130;
+const COUNTED: usize = 85;
 /// Requests of so many of the newest turns are told before any that is older.
 const NEWEST_TURNS: usize = 3;
 /// So many of the newest stretches are told in some detail, where that takes little of the room.
@@ -54,7 +54,7 @@ pub(super) fn user_levels(span: &Span<'_>, room: usize) -> Vec<usize> {
     let (mut pool, mut newest, mut requests) = (room / USER_SHARE, room / NEWEST_SHARE, 0);
     for (at, line) in span.lines.iter().enumerate().rev() {
         let Line::User { text, runs: false, .. } = line else { continue };
-        let cost = |level: usize| size(&shortened(text, USER[level].0, USER[level].1));
+        let cost = |level: usize| size(&shortened_once(text, USER[level].0, USER[level].1));
         requests += 1;
         let left = if requests <= NEWEST_TURNS { pool.max(newest) } else { pool };
         let level = (1..USER.len()).find(|level| cost(*level) <= left).unwrap_or(USER.len() - 1);
@@ -176,7 +176,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
             let Line::User { text, .. } = line else { continue };
             let mut told = HashSet::new();
             let (head, tail) = self.teller.room_of_user(at);
-            words::each(&shortened(text, head, tail), &mut |word| {
+            words::each(&shortened_once(text, head, tail), &mut |word| {
                 told.insert(word.hash());
             });
             told.iter().for_each(|word| *said.requests.entry(*word).or_default() += 1);
@@ -281,7 +281,7 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
                     let last = self.levels.get(at + 1).copied().flatten().is_some();
                     if last {
                         text.push_str(&format!(
-                            "[{requests} further requests of that time and what was done about them, {lines} messages and calls, are not told here]\n"
+                            "[{requests} more requests of that time are not told here: {lines} messages and calls]\n"
                         ));
                         (requests, lines) = (0, 0);
                     }

@@ -73,6 +73,28 @@ pub fn shortened(text: &str, head: usize, tail: usize) -> String {
     told
 }
 
+/// The same where a text may say the same again and again, as what is pasted does: no sentence is told twice then.
+pub fn shortened_once(text: &str, head: usize, tail: usize) -> String {
+    if size(text) <= head + tail + 12 {
+        return trimmed(text);
+    }
+    let text = bounded(text);
+    let parts = sentences(&text);
+    let repeats = repeats(&parts);
+    if repeats.is_empty() {
+        return shortened(&text, head, tail);
+    }
+    let mut told: Vec<&str> = Vec::new();
+    for (at, part) in parts.into_iter().enumerate() {
+        match repeats.contains(&at) {
+            false => told.push(part),
+            true if told.last() != Some(&GAP) => told.push(GAP),
+            true => {}
+        }
+    }
+    shortened(&told.join(" "), head, tail)
+}
+
 /// The longest beginning of at most `most` quarter tokens.
 pub fn prefix(text: &str, most: usize) -> &str {
     let mut used = 0;
@@ -300,6 +322,13 @@ mod tests {
         assert_eq!(passage(&said.repeat(4), room(900)), format!("{}{GAP}", said));
         let text = format!("{said}The port is 5177. {said}It works now.");
         assert_eq!(passage(&text, room(900)), format!("{said}The port is 5177. {GAP} It works now."));
+    }
+
+    #[test]
+    fn of_what_was_pasted_no_sentence_is_told_twice() {
+        let pasted = format!("Look at this. {}What is it?", "The line is down. ".repeat(40));
+        assert_eq!(shortened_once(&pasted, 140, 60), "Look at this. The line is down. […] What is it?");
+        assert_eq!(shortened_once("Go on. Go on. Go on.", 140, 60), "Go on. Go on. Go on.");
     }
 
     #[test]

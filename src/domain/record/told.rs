@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::arguments::{fields, is_path};
 use super::ending::CallEnd;
-use super::quote::{PassageRoom, density, passage, sentences, shortened, size};
+use super::quote::{PassageRoom, density, passage, sentences, shortened, shortened_once, size};
 use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span, UnreadStretch};
 
@@ -102,7 +102,7 @@ impl Teller<'_, '_> {
             return plain(format!("u{number} User: [the request that stands below this record]"));
         }
         let (head, tail) = self.room_of_user(at);
-        plain(format!("u{number} User: {}", shortened(text, head, tail)))
+        plain(format!("u{number} User: {}", shortened_once(text, head, tail)))
     }
 
     /// How much is told of the user's words in a line: beginning and end.

@@ -235,6 +235,9 @@ pub(super) fn summary_outline(
     Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
 }
 
+/// A record may take a sixth of the usable window however much stays beside it: in a small window what the user asked for is
+/// worth more than a context that is smaller still.
+const LEAST_SHARE: u64 = 6;
 /// A record says nothing in less, in tokens.
 const LEAST_RECORD: u64 = 160;
 /// Tokens by which a record and its frame may count more together than apart.
@@ -257,7 +260,7 @@ fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64
 fn record_room(planned: &PlannedCompaction, outline: &Outline, replaced: u64) -> u64 {
     let settings = &planned.settings;
     let room = left_of(planned, outline, u64::from(settings.record_target())).saturating_sub(RECORD_FRAME);
-    let least = (replaced / 4).min(u64::from(settings.usable()) / 10);
+    let least = (replaced / 3).min(u64::from(settings.usable()) / LEAST_SHARE);
     room.max(least).min(replaced * 4 / 5).min(settings.summary_max_tokens.map_or(u64::MAX, u64::from))
 }
 
