@@ -6,16 +6,11 @@ pub mod files;
 pub mod focus;
 pub mod framing;
 pub mod identifiers;
-pub mod ledger;
-mod message;
-pub mod outcome;
 pub mod prefix;
 pub mod prompt;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod text;
 pub mod thinking_tags;
-pub mod todos;
 pub mod transcript;
 pub mod verify;
 pub mod worth;
@@ -29,7 +24,6 @@ use crate::domain::settings::{Estimator, Template};
 use crate::domain::tokens::count_text;
 
 pub use crate::domain::model::user_text;
-pub use message::SummaryMessage;
 
 /// One piece of work for a summariser: the span, what came before it and how the result should look.
 #[derive(Debug, Clone)]
@@ -91,13 +85,17 @@ impl SummaryTask {
 
     /// The record of what it holds, in as many tokens as the answer may have.
     pub fn record(&self) -> String {
+        let room = u64::from(self.max_output_tokens);
+        if let Some(source) = &self.source {
+            return source.record(room, Estimator::O200k);
+        }
         let previous = self.previous.as_deref().map(|notes| Message::text(Role::CompactionSummary, notes));
         let messages = previous.iter().chain(self.messages.iter());
         let before: Vec<RecordItem<'_>> =
             messages.map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
         let parts = RecordParts { before: &before, ..RecordParts::default() };
         let count = |text: &str| u64::from(count_text(Estimator::O200k, text));
-        record::write(&parts, u64::from(self.max_output_tokens), count)
+        record::write(&parts, room, count)
     }
 }
 
@@ -120,13 +118,8 @@ const LEAST_WORDS: u32 = 20;
 const FRAME_TOKENS: u64 = 100;
 /// A summary shorter than this says nothing; one longer than that is no summary.
 const BODY: std::ops::RangeInclusive<u64> = 64..=4_000;
-/// The most that the ledger and the file lists each may take, in tokens.
-const LONGEST_APPENDIX: u64 = 2_000;
-
-/// The most that the restored identifiers may take, in tokens.
-const MOST_IDENTIFIERS: u64 = 3_000;
-/// The most that the user's words may take, in tokens.
-const MOST_WORDS: u64 = 12_000;
+/// The most that stands beside somebody's notes, in tokens.
+const MOST_BESIDE: u64 = 2_000;
 
 /// How the parts of a summary message share the room that leaves a compaction worth doing, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,14 +128,8 @@ pub struct Allowance {
     pub body: u32,
     /// The most that a model is asked for: a long span may have a longer summary than one written to measure.
     pub answer: u32,
-    /// For the tool ledger, and again for the file lists.
-    pub appendix: u32,
-    /// For the identifiers that code puts back: half of it, where the user's words need the other.
-    pub identifiers: u32,
-    /// For the user's messages and rules: the most of it, or what there is of them, see [`Allowance::with_words`].
-    pub words: u32,
-    /// For what of the words the summary gives up room of its own.
-    yielded: u32,
+    /// For what the body lacks.
+    pub beside: u32,
 }
 
 impl Allowance {
@@ -150,54 +137,24 @@ impl Allowance {
     pub fn new(replaced: u64, reserve: u32) -> Allowance {
         // A short span leaves room for little more than the headings, so it may take most of its size.
         let whole = (replaced * 17 / 20).min(1_000 + replaced / 4);
-        let reserve = u64::from(reserve);
-        let appendix = (whole / 8).min(reserve / 8).min(LONGEST_APPENDIX);
-        let identifiers = (whole / 5).min(reserve / 4).min(MOST_IDENTIFIERS);
-        let taken = FRAME_TOKENS + 2 * appendix + identifiers;
-        // The user's words stand behind it.
-        let answer = (whole.saturating_sub(taken) * 19 / 20).max(*BODY.start());
-        let words = tokens((whole * 2 / 5).min(reserve * 3 / 4).min(MOST_WORDS));
-        Allowance {
-            body: tokens(answer.min(*BODY.end())),
-            answer: tokens(answer),
-            appendix: tokens(appendix),
-            identifiers: tokens(identifiers),
-            words,
-            yielded: words,
-        }
-    }
-
-    /// For a summary that stands for `replaced` tokens, among them an earlier summary, of a history of `hidden` tokens. The
-    /// user's words are those of the whole history: they have the room that this would give in one piece, at most a third
-    /// of what is replaced.
-    pub fn of_history(replaced: u64, hidden: u64, reserve: u32) -> Allowance {
-        let last = Allowance::new(replaced, reserve);
-        let words = Allowance::new(hidden, reserve).words.min(tokens(replaced / 3));
-        Allowance { words: words.max(last.words), ..last }
-    }
-
-    /// With so many tokens of the user's words to show. What these take beyond the identifiers' room and half of it again,
-    /// the summary has less.
-    pub fn with_words(self, needed: u32) -> Allowance {
-        let words = self.words.min(needed);
-        let beyond = words.min(self.yielded).saturating_sub(self.identifiers + self.identifiers / 2);
-        let answer = self.answer.saturating_sub(beyond).max(self.answer.min(*BODY.start() as u32));
-        Allowance { body: self.body.min(answer), answer, words, ..self }
+        let beside = (whole / 8).min(u64::from(reserve) / 8).min(MOST_BESIDE);
+        let answer = (whole.saturating_sub(FRAME_TOKENS + beside) * 19 / 20).max(*BODY.start());
+        Allowance { body: tokens(answer.min(*BODY.end())), answer: tokens(answer), beside: tokens(beside) }
     }
 
     /// Size that a summary message with all that code adds usually has.
     pub fn likely(&self) -> u64 {
-        FRAME_TOKENS + u64::from(self.body) + u64::from(self.appendix) + u64::from(self.identifiers)
+        FRAME_TOKENS + u64::from(self.body) + u64::from(self.beside)
     }
 
     /// The largest span whose summary message, with all that code adds, stays about within `room` tokens.
     pub fn most_replaced(room: u64) -> u64 {
-        // What stands behind the body may come out half as large again, see [`Allowance::behind_body`].
+        // Sizes are estimates.
         let whole = room * 2 / 3;
         (whole * 20 / 17).max(whole.saturating_sub(1_000) * 4)
     }
 
-    /// For the passages about the focus topic, inside the body or behind it.
+    /// For the passages about the focus topic that the body does not quote.
     pub fn focus(&self) -> u32 {
         self.body / 3
     }
@@ -210,13 +167,6 @@ impl Allowance {
     /// A task that asks for no more than a model may answer.
     pub fn asked(&self, task: SummaryTask) -> SummaryTask {
         within(task, self.answer)
-    }
-
-    /// Returns the most that stands behind the body: ledger, file lists, identifiers and the user's words. They are
-    /// measured at four characters a token, and names take fewer.
-    pub fn behind_body(&self) -> u64 {
-        let (identifiers, words) = (u64::from(self.identifiers), u64::from(self.words));
-        (2 * u64::from(self.appendix) + identifiers.max(identifiers / 2 + words)) * 3 / 2
     }
 }
 
@@ -234,18 +184,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_words_keep_their_room_in_late_rounds() {
-        let early = Allowance::of_history(40_000, 40_000, 16_384);
-        assert_eq!(early, Allowance::new(40_000, 16_384));
-        let late = Allowance::of_history(14_000, 200_000, 16_384);
-        let alone = Allowance::new(14_000, 16_384);
-        assert_eq!((late.words, alone.words), (4_666, 1_800));
-        assert_eq!(late.with_words(4_000).body, alone.with_words(4_000).body);
-    }
-
-    #[test]
     fn what_a_model_is_asked_for_follows_the_span() {
-        for (replaced, most) in [(1_200, 438), (3_000, 820), (60_000, 8_455), (1_000_000, 13_107)] {
+        for (replaced, most) in [(1_200, 753), (3_000, 1_360), (30_000, 6_971), (1_000_000, 13_107)] {
             let whole = SummaryTask { max_output_tokens: 13_107, ..task(vec![user("hi")]) };
             let allowance = Allowance::new(replaced, 16_384);
             assert_eq!(allowance.asked(whole).max_output_tokens, most, "{replaced}");

@@ -38,7 +38,6 @@ async fn draft(
         wants_model: work.settings.strategy == Strategy::LlmSummarize,
         upstream: work.upstream.as_deref(),
         replaced_tokens: work.replaced_tokens,
-        words: 0,
         prefix: None,
     };
     let context = CallContext { tenant: tenant.0, session: Some(session), compaction: None };

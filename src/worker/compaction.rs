@@ -7,7 +7,6 @@ use super::jobs::Jobs;
 use super::summarise::{Failure, Request, summarise};
 use crate::domain::compaction::result::Reason;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::summary::identifiers;
 use crate::domain::summary::prefix::SessionPrefix;
 use crate::llm::CallContext;
 use crate::service::compaction::plan::LiveCompaction;
@@ -140,7 +139,6 @@ pub(super) fn request<'a>(work: &'a CompactionWork, prefix: Option<&'a SessionPr
         upstream: work.upstream.as_deref(),
         record: work.record.as_ref(),
         replaced_tokens: work.replaced_tokens,
-        words: identifiers::needed(&work.outline.identifiers),
         prefix,
     }
 }

@@ -177,8 +177,7 @@ async fn written(request: &Request<'_>) -> Result<Option<String>, Failure> {
 
 /// The built-in summariser writes to measure: its summary leaves the compaction worth doing.
 async fn builtin(upstreams: &Upstreams, request: &Request<'_>, task: &SummaryTask) -> Result<String, Failure> {
-    let allowance =
-        Allowance::new(request.replaced_tokens, request.settings.summary_reserve()).with_words(request.words);
+    let allowance = Allowance::new(request.replaced_tokens, request.settings.summary_reserve());
     Ok(upstreams.builtin().summarise(&allowance.bounded(task)).await?.text)
 }
 

@@ -88,7 +88,7 @@ async fn ten_rounds(format: &str, items: Vec<Value>) {
             result["identifiers"]
         );
         assert!(after < before, "{done}");
-        check_words(app, &session, result).await;
+        check_words(app, &session, (format, &appended), result).await;
         check_round(app, &session, format, &appended, &first).await;
     }
 }
@@ -99,30 +99,34 @@ pub fn recall_after(result: &Value) -> f64 {
     if count("found") == 0.0 { 1.0 } else { (count("kept") + count("restored")) / count("found") }
 }
 
-/// The user's words that the compaction carries stand in the summary, or are counted there; and what it says of its
+/// What the user said, each message by itself.
+fn said<'i>(format: &str, items: &'i [Value]) -> Vec<&'i str> {
+    let of_user = items.iter().map(|item| message(format, item)).filter(|message| message["role"] == "user");
+    let texts = of_user.flat_map(|message| match &message["content"] {
+        Value::String(text) => vec![text.as_str()],
+        blocks => blocks.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect(),
+    });
+    // What a harness says in the user's name is no request.
+    texts.filter(|text| !text.trim().is_empty() && !text.trim_start().starts_with('<')).collect()
+}
+
+/// What the user ever said stands in the context, or is counted there as left out; and what the result says of the
 /// identifiers holds for the summary as it is stored.
-async fn check_words(app: &App, session: &str, result: &Value) {
+async fn check_words(app: &App, session: &str, (format, appended): (&str, &[Value]), result: &Value) {
     let entries = all(app, &format!("{session}/entries?all=true")).await;
     let compaction = entries.iter().rfind(|entry| entry["id"] == result["entry_id"]).expect("the entry");
-    let (item, summary) = (&compaction["item"], compaction["item"]["summary"].as_str().unwrap());
+    let summary = compaction["item"]["summary"].as_str().unwrap();
     let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = on_one_line(summary);
+    let shown = on_one_line(&texts_of(&context(app, session, format).await["messages"]).join(" "));
     // Long ones are told by head and tail.
-    let is_told = |one: &&Value| {
-        let text = on_one_line(one["text"].as_str().unwrap());
-        line.contains(&text) || line.contains(&text.chars().take(40).collect::<String>())
-    };
-    let identifiers = item["identifiers"].as_array().unwrap();
-    let lost = identifiers.iter().filter(|one| one["kind"] == "message" && !is_told(one));
+    let is_told = |text: &&str| shown.contains(&on_one_line(text).chars().take(40).collect::<String>());
+    let lost: Vec<&str> = said(format, appended).into_iter().filter(|text| !is_told(text)).collect();
     let counted = requests_left_out(summary);
-    let lost: Vec<&Value> = lost.collect();
     assert!(lost.len() <= counted, "{counted} are counted, lost are {lost:?}");
-    // More identifiers are carried than a summary answers for.
-    let is_counted = |one: &&Value| matches!(one["kind"].as_str(), None | Some("rule" | "request"));
-    let stands = |one: &&Value| summary.contains(one["text"].as_str().unwrap());
-    let standing = identifiers.iter().filter(is_counted).filter(stands).count() as u64;
-    let claimed = ["kept", "restored"].map(|name| result["identifiers"][name].as_u64().unwrap()).iter().sum::<u64>();
-    assert!(standing >= claimed, "{claimed} claimed, {standing} stand");
+    let count = |name: &str| result["identifiers"][name].as_u64().unwrap();
+    let (found, kept) = (count("found"), count("kept"));
+    assert!(kept + count("restored") <= found, "{result}");
+    assert_eq!(result["identifiers"]["recall"], json!(if found == 0 { 1.0 } else { kept as f64 / found as f64 }));
 }
 
 async fn check_round(app: &App, session: &str, format: &str, appended: &[Value], first: &str) {

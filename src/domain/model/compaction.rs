@@ -5,19 +5,16 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::fold::Fold;
-use super::identifier::TrackedIdentifier;
-use super::ledger::Ledger;
 use super::record_numbers::RecordNumbers;
 use super::running::RunningRequest;
 use super::strategy::Strategy;
-use super::todo::Todo;
 
 /// The item of a `compaction` entry: it says the whole view before it. Older compactions no longer matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct CompactionRecord {
     /// Entries before the cut that stay verbatim, in path order.
     pub anchors: Vec<Uuid>,
-    /// The full text of the summary message: framing, summary, identifiers, file lists, tool ledger.
+    /// The full text of the summary message: framing, summary, and what code put beside it.
     /// `None` for a compaction that only elides.
     pub summary: Option<String>,
     /// The model's part of `summary` alone: what an iterative update starts from.
@@ -53,12 +50,6 @@ pub struct CompactionRecord {
     /// says what stands in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
-    /// Identifiers carried from summary to summary (newest compaction's own list is the whole).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub identifiers: Vec<TrackedIdentifier>,
-    /// The agent's newest list of tasks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub todos: Vec<Todo>,
     /// The chapters of the path that are nested in no other, in path order; also those that a summary stands for by now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<Fold>,
@@ -68,9 +59,6 @@ pub struct CompactionRecord {
     /// It came as a sealed handle: its anchors are what stood before it, and the next compaction chooses among them anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_handle: bool,
-    /// The tool ledger, cumulative over earlier compactions on the path.
-    #[serde(default, skip_serializing_if = "Ledger::is_empty")]
-    pub ledger: Ledger,
     /// Where the next record's reading of a very long history may begin, and the numbers of what comes before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<RecordNumbers>,

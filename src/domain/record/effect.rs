@@ -1,6 +1,6 @@
-//! Which calls change nothing, and which argument says what a call acts on.
+//! Which calls change nothing.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 const READING: [&str; 33] = [
     "read",
@@ -129,105 +129,13 @@ const INSPECTING_PHRASES: [&str; 16] = [
     "npm ls",
 ];
 
-/// Arguments that say what a call acts on, and whose names need not be said.
-pub const PLAIN_TARGETS: [&str; 15] = [
-    "file_path",
-    "path",
-    "filePath",
-    "absolute_path",
-    "filename",
-    "file",
-    "notebook_path",
-    "command",
-    "cmd",
-    "url",
-    "uri",
-    "query",
-    "pattern",
-    "input",
-    "patch",
-];
-
-/// More of them, looked for after these.
-const OTHER_TARGETS: [&str; 7] = ["id", "name", "title", "description", "prompt", "to", "message"];
-
-/// Words in the names of tools whose effect lasts.
-const LASTING: [&str; 18] = [
-    "send", "book", "cancel", "delete", "push", "merge", "publish", "deploy", "pay", "buy", "submit", "post", "issue",
-    "release", "transfer", "commit", "refund", "reply",
-];
-
-/// Parts of commands whose effect lasts.
-const LASTING_COMMANDS: [&str; 24] = [
-    "git push",
-    "git commit",
-    "git merge",
-    "git rebase",
-    "git reset",
-    "git tag",
-    "git revert",
-    "git worktree",
-    "gh pr ",
-    "gh issue",
-    "gh release",
-    "publish",
-    "deploy",
-    "kubectl",
-    "terraform",
-    "rm -",
-    "rm ",
-    "drop table",
-    "-X POST",
-    "-X DELETE",
-    "-X PUT",
-    "migrate",
-    "docker push",
-    "systemctl",
-];
-
-/// Returns true if a call reaches beyond the work itself or can't be undone, told by its name and what it acts on.
-pub fn is_lasting(name: &str, target: &str) -> bool {
-    if is_shell(name) {
-        let starts = |part: &&str| {
-            target.match_indices(*part).any(|(at, _)| at == 0 || target[..at].ends_with([' ', '(', ';', '&', '|']))
-        };
-        return LASTING_COMMANDS.iter().any(starts);
-    }
-    name_words(name).iter().any(|word| LASTING.contains(&word.as_str()))
-}
-
-/// Returns true for the tools that write or edit what they are given a path of.
-pub fn writes(name: &str) -> bool {
-    const WRITES: [&str; 9] =
-        ["write", "edit", "create", "update", "insert", "replace", "patch", "editor", "multiedit"];
-    let words = name_words(name);
-    words.iter().any(|word| WRITES.contains(&word.as_str()))
-        && !words.iter().any(|word| matches!(word.as_str(), "delete" | "remove" | "move" | "rename"))
-}
-
-/// Returns true for the tools that keep the agent's own list of what is to be done, which the body tells.
-pub fn keeps_list(name: &str) -> bool {
-    const LISTS: [&str; 9] = [
-        "todowrite",
-        "todoread",
-        "updateplan",
-        "taskcreate",
-        "taskupdate",
-        "tasklist",
-        "taskget",
-        "exitplanmode",
-        "enterplanmode",
-    ];
-    LISTS.contains(&name_words(name).concat().as_str())
-}
-
 /// Returns true for the tools that run commands; `$` is a command typed without a tool.
-pub fn is_shell(name: &str) -> bool {
+fn is_shell(name: &str) -> bool {
     name == "$" || SHELL_TOOLS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// The command of a shell's call, where it is one string or a list of words.
-pub fn command_of(arguments: &Value) -> Option<String> {
+fn command_of(arguments: &Value) -> Option<String> {
     let command = arguments.get("command").or_else(|| arguments.get("cmd"))?;
     match command {
         Value::String(text) => Some(text.clone()),
@@ -332,16 +240,6 @@ fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// The key of the argument that says what the call acts on: a known one, else the first string, else the first.
-pub fn target_key(fields: &Map<String, Value>) -> Option<&str> {
-    let known = PLAIN_TARGETS.iter().chain(&OTHER_TARGETS).find_map(|key| fields.get_key_value(*key));
-    known
-        .or_else(|| fields.iter().find(|(key, _)| key.ends_with("_id")))
-        .or_else(|| fields.iter().find(|(_, value)| value.is_string()))
-        .or_else(|| fields.iter().next())
-        .map(|(key, _)| key.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -376,20 +274,5 @@ mod tests {
         assert!(is_read_only("str_replace_editor", &json!({"command": "view", "path": "a"})));
         assert!(is_read_only("shell", &json!({"command": ["bash", "-lc", "ls -la"]})));
         assert!(!is_read_only("shell", &json!({"command": ["rm", "a"]})));
-    }
-
-    #[test]
-    fn tells_what_lasts() {
-        for (name, target) in [
-            ("Bash", "cd /x && git push origin main"),
-            ("send_email", ""),
-            ("mcp__linear__create_issue", ""),
-            ("shell", "rm -rf build"),
-        ] {
-            assert!(is_lasting(name, target), "{name} {target}");
-        }
-        for (name, target) in [("Bash", "cargo test"), ("edit", "src/a.rs"), ("bash", "npm run perform x")] {
-            assert!(!is_lasting(name, target), "{name} {target}");
-        }
     }
 }

@@ -162,6 +162,11 @@ impl RecordSource {
         Some(RecordNumbers { depth: front.of.depth, messages, users, calls })
     }
 
+    /// Returns true if calls stand before the cut.
+    pub fn has_calls(&self) -> bool {
+        self.begun.calls + self.unread.calls > 0 || self.newest.iter().any(|newest| newest.holds.calls > 0)
+    }
+
     /// Returns true if there is nothing to tell of.
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.newest.is_empty()

@@ -58,7 +58,7 @@ pub fn each(text: &str, found: &mut dyn FnMut(Word<'_>)) {
 }
 
 /// Han, kana, Hangul, Thai: no spaces, or endings that stick to the word.
-fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{e7f}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 

@@ -1,7 +1,6 @@
 //! An answer that the output limit has cut off, taken up to its last whole line.
 
 use super::SummaryTask;
-use super::text::words;
 use crate::domain::record::evidence::sections::{self, SectionTopic};
 use crate::domain::settings::Template;
 
@@ -59,7 +58,7 @@ fn is_heading(line: &str) -> bool {
 fn is_enough(text: &str, task: &SummaryTask) -> bool {
     let sections = task.sections();
     if sections.is_empty() || task.template == Template::Prose {
-        return words(text).count() * 2 >= task.words() as usize;
+        return text.split_whitespace().count() * 2 >= task.words() as usize;
     }
     let reaches = |topic: SectionTopic| {
         !matches!(topic, SectionTopic::Topic | SectionTopic::Goal | SectionTopic::Rules | SectionTopic::Group)

@@ -6,15 +6,14 @@ mod patch;
 mod recognise;
 mod structure;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use crate::domain::model::compaction::FileLists;
 use crate::domain::model::message::{Message, ToolCall};
 use crate::domain::settings::{FileTool, default_file_tools};
-use crate::domain::summary::text::quarters;
 use arguments::arguments;
 
 pub use ops::FileOps;
+pub(super) use recognise::strings;
 
 /// The file that an agent named last, for tools that go on with it.
 #[derive(Debug, Clone, Default)]
@@ -51,47 +50,6 @@ impl FileOps {
             let open = open_file.0.as_deref().filter(|_| table.edits_open_file);
             recognise::recognise(call, open, self);
         }
-    }
-}
-
-/// The files that a patch as Codex writes it names, if the text is one.
-pub fn patched(text: &str) -> Vec<String> {
-    let mut ops = FileOps::default();
-    if patch::holds_patch(text) {
-        patch::collect(text, &mut ops);
-    }
-    ops.written.into_iter().chain(ops.edited).collect()
-}
-
-impl FileLists {
-    /// The lists without the paths that a ledger names, and those that are `told` elsewhere: what was done with them stands
-    /// there.
-    pub fn beside(&self, ledger: &str, told: &HashSet<&str>) -> FileLists {
-        let marks = |c: char| c.is_whitespace() || "(),;".contains(c);
-        let named: HashSet<&str> = ledger.split(marks).map(|word| word.trim_end_matches(':')).collect();
-        let is_other = |path: &&String| !named.contains(path.as_str()) && !told.contains(path.as_str());
-        let others = |paths: &[String]| paths.iter().filter(is_other).cloned().collect();
-        FileLists { read_files: others(&self.read_files), modified_files: others(&self.modified_files) }
-    }
-
-    /// The lists as a summary shows them, in about `max_tokens` (four characters each): what was changed first. A
-    /// list that is cut says so in its last line.
-    pub fn within(&self, max_tokens: u32) -> FileLists {
-        let mut room = (max_tokens as usize).saturating_mul(4);
-        let mut shorten = |paths: &[String]| {
-            let fits = |path: &&String| {
-                let cost = quarters(path) + 1;
-                room = room.saturating_sub(cost);
-                room > 0
-            };
-            let mut shown: Vec<String> = paths.iter().take_while(fits).cloned().collect();
-            if shown.len() < paths.len() {
-                shown.push(format!("(… {} more)", paths.len() - shown.len()));
-            }
-            shown
-        };
-        let modified_files = shorten(&self.modified_files);
-        FileLists { read_files: shorten(&self.read_files), modified_files }
     }
 }
 

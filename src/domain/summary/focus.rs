@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::SummaryTask;
-use super::text::{clip, quarters, takes, words};
 use crate::domain::model::message::{Block, Message};
+use crate::domain::record::quote::{GAP, shortened, size};
 
 /// Marks a passage that is quoted because of the focus topic.
 pub const MARK: &str = "*FOCUS*";
@@ -12,30 +12,30 @@ pub const MARK: &str = "*FOCUS*";
 const HEADING: &str = "## Focus";
 const MAX_PASSAGE: usize = 600;
 
-/// The passages of a task that match its topic under a heading of their own, marked [`MARK`], newest kept first
-/// where `max_tokens` (four characters each) does not hold all. `None`: no topic, or nothing matches.
+/// The passages of a task that match its topic and that its summary does not quote, under a heading of their own, marked
+/// [`MARK`], newest kept first where `max_tokens` (four characters each) does not hold all. `None`: no topic, or nothing matches.
 ///
 /// Passages of the previous summary's block are carried on.
-pub fn block(task: &SummaryTask, max_tokens: u32) -> Option<String> {
-    missing(std::slice::from_ref(task), "", max_tokens)
-}
-
-/// As [`block`] for the tasks of one compaction, without the passages that the summary already quotes.
-pub fn missing(tasks: &[SummaryTask], summary: &str, max_tokens: u32) -> Option<String> {
-    let mut passages: Vec<String> = tasks.iter().flat_map(passages).collect();
+pub fn missing(task: &SummaryTask, summary: &str, max_tokens: u32) -> Option<String> {
+    let mut passages = passages(task);
     let mut seen: HashSet<String> = marked(summary).collect();
     let mut left = (max_tokens as usize * 4).saturating_sub(HEADING.len());
     left = left.saturating_sub(seen.iter().map(|passage| cost(passage)).sum());
     passages.reverse();
     passages.retain(|passage| seen.insert(passage.clone()));
-    let kept = passages.iter().filter(|passage| takes(&mut left, cost(passage)));
+    let fits = |passage: &&String| {
+        let rest = left.checked_sub(cost(passage));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let kept = passages.iter().filter(fits);
     let mut lines: Vec<String> = kept.map(|passage| format!("- {MARK} {passage}")).collect();
     lines.reverse();
     (!lines.is_empty()).then(|| format!("{HEADING}\n{}", lines.join("\n")))
 }
 
 fn cost(passage: &str) -> usize {
-    quarters(passage) + MARK.len() + 4
+    size(passage) + MARK.len() + 4
 }
 
 /// Collects the passages of a task that match its focus topic, oldest first.
@@ -60,7 +60,8 @@ struct FocusTopic {
 impl FocusTopic {
     fn new(topic: &str) -> Option<FocusTopic> {
         let phrase = topic.trim().to_lowercase();
-        let words: Vec<String> = words(&phrase).filter(|word| word.chars().count() > 2).collect();
+        let words = phrase.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 2);
+        let words: Vec<String> = words.map(str::to_owned).collect();
         (!phrase.is_empty()).then_some(FocusTopic { phrase, words })
     }
 
@@ -90,7 +91,7 @@ impl FocusTopic {
         let place = lower[..at].chars().count();
         let start = place.saturating_sub(MAX_PASSAGE / 3).min(characters - MAX_PASSAGE);
         let tail: String = line.chars().skip(start).collect();
-        Some(format!("{}{}", if start > 0 { "…" } else { "" }, clip(&tail, MAX_PASSAGE)))
+        Some(format!("{}{}", if start > 0 { GAP } else { "" }, shortened(&tail, MAX_PASSAGE, 0)))
     }
 }
 
@@ -106,25 +107,24 @@ mod tests {
             result("c", "ok\nsecurity scan: 0 issues"),
             user("Security first."),
         ]);
-        assert_eq!(block(&task, 100), None);
+        assert_eq!(missing(&task, "", 100), None);
         task.focus_topic = Some("SECURITY".into());
-        let text = block(&task, 100).expect("matches");
+        let text = missing(&task, "", 100).expect("matches");
         assert_eq!(text, "## Focus\n- *FOCUS* security scan: 0 issues\n- *FOCUS* Security first.");
         task.messages = [].into();
         task.previous = Some(text.clone());
-        assert_eq!(block(&task, 100), Some(text));
-        assert_eq!(block(&task, 12).map(|text| text.lines().count()), Some(2), "the newest stays");
-        assert_eq!(block(&task, 1), None);
+        assert_eq!(missing(&task, "", 100), Some(text));
+        assert_eq!(missing(&task, "", 12).map(|text| text.lines().count()), Some(2), "the newest stays");
+        assert_eq!(missing(&task, "", 1), None);
     }
 
     #[test]
     fn adds_what_a_model_left_out() {
         let mut task = task(vec![user("The retry budget is 5.\nNothing."), result("c", "budget for each retry: 9")]);
         task.focus_topic = Some("Retry Budget".into());
-        let tasks = [task];
-        let added = missing(&tasks, "## Goal\n- *FOCUS* The retry budget is 5.", 100);
+        let added = missing(&task, "## Goal\n- *FOCUS* The retry budget is 5.", 100);
         assert_eq!(added.as_deref(), Some("## Focus\n- *FOCUS* budget for each retry: 9"));
-        assert_eq!(missing(&tasks, &block(&tasks[0], 100).expect("matches"), 100), None);
+        assert_eq!(missing(&task, &missing(&task, "", 100).expect("matches"), 100), None);
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         let mut task =
             task(vec![result("c", &format!("{}the needle is here{}", "a ".repeat(5000), " b".repeat(5000)))]);
         task.focus_topic = Some("needle".into());
-        let text = block(&task, 1000).expect("matches");
+        let text = missing(&task, "", 1000).expect("matches");
         assert!(text.contains("the needle is here") && text.len() < 700, "{text}");
     }
 }

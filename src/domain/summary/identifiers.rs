@@ -1,49 +1,31 @@
-//! Identifiers: the exact strings that a summary must not lose, and the user's own rules and newest requests.
-//!
-//! Text is cut into short tokens first and each is classified by itself, so the work is linear on any input.
+//! Identifiers: names and numbers that are no plain words, told by their form alone. By them it is measured what a summary
+//! keeps, and whether it tells of its span at all.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
-use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::model::message::{Block, Message, Role};
+use super::files::strings;
+use crate::domain::model::message::Message;
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
+use crate::domain::record::words::is_unspaced;
 
-pub mod clauses;
-mod last_calls;
-mod occurrence;
-mod question;
-mod requests;
-mod restore;
-mod rules;
-mod shorten;
-mod standing;
-mod token;
-mod weight;
-mod words;
+/// Identifiers of one text or span that are told apart.
+const MOST: usize = 20_000;
+/// The most of a span that a summary is measured by.
+const MOST_WEIGHTY: usize = 40;
+/// A use by the user counts as much as so many by the model.
+const BY_USER: u32 = 8;
+const BY_MODEL: u32 = 1;
+/// A number of so many digits is an id, an amount, a year.
+const LONG: usize = 4;
+const LENGTH: std::ops::RangeInclusive<usize> = 4..=200;
+const AROUND: &str = "\"'`<>()[]{},;|*=“”「」。、，：→";
 
-use last_calls::LastCalls;
-use occurrence::{flat, quoted_in};
-use requests::{Requests, is_brief};
-use standing::{MAX_RULES, SaidRule, newest, standing};
-use weight::{BY_MODEL, BY_USER, IN_CALL, MAX_WEIGHT, MOST_PRINTED, PRINTED};
-
-pub use occurrence::stands_in;
-pub use restore::{density, disclaimed, restore};
-pub use rules::rules;
-pub use token::is_measure;
-pub use words::needed;
-
-/// What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
-/// standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
-/// back around it. `recall` (0-1) is measured before restoring. A request that is shown with a part left out counts as
-/// lost; requests that still stand in the context by themselves are not counted.
+/// The identifiers that people, the model and its calls used most in what was replaced, told by their form: how many there
+/// are, at most 40, how many of them the summary's body has (whole, or by the end of a path), and how many more of them
+/// stand in what code put beside it. `recall` (0-1) is the body's share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IdentifierReport {
     pub found: u32,
@@ -54,327 +36,208 @@ pub struct IdentifierReport {
 
 impl Default for IdentifierReport {
     fn default() -> Self {
-        IdentifierReport { found: 0, kept: 0, restored: 0, recall: 1.0 }
+        IdentifierReport::of(&[], "", "")
     }
 }
 
-/// Upper bound of what one span is asked to keep, and of what is carried on.
-const MAX_WANTED: usize = 300;
-/// Of what is carried the summary tells most by itself: so many times more than could be put back around it.
-const TRACKED: usize = 3;
-/// The most of the words that a number stands in, in characters.
-const LONGEST_ABOUT: usize = 120;
-/// Newest corrections that rules are compared with.
-const MAX_CORRECTIONS: usize = 16;
+impl IdentifierReport {
+    /// Of a summary message and the body in it.
+    pub fn of(weighty: &[String], body: &str, summary: &str) -> IdentifierReport {
+        let count = |text: &str| weighty.iter().filter(|one| keeps(text, one)).count() as u32;
+        let (found, kept) = (weighty.len() as u32, count(body));
+        let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };
+        IdentifierReport { found, kept, restored: count(summary).saturating_sub(kept), recall }
+    }
+}
 
-/// The distinct identifiers of a text in the order of their first appearance, at most [`MAX_WANTED`].
-pub fn extract(text: &str) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    token::each(text, &mut |identifier| {
-        if found.len() < MAX_WANTED && seen.insert(identifier.clone()) {
-            found.push(identifier);
+/// Calls `found` for every identifier of a text in order, repetitions included.
+pub fn each<'t>(text: &'t str, found: &mut dyn FnMut(&'t str)) {
+    let tokens = text.split(|c: char| c.is_whitespace() || AROUND.contains(c) || is_unspaced(c));
+    tokens.map(bare).filter(|token| is_identifier(token)).for_each(found);
+}
+
+/// The distinct identifiers of a text in the order of their first appearance.
+pub fn extract(text: &str, most: usize) -> Vec<&str> {
+    let (mut seen, mut all) = (HashSet::new(), Vec::new());
+    each(text, &mut |identifier| {
+        if all.len() < most && seen.insert(identifier) {
+            all.push(identifier);
         }
     });
-    found
+    all
 }
 
-/// How often an identifier was used by people and models, how often it was only printed, where last, and in what words.
-#[derive(Debug, Default)]
-struct Uses {
-    spoken: u32,
-    printed: u32,
-    last: usize,
-    about: Option<String>,
+/// The token without the marks around it, and of a place in a file the file. A path's root is its own.
+fn bare(token: &str) -> &str {
+    let token = token.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let token = token.trim_start_matches(|c: char| !c.is_alphanumeric() && !"/.".contains(c)).trim_start_matches("...");
+    match token.split_once(':') {
+        Some((file, place)) if place.starts_with(|c: char| c.is_ascii_digit()) && is_identifier(file) => file,
+        _ => token,
+    }
 }
 
-/// Lists what a summary of this span should keep: the user's rules first, then the identifiers, those that were used
-/// most and last in front. Words of people and of the model weigh more than what tools printed.
-pub fn extract_span(messages: &[Message]) -> Vec<TrackedIdentifier> {
-    let mut span = IdentifierSpan::default();
-    messages.iter().for_each(|message| span.add(message));
-    span.wanted()
+/// Returns true if a token is no plain word: `src/a.rs`, `get_user`, `parseLine`, `E0308`, `127.0.0.1`, `4821`.
+fn is_identifier(token: &str) -> bool {
+    if !LENGTH.contains(&token.len()) {
+        return false;
+    }
+    let count = |is: fn(&u8) -> bool| token.bytes().filter(is).count();
+    let digits = count(u8::is_ascii_digit);
+    if !token.chars().any(char::is_alphabetic) {
+        // A range of lines is none.
+        return digits >= LONG && !token.contains(['-', '–', '/', ':']);
+    }
+    let inner = token.get(1..token.len() - 1).unwrap_or_default();
+    let humps = token.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    // `and/or` and `e.g` are no names.
+    let slashes = if token.starts_with(['/', '.']) { token } else { inner }.matches('/').count();
+    let joined = inner.contains('_') || inner.contains("::") || slashes > 1;
+    let dotted = token.rsplit_once('.').is_some_and(|(stem, end)| {
+        stem.chars().any(char::is_alphanumeric)
+            && (2..=5).contains(&end.len())
+            && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    let is_measure = token.starts_with(|c: char| c.is_ascii_digit()) && token.len() < 7;
+    let coded = digits > 0 && count(u8::is_ascii_uppercase) > 1 || digits > 1;
+    joined || humps || dotted || coded && !is_measure
 }
 
-/// [`extract_span`] for a span that is read piece by piece, with what the user said around it.
+/// Returns true if a text has the identifier, whole or by the end of the path.
+pub fn keeps(text: &str, identifier: &str) -> bool {
+    let end = identifier.rsplit(['/', '\\']).next().filter(|end| end.len() > 3);
+    stands_in(text, identifier) || end.is_some_and(|end| stands_in(text, end))
+}
+
+/// Returns true if it stands in the text by itself, not as part of a longer word or number.
+fn stands_in(text: &str, identifier: &str) -> bool {
+    text.match_indices(identifier).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + identifier.len()..].chars().next();
+        let inside = |c: Option<char>, edge: Option<char>| {
+            c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c)) && edge.is_some_and(char::is_alphanumeric)
+        };
+        !inside(before, identifier.chars().next()) && !inside(after, identifier.chars().next_back())
+    })
+}
+
+/// The identifiers of a span that is read piece by piece. What tools printed does not count: nobody may have looked at it.
 #[derive(Debug, Default)]
 pub struct IdentifierSpan {
-    messages: usize,
     classifier: UserTextClassifier,
-    rules: Vec<SaidRule>,
-    requests: Requests,
-    calls: LastCalls,
-    uses: HashMap<String, Uses>,
+    messages: usize,
+    /// The weight of each, and the message that used it last.
+    uses: HashMap<String, (u32, usize)>,
 }
 
 impl IdentifierSpan {
     /// Takes in the next message of the span.
     pub fn add(&mut self, message: &Message) {
-        let kind = self.classifier.classify(message);
-        self.take(message, &kind);
-    }
-
-    /// As [`IdentifierSpan::add`]; what the user says in it is carried on.
-    pub fn add_entry(&mut self, message: &Message, entry: Option<Uuid>) {
-        let kind = self.classifier.classify(message);
-        match &kind {
-            UserText::Said(text) if !text.is_empty() => self.requests.note(text, entry, false),
-            UserText::Other if message.role == Role::Assistant => self.requests.answered(&message.plain_text()),
-            _ => {}
-        }
-        self.note_replies(message, entry);
-        self.take(message, &kind);
-    }
-
-    fn note_replies(&mut self, message: &Message, entry: Option<Uuid>) {
-        for (asked, said) in self.calls.replies(message) {
-            self.requests.reply(asked, &said, entry);
-        }
-    }
-
-    /// Takes in a message that is not of the span: of the user's words in it `stands` says whether they are still shown.
-    pub fn hear(&mut self, message: &Message, entry: Option<Uuid>, stands: bool) {
-        if let UserText::Said(text) = self.classifier.classify(message) {
-            self.requests.note(&text, entry, stands);
-            self.note_rules(&text, stands);
-        }
-        if !stands {
-            self.note_replies(message, entry);
-        }
-    }
-
-    fn note_rules(&mut self, text: &str, stands: bool) {
-        let said = rules(text);
-        // A correction that is no rule is shown as the message that it is, and still takes a rule's place.
-        let correction = if said.is_empty() { rules::correction(text) } else { None };
-        self.rules.extend(said.into_iter().map(|text| SaidRule { text, stands }));
-        self.rules.extend(correction.map(|text| SaidRule { text: text.to_owned(), stands: true }));
-        // Not each time: what is let go is moved over.
-        if self.rules.len() > 4 * MAX_RULES {
-            self.rules = newest(std::mem::take(&mut self.rules), 2 * MAX_RULES);
-        }
-    }
-
-    fn take(&mut self, message: &Message, kind: &UserText) {
-        if let UserText::Said(text) = kind {
-            self.note_rules(text, false);
-        }
-        let at = self.messages;
         self.messages += 1;
-        for block in &message.content {
-            let (text, weight) = readable(block, kind);
-            let uses = &mut self.uses;
-            token::each(&text, &mut |identifier| {
-                let is_only_spoken = match weight {
-                    PRINTED => token::is_measure(&identifier) || token::is_setting(&identifier),
-                    IN_CALL => token::is_setting(&identifier),
-                    _ => false,
-                };
-                if is_only_spoken {
-                    return;
-                }
-                let uses = uses.entry(identifier).or_default();
-                uses.last = at;
-                let sum = if weight == PRINTED { &mut uses.printed } else { &mut uses.spoken };
-                *sum = sum.saturating_add(weight);
-            });
-            if weight == BY_MODEL && message.role == Role::Assistant {
-                self.note_words(&text);
+        match self.classifier.classify(message) {
+            UserText::Said(text) => self.note(&text, BY_USER),
+            UserText::Output(_) => {}
+            UserText::Other | UserText::Continued(_) | UserText::Agent(_) => {
+                self.note(&message.plain_text(), BY_MODEL);
             }
         }
+        for call in message.tool_calls() {
+            strings(&call.arguments).into_iter().for_each(|text| self.note(text, BY_MODEL));
+        }
     }
 
-    /// Notes the words that numbers, dates, tickets and settings stand in.
-    fn note_words(&mut self, text: &str) {
-        let dotted = |piece: &str| piece.split_whitespace().any(|word| word.matches('.').count() > 1);
-        let names = |piece: &str| piece.contains(|c: char| c.is_ascii_digit()) || dotted(piece);
-        let tells = |piece: &String| names(piece);
-        for piece in clauses::spoken(text).filter(tells) {
-            clauses::each(&piece, LONGEST_ABOUT, &mut |identifier, clause| {
-                let uses = self.uses.get_mut(identifier).filter(|_| token::needs_words(identifier));
-                if let (Some(uses), Some(about)) = (uses, clause.telling(identifier)) {
-                    uses.about = Some(about);
+    fn note(&mut self, text: &str, weight: u32) {
+        let (uses, at) = (&mut self.uses, self.messages);
+        each(text, &mut |identifier| {
+            let has_room = uses.len() < MOST;
+            match uses.get_mut(identifier) {
+                Some(used) => *used = (used.0.saturating_add(weight), at),
+                None if has_room => {
+                    uses.insert(identifier.to_owned(), (weight, at));
                 }
-            });
-        }
-    }
-
-    /// Lists what a summary should keep of the whole span, the requests aside.
-    pub fn wanted(self) -> Vec<TrackedIdentifier> {
-        let rules = self.rules.into_iter().filter(|rule| !rule.stands).map(|rule| rule.text);
-        let rules = newest(rules.collect(), MAX_RULES).into_iter().map(TrackedIdentifier::rule);
-        distinct(rules.chain(ranked(self.uses)))
-    }
-}
-
-/// Returns the rules that no later one of them, and none of these corrections, took the place of, oldest first.
-pub fn holding(rules: Vec<String>, corrections: Vec<String>) -> Vec<String> {
-    let own: HashSet<String> = rules.iter().cloned().collect();
-    let corrections = newest(corrections, MAX_CORRECTIONS);
-    let said = rules.into_iter().chain(corrections).map(|text| SaidRule { text, stands: false }).collect();
-    let standing = standing(&[], said).into_iter().filter(|one| one.is_rule() && own.contains(&one.text));
-    standing.map(|one| one.text).collect()
-}
-
-/// The identifiers of a span, the weightiest first.
-fn ranked(uses: HashMap<String, Uses>) -> Vec<TrackedIdentifier> {
-    let weigh = |(text, uses): (String, Uses)| {
-        let last = uses.last;
-        (weighed(text, uses), last)
-    };
-    // A setting that is told nowhere is a name of code.
-    let is_told = |(text, uses): &(String, Uses)| uses.about.is_some() || !token::is_setting(text);
-    let mut ranked: Vec<(TrackedIdentifier, usize)> = uses.into_iter().filter(is_told).map(weigh).collect();
-    ranked.sort_unstable_by_key(|(_, last)| Reverse(*last));
-    let mut measured = Measured::default();
-    ranked.retain(|(one, _)| measured.is_newest(one));
-    ranked.sort_unstable_by(|(a, a_last), (b, b_last)| {
-        (b.weight, b_last).cmp(&(a.weight, a_last)).then_with(|| a.text.cmp(&b.text))
-    });
-    ranked.into_iter().map(|(wanted, _)| wanted).collect()
-}
-
-/// What was measured, the newest first: of words that differ in their numbers alone, only those hold.
-#[derive(Default)]
-struct Measured(HashMap<String, String>);
-
-impl Measured {
-    fn is_newest(&mut self, one: &TrackedIdentifier) -> bool {
-        let Some(about) = &one.about else { return true };
-        let others = || extract(about).iter().any(|other| !is_measure(other));
-        if !is_measure(&one.text) || others() {
-            return true;
-        }
-        self.0.entry(clauses::shape(about)).or_insert_with(|| about.clone()) == about
-    }
-}
-
-fn weighed(text: String, uses: Uses) -> TrackedIdentifier {
-    let weight = uses.spoken.saturating_add(uses.printed.min(MOST_PRINTED)).min(MAX_WEIGHT);
-    TrackedIdentifier { about: uses.about, ..TrackedIdentifier::identifier(text, weight) }
-}
-
-fn readable<'m>(block: &'m Block, kind: &UserText) -> (Cow<'m, str>, u32) {
-    match block {
-        Block::Text { text, .. } => match kind {
-            UserText::Said(_) => (text.into(), BY_USER),
-            UserText::Output(_) => (text.into(), PRINTED),
-            UserText::Other | UserText::Continued(_) | UserText::Agent(_) => (text.into(), BY_MODEL),
-        },
-        Block::ToolCall(call) => (told(&call.arguments).into(), IN_CALL),
-        Block::ToolResult(result) => (result.plain_text().into(), PRINTED),
-        _ => ("".into(), PRINTED),
-    }
-}
-
-/// The strings and numbers of arguments, without JSON's escapes.
-fn told(arguments: &Value) -> String {
-    let mut told = String::new();
-    let mut open = vec![arguments];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Object(fields) => open.extend(fields.values().rev()),
-            Value::Array(items) => open.extend(items.iter().rev()),
-            Value::String(text) => told.push_str(text),
-            Value::Number(number) => told.push_str(&number.to_string()),
-            Value::Bool(_) | Value::Null => {}
-        }
-        told.push('\n');
-    }
-    told
-}
-
-/// The list that goes on to the next compaction: the rules, those that a later one took the place of marked, the user's
-/// messages, then what weighs most of the new and the old, in about `max_tokens` with the words.
-pub fn carry(previous: &[TrackedIdentifier], span: IdentifierSpan, max_tokens: u32) -> Vec<TrackedIdentifier> {
-    let IdentifierSpan { rules, requests, uses, .. } = span;
-    let words = standing(previous, rules).into_iter().chain(requests.into_carried(previous));
-    let words: Vec<TrackedIdentifier> = words.collect();
-    let plain = merged(previous, ranked(uses));
-    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4)).saturating_mul(TRACKED);
-    let said = words.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n");
-    let plain = restore::fitting(plain.iter().collect(), room, said.clone()).into_iter().take(MAX_WANTED).cloned();
-    // What a message says is carried by that as well.
-    let (told, untold): (Vec<_>, Vec<_>) = plain.partition(|one| stands_in(&said, &one.text));
-    let told = told.into_iter().map(|one| TrackedIdentifier { about: None, ..one });
-    words.into_iter().chain(distinct(untold.into_iter().chain(told))).collect()
-}
-
-/// Returns those of a carried list that a summary answers for: the user's words, and as many identifiers as could be put back
-/// in `max_tokens` if the summary told none of them.
-pub fn expected(carried: &[TrackedIdentifier], max_tokens: u32) -> Vec<TrackedIdentifier> {
-    let is_plain = |one: &&TrackedIdentifier| one.kind == IdentifierKind::Identifier;
-    let (plain, words): (Vec<_>, Vec<_>) = carried.iter().partition(is_plain);
-    let words: Vec<TrackedIdentifier> = words.into_iter().cloned().collect();
-    let room = restore::beside(&words, (max_tokens as usize).saturating_mul(4));
-    words.iter().chain(restore::leading(plain, room)).cloned().collect()
-}
-
-/// Old identifiers, faded, and new ones. Those of one weight keep their order, the new before the old.
-fn merged(previous: &[TrackedIdentifier], new: Vec<TrackedIdentifier>) -> Vec<TrackedIdentifier> {
-    let plain = previous.iter().filter(|old| old.kind == IdentifierKind::Identifier);
-    let faded = plain.map(|old| TrackedIdentifier { weight: faded(old), ..old.clone() });
-    let mut merged: Vec<TrackedIdentifier> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for wanted in new.into_iter().chain(faded) {
-        let place = *places.entry(wanted.text.clone()).or_insert(merged.len());
-        match merged.get_mut(place) {
-            Some(known) => {
-                known.weight = known.weight.saturating_add(wanted.weight).min(MAX_WEIGHT);
-                known.about = known.about.take().or(wanted.about);
+                None => {}
             }
-            None => merged.push(wanted),
-        }
+        });
     }
-    let mut measured = Measured::default();
-    merged.retain(|one| measured.is_newest(one));
-    merged.sort_by_key(|wanted| std::cmp::Reverse(wanted.weight));
-    merged
-}
 
-/// A quarter less; what is told in words of its own was said once and counts on as half of that.
-fn faded(old: &TrackedIdentifier) -> u32 {
-    let least = if old.about.is_some() { old.weight.min(BY_MODEL / 2) } else { 0 };
-    (old.weight - old.weight.div_ceil(4)).max(least)
-}
-
-fn distinct(all: impl Iterator<Item = TrackedIdentifier>) -> Vec<TrackedIdentifier> {
-    let mut seen = HashSet::new();
-    all.filter(|wanted| seen.insert(wanted.text.clone())).take(MAX_WANTED).collect()
-}
-
-/// Returns what a summary lacks of what is wanted, and counts what it keeps. `restored` of the report is 0: the caller
-/// sets it. Identifiers, rules that hold and the newest requests are counted; rules that no longer hold are always given, to
-/// be marked as such.
-pub fn check<'w>(summary: &str, wanted: &'w [TrackedIdentifier]) -> (Vec<&'w TrackedIdentifier>, IdentifierReport) {
-    let told = flat(summary);
-    let kept = |wanted: &TrackedIdentifier| match wanted.kind {
-        IdentifierKind::Identifier => match &wanted.about {
-            Some(about) => clauses::told_in(summary, &wanted.text, about),
-            None => stands_in(summary, &wanted.text),
-        },
-        IdentifierKind::Rule => quoted_in(&told, &wanted.text),
-        // A "yes" may stand anywhere.
-        IdentifierKind::Request | IdentifierKind::Message => match &wanted.asked {
-            Some(asked) => quoted_in(&told, asked) && quoted_in(&told, &format!("\"{}\"", wanted.text)),
-            None if is_brief(&wanted.text) => quoted_in(&told, &format!("\"{}\"", wanted.text)),
-            None => quoted_in(&told, &wanted.text),
-        },
-        IdentifierKind::Replaced | IdentifierKind::LeftOut | IdentifierKind::Question => false,
-    };
-    let missing: Vec<&TrackedIdentifier> = wanted.iter().filter(|wanted| !kept(wanted)).collect();
-    let counted = |one: &&TrackedIdentifier| {
-        matches!(one.kind, IdentifierKind::Identifier | IdentifierKind::Rule | IdentifierKind::Request)
-    };
-    // A message may be a rule.
-    let texts = |list: &[&TrackedIdentifier]| {
-        list.iter().copied().filter(counted).map(|one| one.text.as_str()).collect::<HashSet<_>>().len() as u32
-    };
-    let found = texts(&wanted.iter().collect::<Vec<_>>());
-    let kept = found - texts(&missing);
-    let recall = if found == 0 { 1.0 } else { f64::from(kept) / f64::from(found) };
-    (missing, IdentifierReport { found, kept, restored: 0, recall })
+    /// Those that were used most, of equals those that were used last.
+    pub fn weighty(self) -> Vec<String> {
+        let mut all: Vec<(String, (u32, usize))> = self.uses.into_iter().collect();
+        all.sort_unstable_by(|(one, uses), (other, others)| others.cmp(uses).then_with(|| one.cmp(other)));
+        all.into_iter().map(|(text, _)| text).take(MOST_WEIGHTY).collect()
+    }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::summary::testing::{assistant, call, result, user};
+
+    #[test]
+    fn names_and_numbers_are_told_by_their_form() {
+        let text = "See https://example.org/a/b.html, then `src/domain/lib.rs:42:7` and (Cargo.toml) in /srv/app. Commit 9f8e7d6c5b, \
+            ticket ABC-123, user mia_li_3668, booking HAT069, call toolu_01AbC, v1.2.3, error[E0308] at 127.0.0.1:8080, \
+            order 48219, 550e8400-e29b-41d4-a716-446655440000, ValueError, 修改config/a.yaml文件.";
+        let wanted = [
+            "https://example.org/a/b.html",
+            "src/domain/lib.rs",
+            "Cargo.toml",
+            "/srv/app",
+            "9f8e7d6c5b",
+            "ABC-123",
+            "mia_li_3668",
+            "HAT069",
+            "toolu_01AbC",
+            "v1.2.3",
+            "E0308",
+            "127.0.0.1",
+            "48219",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "ValueError",
+            "config/a.yaml",
+        ];
+        assert_eq!(extract(text, 100), wanted);
+        let prose =
+            "And/or words with - marks, e.g. these: 12 of 30, 80%, 250ms, lines 336-340, \"30\" seconds, well-kept.";
+        assert_eq!(extract(prose, 100), Vec::<&str>::new());
+        assert_eq!(extract("a.rs b.rs a.rs c.rs", 2), ["a.rs", "b.rs"]);
+    }
+
+    #[test]
+    fn what_was_spoken_of_is_measured_and_what_was_printed_is_not() {
+        let mut span = IdentifierSpan::default();
+        for message in [
+            call("c", "read_file", json!({"file_path": "src/main.rs"})),
+            result("c", &"see other/file.rs and third/file.rs ".repeat(100)),
+            assistant("The bug is in src/main.rs, tracked as ABC-9."),
+            user("Work on src/parse.rs."),
+        ] {
+            span.add(&message);
+        }
+        let weighty = span.weighty();
+        assert_eq!(weighty, ["src/parse.rs", "src/main.rs", "ABC-9"]);
+        let report =
+            IdentifierReport::of(&weighty, "parse.rs is done, ABC-91 too", "parse.rs is done, ABC-91 too; ABC-9");
+        assert_eq!((report.found, report.kept, report.restored), (3, 1, 1));
+        assert_eq!(IdentifierReport::default().recall, 1.0);
+    }
+
+    #[test]
+    fn a_megabyte_is_no_trouble() {
+        for piece in ["a", "a1b2c3d-", "://", "/a", "\"", "1 ", "日"] {
+            assert!(extract(&piece.repeat(1_000_000 / piece.len()), 300).len() <= 300);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_is_kept_by_its_text(text in "[a-zA-Z0-9_/.:#…日「 -]{0,80}") {
+            for identifier in extract(&text, 300) {
+                prop_assert!(keeps(&text, identifier), "{identifier}");
+            }
+        }
+    }
+}

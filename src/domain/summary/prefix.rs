@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::text::brief;
 use super::{SummaryTask, prompt};
 use crate::domain::model::format::Format;
+use crate::domain::record::quote::shortened;
 
-/// How much of the first kept message is quoted, in characters.
+/// How much of the first kept message is quoted, in quarter tokens.
 const QUOTED: usize = 240;
 
 /// A session's context as it was last handed out, to the byte.
@@ -31,6 +31,10 @@ impl SessionPrefix {
     }
 }
 
+fn quoted(kept: &str) -> String {
+    shortened(&kept.split_whitespace().collect::<Vec<_>>().join(" "), QUOTED, 0)
+}
+
 /// The message that follows the prefix: what is asked of the model that has just been the agent.
 pub fn instruction(task: &SummaryTask, prefix: &SessionPrefix) -> String {
     let mut text = "The task rests here for a moment. The older part of this conversation is about to be replaced by \
@@ -38,7 +42,7 @@ pub fn instruction(task: &SummaryTask, prefix: &SessionPrefix) -> String {
                     tools and answer no question: write the notes and nothing else, with no greeting, no remark and \
                     no code fence around the whole."
         .to_owned();
-    if let Some(kept) = prefix.kept_from.as_deref().map(|kept| brief(kept, QUOTED)).filter(|kept| !kept.is_empty()) {
+    if let Some(kept) = prefix.kept_from.as_deref().map(quoted).filter(|kept| !kept.is_empty()) {
         text.push_str(&format!(
             "\n\nThe end of the conversation stays word for word, from the message on that begins like this: \
              \"{kept}\". The notes are about what comes before it."

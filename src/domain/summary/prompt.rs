@@ -2,7 +2,7 @@
 
 use super::super::settings::Template;
 use super::transcript::{neutralise, without_tags};
-use super::{SummaryPart, SummaryTask, text};
+use super::{SummaryPart, SummaryTask};
 use crate::domain::record::quote::{self, shortened};
 use crate::domain::record::{RecordSource, ShownSpan};
 use crate::domain::settings::Estimator;
@@ -28,7 +28,8 @@ const CONTINUITY: &str = include_str!("../../../prompts/continuity.md");
 const PROSE: &str = include_str!("../../../prompts/prose.md");
 const BRANCH: &str = include_str!("../../../prompts/branch.md");
 /// All words of ours that a model is sent.
-const OURS: [&str; 9] = [SYSTEM, MATERIAL, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
+pub(super) const OURS: [&str; 9] =
+    [SYSTEM, MATERIAL, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
 
 /// An earlier summary has at most one part in so many of the room.
 const PREVIOUS_SHARE: u64 = 4;
@@ -194,7 +195,7 @@ fn length(task: &SummaryTask) -> String {
 /// Returns the size of a prompt, four characters a token, for a forecast.
 pub fn estimate(task: &SummaryTask) -> u64 {
     let prompt = render(task);
-    [prompt.system, prompt.user].iter().map(|part| text::quarters(part).div_ceil(4) as u64).sum()
+    [prompt.system, prompt.user].iter().map(|part| quote::size(part).div_ceil(4) as u64).sum()
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Which spans a model is asked about: below some sizes its summary can't pay for the call.
 
-use super::text::quarters;
 use super::transcript::serialise;
 use super::{SummaryPart, SummaryTask};
+use crate::domain::record::quote::size;
 
 /// A compaction that replaces fewer tokens is told by code.
 ///
 /// Measured on 104 to 321 stretches of each size out of eight sets of recorded sessions (tau-bench, SWE-agent, Claude
 /// Code, pi and others), an answer being a quarter of the span and a token of it as dear as five that are read. The call
-/// reads 415 tokens beside the span, and the frame, ledger and file lists stand there whoever writes. So it has paid for
-/// itself after 10 turns at 300 tokens, 5.5 at 800, 4.7 at 1,250, 4.3 at 1,500, 4.1 at 2,000 and 3.4 at 6,000 (medians);
+/// reads 415 tokens beside the span; the frame, and at that time a ledger and file lists, stood there whoever wrote. So it
+/// has paid for itself after 10 turns at 300 tokens, 5.5 at 800, 4.7 at 1,250, 4.3 at 1,500, 4.1 at 2,000 and 3.4 at 6,000 (medians);
 /// at 1,500 three in four have within five turns. Below that, the built-in summariser's body names all identifiers of the
 /// span down to 800 tokens, again in the median.
 const LEAST_SPAN: u64 = 1_500;
@@ -26,21 +26,21 @@ pub fn pays(task: &SummaryTask, replaced_tokens: u64) -> bool {
 /// a hook has written for a model to be shown is for a model.
 fn is_for_code(task: &SummaryTask) -> bool {
     let is_plain = task.prompt.is_none() && task.previous.is_none() && task.shown.is_none();
-    is_plain && sizes(task).try_fold(0, below).is_some()
+    is_plain && sizes_of(task).try_fold(0, below).is_some()
 }
 
 /// The sum, while it is below [`LEAST_READ`].
-fn below(sum: u64, size: u64) -> Option<u64> {
-    Some(sum + size).filter(|sum| *sum < LEAST_READ)
+fn below(sum: u64, tokens: u64) -> Option<u64> {
+    Some(sum + tokens).filter(|sum| *sum < LEAST_READ)
 }
 
-fn sizes(task: &SummaryTask) -> impl Iterator<Item = u64> + '_ {
+fn sizes_of(task: &SummaryTask) -> impl Iterator<Item = u64> + '_ {
     task.messages.iter().map(|message| tokens(&serialise(std::slice::from_ref(message))))
 }
 
 /// Returns the size of a text, four characters a token.
 pub fn tokens(text: &str) -> u64 {
-    quarters(text).div_ceil(4) as u64
+    size(text).div_ceil(4) as u64
 }
 
 #[cfg(test)]

@@ -31,9 +31,6 @@ use crate::service::path::view::{self, PathSlice, ReadMode, ViewOrigin};
 use crate::store::compactions::{self, CompactionRow};
 use selection::Planning;
 
-/// Messages of the user's that stay and are read all the same.
-const MOST_HEARD: usize = 16;
-
 /// A compaction that has not ended, in the hands of a worker.
 pub struct LiveCompaction {
     pub(crate) tenant: Tenant,
@@ -240,11 +237,6 @@ impl PlannedCompaction {
         self.plan.as_ref().ok().filter(|_| !matches!(self.strategy, Strategy::Mask | Strategy::Prune))
     }
 
-    /// The id by which the agent finds an entry again. `None`: the transcript is stored nowhere.
-    pub(super) fn readable(&self, id: Uuid) -> Option<Uuid> {
-        (!self.about.session_id.is_nil()).then_some(id)
-    }
-
     /// There is nothing to replace, and yet the context is larger than the window: what stays has to give way. Not where
     /// a strategy was asked for that writes no summary, nor where one masks or prunes, which replaces nothing.
     pub(crate) fn must_fit(&self) -> bool {
@@ -256,19 +248,6 @@ impl PlannedCompaction {
             && !shortens
             && self.settings.on_upstream_failure == OnUpstreamFailure::Fallback
             && self.state.account.exceeds_window(&self.settings)
-    }
-
-    /// The newest messages of the user's that stay as they are, at most [`MOST_HEARD`]: what is said in them counts,
-    /// though it needs no carrying.
-    pub(super) fn standing_words(&self) -> HashSet<usize> {
-        let said = |index: &usize| {
-            let head = self.loaded.heads.get(*index);
-            head.is_some_and(|head| head.has_users_words(&self.settings.agents))
-        };
-        let stay = self.replaces().into_iter().flat_map(|plan| plan.anchors.iter().chain(&plan.kept)).copied();
-        let mut said: Vec<usize> = stay.filter(said).collect();
-        said.sort_unstable();
-        said.into_iter().rev().take(MOST_HEARD).collect()
     }
 
     /// The request that the agent is working on, where the new view would not show its message behind the summary.

@@ -8,15 +8,12 @@ use uuid::Uuid;
 use crate::domain::hook::HookReport;
 use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
 use crate::domain::model::entry::EntryMeta;
-use crate::domain::model::identifier::TrackedIdentifier;
-use crate::domain::model::ledger::Ledger;
 use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
-use crate::domain::model::todo::Todo;
 use crate::domain::record::RecordSource;
 use crate::domain::settings::{Estimator, Settings};
-use crate::domain::summary::{Allowance, SummaryTask, identifiers};
+use crate::domain::summary::{Allowance, SummaryTask};
 use crate::service::compaction::job::Trigger;
 use crate::service::compaction::plan::PlanBasis;
 use crate::service::core::tenant::Tenant;
@@ -46,9 +43,6 @@ pub struct CompactionWork {
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.
     pub replaced_tokens: u64,
-    /// Size of the history that is hidden with it, whenever it was summarised; 0 where that gives no room.
-    #[serde(default)]
-    pub hidden_tokens: u64,
     /// Reports of the hooks so far.
     #[serde(default)]
     pub hooks: Vec<HookReport>,
@@ -74,11 +68,9 @@ impl RecordTask {
 }
 
 impl CompactionWork {
-    /// Shares of the summary message, with the user's words that it has to show.
+    /// Shares of the summary message.
     pub(crate) fn allowance(&self) -> Allowance {
-        let reserve = self.settings.summary_reserve();
-        let whole = Allowance::of_history(self.replaced_tokens, self.hidden_tokens, reserve);
-        whole.with_words(identifiers::needed(&self.outline.identifiers))
+        Allowance::new(self.replaced_tokens, self.settings.summary_reserve())
     }
 }
 
@@ -109,10 +101,9 @@ pub(crate) struct Outline {
     /// Messages shown besides the summary, and all messages on the path, when this was planned.
     pub kept: u64,
     pub messages: u64,
-    pub identifiers: Vec<TrackedIdentifier>,
+    /// Identifiers of the span, by which the summary is measured.
     #[serde(default)]
-    pub todos: Vec<Todo>,
-    pub ledger: Ledger,
+    pub weighty: Vec<String>,
     pub files: FileLists,
     pub masked: u32,
     pub pruned: u32,

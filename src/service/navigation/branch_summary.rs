@@ -12,17 +12,17 @@ use super::{Navigate, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::identifier::TrackedIdentifier;
-use crate::domain::model::ledger::Ledger;
 use crate::domain::model::message::{Block, Message, Role};
 use crate::domain::model::user_text::{self, attributed};
+use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::lighten::strip;
+use crate::domain::record::quote::GAP;
+use crate::domain::record::{RecordPlace, RecordSource};
 use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
-use crate::domain::summary::ledger::Recorder;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing};
 use crate::service::compaction::Committed;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::error::Result;
@@ -41,6 +41,8 @@ use crate::store::transaction;
 /// The most that a branch summary may take, in tokens, and what it may take however short the branch is.
 const LONGEST: u32 = 4_096;
 const SHORTEST: u64 = 1_024;
+/// What a model's notes lack has one part in so many of the room.
+const BESIDE_SHARE: u64 = 10;
 
 /// A move that leaves a branch: from where, to where, and what of it is to be told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -77,8 +79,6 @@ pub struct BranchSummaryWork {
     /// Size of what the summary tells.
     pub replaced_tokens: u64,
     files: FileLists,
-    ledger: Ledger,
-    identifiers: Vec<TrackedIdentifier>,
 }
 
 /// A branch summary as it will stand at the target.
@@ -214,10 +214,9 @@ struct BranchReading {
     settings: Arc<Settings>,
     redaction: Redaction,
     messages: Vec<Message>,
+    source: RecordSource,
     /// Ids of the calls that are told.
     called: HashSet<String>,
-    calls: Recorder,
-    identifiers: identifiers::IdentifierSpan,
     files: FileOps,
     open_file: OpenFile,
 }
@@ -233,9 +232,8 @@ impl BranchReading {
             redaction: Redaction::of(&settings.redact),
             settings,
             messages: Vec::new(),
+            source: RecordSource::default(),
             called: HashSet::new(),
-            calls: Recorder::default(),
-            identifiers: identifiers::IdentifierSpan::default(),
             files: FileOps::default(),
             open_file: OpenFile::default(),
         }
@@ -250,16 +248,15 @@ impl BranchReading {
         let Some(message) = told_by(stored)? else { return Ok(()) };
         let mut message = attributed(message, &self.settings.agents);
         self.redaction.redact_message(&mut message, None);
-        // Whatever is told in words, the ledger names every call: going back in a conversation undoes none.
-        self.calls.add(&message);
         if self.visited.contains(&index) {
             self.files.note(&message, FileTable::new(&self.settings.file_tools), &mut self.open_file);
         }
         let is_told = self.told.contains(&index);
+        let (head, bytes) = (&stored.entry.head, stored.entry.item.len());
+        self.source.take_before(done(&message, is_told), (RecordPlace::Told, Some(head.id)), head.depth, bytes);
         self.called.extend(message.tool_calls().filter(|_| is_told).map(|call| call.id.clone()));
         self.keep(&mut message, is_told);
         if !message.content.is_empty() {
-            self.identifiers.add(&message);
             strip(&mut message);
             self.messages.extend(user_text::parts(message));
         }
@@ -276,6 +273,21 @@ impl BranchReading {
             _ => is_told,
         });
     }
+}
+
+/// What a record tells of an entry: its words only where it is told, its calls in any case, for going back in a conversation
+/// undoes none.
+fn done(message: &Message, is_told: bool) -> Message {
+    let mut done = message.clone();
+    done.content.retain_mut(|block| match block {
+        Block::ToolResult(result) => {
+            result.content = vec![Block::text(GAP)];
+            true
+        }
+        Block::ToolCall(_) => true,
+        _ => is_told,
+    });
+    done
 }
 
 /// Returns the message that a summariser reads for an entry; for a compaction, its summary.
@@ -301,25 +313,26 @@ fn work(
     let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
     let replaced_tokens = planned.plan.tokens.max(SHORTEST);
     let allowance = Allowance::new(replaced_tokens, settings.reserve_tokens);
-    let mut ledger = Ledger::default();
-    ledger.extend(reading.calls);
     BranchSummaryWork {
         tenant,
         session_id,
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        task: allowance.asked(task(pending, &settings, reading.messages, replaced_tokens)),
+        task: allowance.asked(task(pending, &settings, (reading.messages, reading.source), replaced_tokens)),
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
-        ledger,
-        identifiers: identifiers::carry(&[], reading.identifiers, allowance.identifiers),
         settings,
     }
 }
 
-fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>, span_tokens: u64) -> SummaryTask {
+fn task(
+    pending: &PendingBranchSummary,
+    settings: &Settings,
+    (messages, source): (Vec<Message>, RecordSource),
+    span_tokens: u64,
+) -> SummaryTask {
     let own = pending.instructions.clone().filter(|text| !text.trim().is_empty());
     let (prompt, instructions) = match own {
         Some(text) if pending.replace_instructions => (Some(text), None),
@@ -334,7 +347,7 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         messages: messages.into(),
         focus_topic: settings.focus_topic.clone(),
         instructions,
-        source: None,
+        source: Some(Arc::new(source)),
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,
@@ -345,18 +358,11 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
 }
 
 impl BranchSummaryWork {
-    /// The summary with all that code adds: lost identifiers, file lists, the ledger of calls, framing.
+    /// The summary, with what a model's notes lack, and framing.
     pub fn draft(&self, outcome: SummaryOutcome) -> BranchSummaryDraft {
         let body = outcome.history.as_deref().unwrap_or_default();
-        let allowance = Allowance::new(self.replaced_tokens, self.settings.reserve_tokens);
-        let ledger = self.ledger.render(allowance.appendix);
-        let files = self.files.within(allowance.appendix);
-        let frame =
-            |lost: Option<&str>| framing::frame(&self.settings, framing::BRANCH_PREFIX, body, lost, &files, &ledger);
-        let bare = frame(None);
-        let (missing, _) = identifiers::check(&bare, &self.identifiers);
-        let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
-        let mut text = restored.map_or(bare, |restored| frame(Some(&restored.block)));
+        let beside = if outcome.builtin { String::new() } else { self.beside(body) };
+        let mut text = framing::frame(&self.settings, framing::BRANCH_PREFIX, body, &beside);
         Redaction::of(&self.settings.redact).redact_text(&mut text, None);
         BranchSummaryDraft {
             text,
@@ -366,5 +372,12 @@ impl BranchSummaryWork {
             upstream: outcome.upstream,
             fallback: outcome.fallback,
         }
+    }
+
+    fn beside(&self, notes: &str) -> String {
+        let Some(source) = &self.task.source else { return String::new() };
+        let path = source.path_numbers();
+        let cited = WeighedNotes::of(notes, self.task.sections(), &path).cited(&path);
+        source.beside(notes, &cited, u64::from(LONGEST) / BESIDE_SHARE)
     }
 }

@@ -1,10 +1,9 @@
-//! What a compaction left in the tree: its summary, and the identifiers that it keeps.
+//! What a compaction left in the tree: its summary, and what it kept.
 
 use maud::{Markup, html};
 
 use crate::domain::compaction::result::CompactionResult;
 use crate::domain::model::compaction::CompactionRecord;
-use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
 use crate::service::compaction::Compaction;
 use crate::service::core::error::Optional as _;
 use crate::ui::fault::Result;
@@ -16,7 +15,7 @@ use crate::ui::visible::{self, line};
 
 /// Characters of the summary.
 const CHARS: usize = 20_000;
-/// Identifiers of one kind that are listed.
+/// Files of one kind that are listed.
 const MOST: usize = 60;
 
 /// The compaction's entry, where it left one that is still there.
@@ -34,7 +33,7 @@ pub fn show(one: &Compaction, result: &CompactionResult, record: Option<&Compact
                 h2 #summary { "The summary, as the model sees it" }
                 @let all = result.entry_id.map(|entry| format!("{}/entries/{entry}", home(one.session_id)));
                 (visible::text(summary, CHARS, all.as_deref()))
-                (identifiers(result, record))
+                (identifiers(result))
                 (files("Changed", &result.details.modified_files))
                 (files("Read", &result.details.read_files))
             }
@@ -42,40 +41,13 @@ pub fn show(one: &Compaction, result: &CompactionResult, record: Option<&Compact
     }
 }
 
-fn identifiers(result: &CompactionResult, record: Option<&CompactionRecord>) -> Markup {
+fn identifiers(result: &CompactionResult) -> Markup {
     let report = &result.identifiers;
     html! {
         @if report.found > 0 {
-            h3 { "Identifiers, rules and requests" }
+            h3 { "Identifiers" }
             p { (report.found) " found; the summary kept " (report.kept) " by itself (" (percent(report.recall)) "), "
-                (report.restored) " were put back around it." }
-            @if let Some(record) = record { (tracked(record)) }
-        }
-    }
-}
-
-/// Told apart by whether the summary's own words hold them.
-fn tracked(record: &CompactionRecord) -> Markup {
-    let body = record.summary_body.as_deref().unwrap_or_default();
-    let whole = record.summary.as_deref().unwrap_or_default();
-    let named = || record.identifiers.iter().filter(|one| one.kind != IdentifierKind::LeftOut);
-    let kept: Vec<&TrackedIdentifier> = named().filter(|one| body.contains(&one.text)).collect();
-    let restored: Vec<&TrackedIdentifier> =
-        named().filter(|one| !body.contains(&one.text) && whole.contains(&one.text)).collect();
-    html! {
-        (list("In the summary's own words", &kept))
-        (list("Put back around it", &restored))
-    }
-}
-
-fn list(title: &str, identifiers: &[&TrackedIdentifier]) -> Markup {
-    html! {
-        @if !identifiers.is_empty() {
-            details.plain {
-                summary { (title) " (" (identifiers.len()) ")" }
-                ul.plain.columns { @for one in identifiers.iter().take(MOST) { li { code { bdi { (line(one.shown(), 120)) } } } } }
-                @if identifiers.len() > MOST { p.hint { (identifiers.len() - MOST) " more" } }
-            }
+                (report.restored) " more stand beside it." }
         }
     }
 }

@@ -22,8 +22,6 @@ pub struct Request<'a> {
     pub record: Option<&'a RecordTask>,
     /// Size of what the task stands for: no summary may be larger.
     pub replaced_tokens: u64,
-    /// Tokens of the user's words that are shown beside the summary.
-    pub words: u32,
     /// The session's own context, for upstreams that may be sent it.
     pub prefix: Option<&'a SessionPrefix>,
 }

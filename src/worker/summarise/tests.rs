@@ -71,7 +71,6 @@ async fn run(
         upstream: None,
         replaced_tokens: 100_000,
         record: None,
-        words: 0,
         prefix: None,
     };
     summarise(&upstreams(server, change), &request).await
@@ -107,7 +106,6 @@ async fn nothing_is_asked_where_nothing_or_the_builtin_is_wanted() {
             upstream,
             replaced_tokens: 1_000,
             record: None,
-            words: 0,
             prefix: None,
         };
         let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
@@ -149,7 +147,6 @@ async fn a_summary_larger_than_what_it_replaces_is_refused() {
         upstream: None,
         replaced_tokens: 2_000,
         record: None,
-        words: 0,
         prefix: None,
     };
     let outcome = summarise(&upstreams(&server, |_| {}), &request).await.unwrap();
@@ -187,7 +184,6 @@ async fn an_upstream_that_is_gone_from_the_configuration_is_a_failure() {
             upstream: Some("gone"),
             replaced_tokens: 1_000,
             record: None,
-            words: 0,
             prefix: None,
         };
         match summarise(&upstreams(&server, |_| {}), &request).await {
@@ -261,7 +257,6 @@ async fn run_chain(
         upstream: None,
         replaced_tokens: 100_000,
         record: None,
-        words: 0,
         prefix: None,
     };
     summarise(&chained(first, second), &request).await
@@ -322,7 +317,6 @@ async fn an_open_breaker_sends_the_next_request_straight_to_the_fallback() {
         upstream: None,
         replaced_tokens: 100_000,
         record: None,
-        words: 0,
         prefix: None,
     };
     for _ in 0..5 {
@@ -384,7 +378,6 @@ async fn run_prefix(server: &PlayedUpstream, change: impl FnOnce(&mut UpstreamCo
         upstream: None,
         replaced_tokens: 100_000,
         record: None,
-        words: 0,
         prefix: Some(&prefix),
     };
     let upstreams = upstreams(server, |config| {

@@ -76,10 +76,9 @@ class HookReport(TypedDict):
 
 
 class IdentifierReport(TypedDict):
-    """What the summary should keep word for word, of the summarised span and of earlier ones: identifiers, the user's
-    standing rules and newest requests. How many there are, how many the summary's body kept by itself, how many code put
-    back around it. `recall` (0-1) is measured before restoring. A request that is shown with a part left out counts as
-    lost; requests that still stand in the context by themselves are not counted."""
+    """The identifiers that people, the model and its calls used most in what was replaced, told by their form: how many there
+    are, at most 40, how many of them the summary's body has (whole, or by the end of a path), and how many more of them
+    stand in what code put beside it. `recall` (0-1) is the body's share."""
     found: int
     kept: int
     recall: float

@@ -57,7 +57,7 @@ impl Clues {
         self.focus |= topic.is_some_and(|topic| text.to_lowercase().contains(topic));
         self.request |= role == Role::User && matches!(block, Block::Text { .. });
         let room = MAX_IDENTIFIERS.saturating_sub(self.identifiers.len());
-        self.identifiers.extend(identifiers::extract(text).into_iter().take(room));
+        self.identifiers.extend(identifiers::extract(text, room).into_iter().map(str::to_owned));
     }
 
     /// How much it is worth, where these identifiers are still used.

@@ -2,15 +2,13 @@
 
 use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::framed::CLOSE;
-use crate::domain::model::identifier::IdentifierKind;
 
 /// Most bytes of a record as JSON, before it is deflated.
 pub const MOST_BYTES: usize = 128 << 10;
 
 /// What is let go of, in this order: each takes about half of what there is, and says false where nothing is left.
 /// The summary itself tells of most of it.
-const LET_GO: [fn(&mut CompactionRecord) -> bool; 7] =
-    [old_calls, names, files, tasks, old_words, body, end_of_summary];
+const LET_GO: [fn(&mut CompactionRecord) -> bool; 3] = [files, body, end_of_summary];
 
 /// The part of a record that outlives its session: what is shown, and what the next summary goes on from.
 pub fn portable(record: &CompactionRecord) -> CompactionRecord {
@@ -19,9 +17,6 @@ pub fn portable(record: &CompactionRecord) -> CompactionRecord {
         summary_body: record.summary_body.clone(),
         details: record.details.clone(),
         from_hook: record.from_hook,
-        identifiers: record.identifiers.clone(),
-        todos: record.todos.clone(),
-        ledger: record.ledger.clone(),
         by_handle: true,
         ..CompactionRecord::default()
     }
@@ -39,33 +34,8 @@ pub fn fitted(mut record: CompactionRecord, most: usize) -> String {
     text
 }
 
-fn old_calls(record: &mut CompactionRecord) -> bool {
-    older_half(&mut record.ledger.lines) || older_half(&mut record.ledger.totals)
-}
-
-/// The lighter half of the identifiers that are no words of the user's.
-fn names(record: &mut CompactionRecord) -> bool {
-    let is_name = |kind: IdentifierKind| kind == IdentifierKind::Identifier;
-    let before = record.identifiers.len();
-    let mut kept = record.identifiers.iter().filter(|one| is_name(one.kind)).count() / 2;
-    record.identifiers.retain(|one| {
-        let stays = !is_name(one.kind) || kept > 0;
-        kept -= usize::from(is_name(one.kind) && stays);
-        stays
-    });
-    record.identifiers.len() < before
-}
-
 fn files(record: &mut CompactionRecord) -> bool {
     older_half(&mut record.details.read_files) || older_half(&mut record.details.modified_files)
-}
-
-fn tasks(record: &mut CompactionRecord) -> bool {
-    older_half(&mut record.todos)
-}
-
-fn old_words(record: &mut CompactionRecord) -> bool {
-    older_half(&mut record.identifiers)
 }
 
 /// The next summary then starts from the whole of this one.

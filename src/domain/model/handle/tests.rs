@@ -9,32 +9,11 @@ use super::fitted::{fitted, portable};
 use super::*;
 use crate::domain::model::compaction::{CompactionRecord, FileLists};
 use crate::domain::model::framed::is_framed;
-use crate::domain::model::identifier::{IdentifierKind, TrackedIdentifier};
-use crate::domain::model::ledger::{Ledger, LedgerLine};
-use crate::domain::model::todo::{Todo, TodoState};
 
 const TENANT: Uuid = Uuid::from_u128(7);
 
 fn key(id: u32) -> SealingKey {
     SealingKey { id, secret: [id as u8; 32] }
-}
-
-fn line(at: usize) -> LedgerLine {
-    LedgerLine {
-        name: "read".to_owned(),
-        target: format!("src/module_{at}.rs"),
-        rest: String::new(),
-        outcome: Default::default(),
-        says: "fine".to_owned(),
-        read_only: true,
-        calls: 1,
-        failed_before: 0,
-        size: 9,
-    }
-}
-
-fn said(at: usize, kind: IdentifierKind) -> TrackedIdentifier {
-    TrackedIdentifier { text: format!("Request {at}"), weight: 3, kind, entry: None, asked: None, about: None }
 }
 
 /// A record with some of everything.
@@ -46,11 +25,6 @@ fn record(size: usize) -> CompactionRecord {
             read_files: (0..size).map(|at| format!("src/a_{at}.rs")).collect(),
             modified_files: vec!["src/lib.rs".to_owned()],
         },
-        identifiers: (0..size)
-            .flat_map(|at| [said(at, IdentifierKind::Message), said(at, IdentifierKind::Identifier)])
-            .collect(),
-        todos: vec![Todo { text: "write the docs".to_owned(), state: TodoState::Pending, id: None }],
-        ledger: Ledger { totals: Vec::new(), lines: (0..size).map(line).collect() },
         ..CompactionRecord::default()
     }
 }
@@ -131,22 +105,15 @@ fn a_record_of_any_size_fits() {
 }
 
 #[test]
-fn the_summary_and_the_newest_words_go_last() {
+fn the_summary_goes_last() {
     let whole = portable(&record(200));
     let size = serde_json::to_string(&whole).unwrap().len();
-    let count = |record: &CompactionRecord, kind| record.identifiers.iter().filter(|one| one.kind == kind).count();
     for share in [100, 95, 70, 50, 40, 30, 20, 10, 5, 2] {
         let left: CompactionRecord = serde_json::from_str(&fitted(whole.clone(), size * share / 100)).unwrap();
-        let names = count(&left, IdentifierKind::Identifier);
-        let words = count(&left, IdentifierKind::Message);
         let files = left.details.read_files.len() + left.details.modified_files.len();
         // What there is of each, and of how much, in the order in which they go.
         let parts = [
-            (left.ledger.lines.len(), 200),
-            (names, 200),
             (files, 201),
-            (left.todos.len(), 1),
-            (words, 200),
             (usize::from(left.summary_body.is_some()), 1),
             (left.summary.as_ref().map_or(0, String::len), whole.summary.as_ref().map_or(0, String::len)),
         ];
@@ -154,8 +121,6 @@ fn the_summary_and_the_newest_words_go_last() {
             assert!(pair[1].0 == pair[1].1 || pair[0].0 == 0, "{share}: {parts:?}");
         }
         assert_eq!(share == 100, parts.iter().all(|(there, all)| there == all), "{share}: {parts:?}");
-        assert!(words == 0 || left.identifiers.iter().any(|one| one.text == "Request 199"), "{share}");
-        assert!(left.ledger.lines.is_empty() || left.ledger.lines.last() == whole.ledger.lines.last(), "{share}");
         assert!(is_framed(left.summary.as_deref().unwrap()), "{share}");
     }
 }

@@ -96,7 +96,8 @@ fn names_apply_patch(arguments: &Value) -> bool {
     strings(arguments).iter().any(|text| text.contains("apply_patch") || text.contains("applypatch"))
 }
 
-fn strings(value: &Value) -> Vec<&str> {
+/// The strings in a value, however deep.
+pub fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().flat_map(strings).collect(),

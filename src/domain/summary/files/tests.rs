@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::model::compaction::FileLists;
 use crate::domain::model::message::{Block, CallKind, Role, ToolCall};
 use crate::domain::settings::FileKind;
 
@@ -162,27 +163,4 @@ proptest! {
         prop_assert_eq!(all, wanted.into_iter().collect::<Vec<_>>());
         prop_assert!(seeds.1.iter().all(|path| lists.modified_files.contains(path)));
     }
-}
-
-#[test]
-fn a_path_that_the_ledger_names_is_not_listed_again() {
-    let lists = FileLists { read_files: owned(&["a.rs", "src/b.rs"]), modified_files: owned(&["c.rs", "d e.rs"]) };
-    let ledger = "- edit ×2: c.rs → returned\n- bash(cat d e.rs) → returned\n- read ×3: src/b.rs ×2, other/a.rs";
-    let shown = lists.beside(ledger, &HashSet::new());
-    assert_eq!((shown.read_files, shown.modified_files), (owned(&["a.rs"]), owned(&["d e.rs"])));
-    assert_eq!(lists.beside(ledger, &HashSet::from(["d e.rs"])).modified_files, owned(&[]));
-    let patch = "*** Begin Patch\n*** Update File: x.rs\n@@\n*** Add File: y.rs\n*** End Patch";
-    assert_eq!(patched(patch), ["y.rs", "x.rs"]);
-    assert!(patched("no patch").is_empty());
-}
-
-#[test]
-fn shows_as_much_as_there_is_room_for() {
-    let paths = |n: usize| (0..n).map(|at| format!("src/file_{at}.rs")).collect::<Vec<_>>();
-    let lists = FileLists { read_files: paths(100), modified_files: paths(2) };
-    assert_eq!(lists.within(1000), lists);
-    let shown = lists.within(40);
-    assert_eq!(shown.modified_files, lists.modified_files);
-    assert_eq!(shown.read_files.last().map(String::as_str), Some("(… 91 more)"));
-    assert_eq!(lists.within(0).read_files, ["(… 100 more)"]);
 }

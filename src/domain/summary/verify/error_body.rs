@@ -2,47 +2,9 @@
 
 use serde_json::Value;
 
-/// An error's own words are short; a summary that opens like one goes on.
+/// A status line is short; a summary that opens like one goes on.
 const LONGEST: usize = 600;
-/// Words beside the error's own that a summary about it has.
 const WORDS_OF_A_SUMMARY: usize = 25;
-
-/// What nobody begins a summary with.
-const OPENINGS: &[&str] = &[
-    "400 bad request",
-    "401 unauthorized",
-    "403 forbidden",
-    "404 not found",
-    "408 request timeout",
-    "413 ",
-    "429 too many requests",
-    "500 internal server error",
-    "502 bad gateway",
-    "503 service unavailable",
-    "504 gateway time",
-    "bad gateway",
-    "internal server error",
-    "service unavailable",
-    "gateway timeout",
-    "too many requests",
-    "error code: ",
-    "error: ",
-    "api error",
-    "apierror",
-    "http error",
-    "http/1.",
-    "http/2 ",
-    "upstream connect error",
-    "upstream request timeout",
-    "rate limit ",
-    "rate_limit",
-    "request timed out",
-    "connection error",
-    "the model is overloaded",
-    "the server is overloaded",
-    "overloaded",
-    "traceback (most recent call last)",
-];
 
 /// Members that an error's JSON has and a summary's has not.
 const ERROR_KEYS: [&str; 4] = ["error", "errors", "error_code", "error_message"];
@@ -53,7 +15,7 @@ const TOLD_KEYS: [&str; 8] = ["code", "status", "statusCode", "status_code", "de
 pub(super) fn is_error_body(text: &str) -> bool {
     let text = text.trim();
     let opening: String = text.chars().take(40).collect::<String>().to_lowercase();
-    is_page(&opening) || is_json_error(text) || is_plain_error(text, &opening)
+    is_page(&opening) || is_json_error(text) || is_status(text)
 }
 
 fn is_page(opening: &str) -> bool {
@@ -73,10 +35,14 @@ fn is_json_error(text: &str) -> bool {
     is_typed || ERROR_KEYS.iter().any(|key| fields.contains_key(*key)) || told == fields.len() && told > 0
 }
 
-fn is_plain_error(text: &str, opening: &str) -> bool {
-    let bare = opening.trim_start_matches(['#', '*', ' ', '[', '"']);
-    let opens = OPENINGS.iter().any(|start| bare.starts_with(start));
-    opens && text.len() <= LONGEST && text.split_whitespace().count() <= WORDS_OF_A_SUMMARY
+/// A status of HTTP and its few words, or such a status with an error's body: `502 Bad Gateway`, `Error code: 429 - {…}`.
+fn is_status(text: &str) -> bool {
+    let is_short = text.len() <= LONGEST && text.split_whitespace().count() <= WORDS_OF_A_SUMMARY;
+    let number = |word: &str| word.parse::<u16>().is_ok_and(|status| (400..600).contains(&status));
+    let bare = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let opens = bare.split_whitespace().next().is_some_and(number);
+    let holds = || text.contains('{') && text.split(|c: char| !c.is_alphanumeric()).any(number);
+    is_short && (opens || holds())
 }
 
 #[cfg(test)]
@@ -95,9 +61,7 @@ mod tests {
             "data: {\"error\": \"x\"}\n\n",
             "502 Bad Gateway\nnginx/1.25",
             "Error code: 429 - {'error': {'message': 'Rate limit reached'}}",
-            "upstream connect error or disconnect/reset before headers",
             "# 503 Service Unavailable",
-            "Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'choices'",
         ];
         for text in errors {
             assert!(is_error_body(text), "{text}");

@@ -10,13 +10,8 @@ use crate::domain::record::RecordSource;
 use crate::domain::record::evidence::sections::Section;
 use crate::domain::record::numbers::PathNumbers;
 use crate::domain::summary::SummaryTask;
-use crate::domain::summary::identifiers::{IdentifierSpan, stands_in};
+use crate::domain::summary::identifiers::{IdentifierSpan, keeps};
 use crate::domain::summary::user_text::UserTextClassifier;
-
-/// An identifier weighs enough where a person, the model or a call used it; what was only printed does not count.
-const WEIGHTY: u32 = 6;
-/// The most identifiers that a summary is asked for.
-const MOST_WEIGHTY: usize = 40;
 
 /// What a summary is judged by: the span that it replaces, the summary before it, and what else its writer was shown.
 /// The messages are not copied; what is kept of them is bounded.
@@ -43,7 +38,7 @@ impl SpanEvidence {
             Some(source) => source.clone(),
             None => Arc::new(RecordSource::of(task.messages.iter().cloned())),
         };
-        let weighty = weighty(span);
+        let weighty = span.weighty();
         let mut evidence = SpanEvidence { task: Some(task.clone()), source, weighty, ..SpanEvidence::default() };
         let mut profile = Profile::default();
         evidence.each_text(&mut |voice, text| profile.add(voice, text));
@@ -90,15 +85,6 @@ impl SpanEvidence {
 
     /// Counts the weighty identifiers of the span that a text keeps: whole, or by the end of the path.
     pub(super) fn kept(&self, text: &str) -> Share {
-        let kept = |identifier: &String| {
-            let end = identifier.rsplit(['/', '\\']).next().filter(|end| end.len() > 3).unwrap_or(identifier);
-            stands_in(text, identifier) || stands_in(text, end)
-        };
-        Share::of(self.weighty.iter().map(kept))
+        Share::of(self.weighty.iter().map(|identifier| keeps(text, identifier)))
     }
-}
-
-fn weighty(span: IdentifierSpan) -> Vec<String> {
-    let wanted = span.wanted().into_iter().filter(|one| !one.is_rule() && one.weight >= WEIGHTY);
-    wanted.map(|one| one.text).take(MOST_WEIGHTY).collect()
 }

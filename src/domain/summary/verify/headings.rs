@@ -3,7 +3,6 @@
 use super::reason::RejectReason;
 use crate::domain::record::evidence::sections::{self, Section};
 use crate::domain::record::quote::size;
-use crate::domain::summary::text::without_bullet;
 
 /// A line that says something, in quarter tokens: what stands where there is nothing to say is shorter.
 const LEAST: usize = 14;
@@ -25,7 +24,8 @@ pub(super) fn check(text: &str, sections: &[Section]) -> Result<(), RejectReason
 
 /// Returns true if a line is neither a heading nor a word that stands for nothing: `(none)`, `- n/a`, `[the user's goal]`.
 fn says_something(line: &str) -> bool {
-    let bare = without_bullet(line).trim_start_matches(|c: char| c.is_ascii_digit() || ".)、 ".contains(c));
+    let bullet = ["- ", "* ", "• ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet));
+    let bare = bullet.unwrap_or(line).trim_start_matches(|c: char| c.is_ascii_digit() || ".)、 ".contains(c));
     let bare = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| bare.strip_prefix(mark)).unwrap_or(bare).trim();
     let is_heading =
         line.starts_with('#') || bare.starts_with("**") && bare.ends_with("**") || bare.ends_with([':', '：']);

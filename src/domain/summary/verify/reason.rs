@@ -31,8 +31,8 @@ pub enum RejectReason {
     NoHeadings,
     #[error("most of the summary is copied from the conversation instead of summing it up")]
     TranscriptEcho,
-    #[error("the summary is written in {written}, and nobody in the conversation writes in it")]
-    WrongLanguage { written: &'static str },
+    #[error("the summary is written in a script or a language that nobody in the conversation writes in")]
+    WrongLanguage,
     #[error("the summary does not tell of this conversation: {found} of its {total} names and words occur there")]
     Unrelated { found: u32, total: u32 },
     #[error("the summary names none of what the conversation was about")]
@@ -65,7 +65,7 @@ impl RejectReason {
             RejectReason::NoContent => "no_content",
             RejectReason::NoHeadings => "no_headings",
             RejectReason::TranscriptEcho => "transcript_echo",
-            RejectReason::WrongLanguage { .. } => "wrong_language",
+            RejectReason::WrongLanguage => "wrong_language",
             RejectReason::Unrelated { .. } => "unrelated",
             RejectReason::TellsNothing => "tells_nothing",
             RejectReason::TooShort { .. } => "too_short",

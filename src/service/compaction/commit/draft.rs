@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::compaction::strategy::counts;
-use crate::domain::model::compaction::{CompactionRecord, FileLists};
+use crate::domain::model::compaction::CompactionRecord;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
@@ -12,10 +12,10 @@ use crate::domain::record::given;
 use crate::domain::record::notice;
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
-use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
+use crate::domain::summary::{focus, framing};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
-use crate::service::compaction::work::{CompactionWork, Outline, RecordTask};
+use crate::service::compaction::work::CompactionWork;
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,13 +49,10 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
         return SummaryDraft { record, identifiers: IdentifierReport::default(), evidence: None };
     }
     if counts(work.strategy) && outline.notice.is_none() {
-        let expected = identifiers::expected(&outline.identifiers, work.allowance().identifiers);
-        let identifiers = identifiers::check("", &expected).1;
+        let identifiers = IdentifierReport::of(&outline.weighty, "", "");
         let record = CompactionRecord {
             elisions: outline.elisions.clone(),
             details: outline.files.clone(),
-            identifiers: outline.identifiers.clone(),
-            todos: outline.todos.clone(),
             ..CompactionRecord::default()
         };
         return SummaryDraft { record, identifiers, evidence: None };
@@ -70,53 +67,36 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     // Whoever wrote it: a model, the caller, a hook, or an earlier compaction that knew fewer rules.
     let redaction = Redaction::of(&work.settings.redact);
     let body = redaction.redact(&body, None).into_owned();
-    let allowance = work.allowance();
-    if outcome.builtin || outline.told.is_some() {
-        return recorded(work, body, allowance);
-    }
-    if let Some(record) = work.record.as_ref().filter(|_| !counts(work.strategy)) {
-        return noted(work, outcome, body, record);
-    }
-    let Outline { ledger, files, identifiers, todos, .. } = outline;
-    let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
-    let identifiers = restored(work, &body, &summary);
-    SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
+    if outcome.builtin || outline.told.is_some() { recorded(work, body) } else { noted(work, outcome, body) }
 }
 
 /// Notes of a model, a caller or a hook, with what they lack beside them. Of a model's, what nothing shows is marked; with
 /// the caller's own prompt, and of what was given, it is only counted.
-fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String, record: &RecordTask) -> SummaryDraft {
+fn noted(work: &CompactionWork, outcome: &SummaryOutcome, body: String) -> SummaryDraft {
     let settings = &work.settings;
-    let path = record.source.path_numbers();
+    let (source, room) = match &work.record {
+        Some(record) => (record.source.clone(), record.room),
+        None => Default::default(),
+    };
+    let path = source.path_numbers();
     let weighed = WeighedNotes::of(&body, sections::of_template(settings.template), &path);
     let had_numbers = work.summary_task.as_ref().is_some_and(|task| task.prompt.is_none() && task.shown.is_none());
     let is_ours = outcome.history.is_some() && work.given_summary.is_none() && had_numbers;
     let body = if is_ours { weighed.marked.clone() } else { body };
     let body = with_focus(body, work, work.allowance().focus());
     let cited = weighed.cited(&path);
-    let beside = record.source.beside(&body, &cited, record.room / BESIDE_SHARE);
-    let beside = Some(beside.as_str()).filter(|beside| !beside.is_empty());
-    let summary = framing::frame(settings, framing::NOTES_PREFIX, &body, beside, &FileLists::default(), "");
-    let identifiers = restored(work, &body, &summary);
-    let evidence = Some(SummaryEvidence::of(&weighed, &path));
+    let beside = source.beside(&body, &cited, room / BESIDE_SHARE);
+    let summary = framing::frame(settings, framing::NOTES_PREFIX, &body, &beside);
+    let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &summary);
+    let evidence = work.record.as_ref().map(|_| SummaryEvidence::of(&weighed, &path));
     SummaryDraft { record: summarised(work, summary, body), identifiers, evidence }
 }
 
-/// What of the tracked identifiers the body names, and what code has put back.
-fn restored(work: &CompactionWork, body: &str, summary: &str) -> IdentifierReport {
-    let expected = identifiers::expected(&work.outline.identifiers, work.allowance().identifiers);
-    let (_, mut report) = identifiers::check(body, &expected);
-    report.restored = identifiers::check(summary, &expected).1.kept.saturating_sub(report.kept);
-    report
-}
-
 /// A record stands by itself: all that code could add is quoted in it.
-fn recorded(work: &CompactionWork, body: String, allowance: Allowance) -> SummaryDraft {
-    let outline = &work.outline;
-    let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, None, &FileLists::default(), "");
-    let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
-    let report = identifiers::check(&body, &expected).1;
-    SummaryDraft { record: summarised(work, summary, body), identifiers: report, evidence: None }
+fn recorded(work: &CompactionWork, body: String) -> SummaryDraft {
+    let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, "");
+    let identifiers = IdentifierReport::of(&work.outline.weighty, &body, &body);
+    SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
 }
 
 /// The record of a compaction with this summary message and this body of it.
@@ -132,10 +112,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         details: outline.files.clone(),
         from_hook: outline.from_caller,
         given: outline.previous.as_ref().filter(|_| !outline.from_caller).and_then(given::notes),
-        identifiers: outline.identifiers.clone(),
-        todos: outline.todos.clone(),
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),
-        ledger: outline.ledger.clone(),
         numbers: work.numbers,
         ..CompactionRecord::default()
     }
@@ -143,7 +120,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
 
 /// The body with the passages about the focus topic that it does not quote itself, whoever wrote it.
 fn with_focus(body: String, work: &CompactionWork, max_tokens: u32) -> String {
-    match focus::missing(work.summary_task.as_slice(), &body, max_tokens) {
+    match work.summary_task.as_ref().and_then(|task| focus::missing(task, &body, max_tokens)) {
         Some(block) => format!("{body}\n\n{block}"),
         None => body,
     }

@@ -237,7 +237,6 @@ impl Ground {
         if let Some(record) = &mut work.record {
             record.room = record.room.min(room);
         }
-        work.hidden_tokens = 0;
         work.requested = self.live.request.strategy.unwrap_or(self.settings.strategy);
         let written = tokio::task::spawn_blocking(move || (by_rules(&work), work));
         let (mut outcome, work) = written.await.context("a summary")?;

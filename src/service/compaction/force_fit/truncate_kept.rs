@@ -31,8 +31,6 @@ const TARGET_PERCENT: u64 = 60;
 /// Tokens left of a result at least, by `Force`; the second is for where the first is not enough: in less, a marker
 /// would say more than the result.
 const SMALLEST: [u32; 2] = [300, 40];
-/// Framing and file lists of a summary message, roughly.
-const FRAME_TOKENS: u64 = 200;
 /// How many characters of a long string in arguments stay, the most first.
 const ARGUMENT_CHARS: [usize; 6] = [16_000, 8_000, 4_000, 2_000, 800, ALWAYS_WHOLE];
 
@@ -86,8 +84,7 @@ impl KeptTruncation {
                 let is_kept = |head: &EntryMeta| head.depth >= outline.first_kept.depth || anchors.contains(&head.id);
                 let kept = heads.iter().enumerate().filter(|(_, head)| head.is_visible() && is_kept(head));
                 let kept: Vec<usize> = kept.map(|(index, _)| index).collect();
-                let allowance = work.allowance();
-                let summary = u64::from(allowance.body) + 2 * u64::from(allowance.appendix) + FRAME_TOKENS;
+                let summary = work.allowance().likely();
                 to_cut(planned, &Present { kept, elisions: &outline.elisions, summary }, force)
             }
             Err(Reason::NothingToCompact | Reason::NoValidCutPoint | Reason::AlreadyCompacted) => {

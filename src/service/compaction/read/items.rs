@@ -43,8 +43,6 @@ pub(crate) struct ViewReading {
     traffic: HashMap<usize, Vec<(ElidedPart, String)>>,
     /// Results that no context shows: place and slot.
     unanswered: HashSet<(usize, usize)>,
-    /// Places of the user's messages that stay and are heard.
-    heard: HashSet<usize>,
     /// Places of anchors that a summariser reads.
     told: HashSet<usize>,
     /// Place of the running request, and what was asked in it.
@@ -105,7 +103,6 @@ impl ViewReading {
         ViewReading {
             traffic,
             unanswered,
-            heard: planned.standing_words(),
             told: planned.told_anchors(),
             running_at: match planned.running() {
                 Some(RunningPlace::At(index)) => Some(index),
@@ -163,7 +160,7 @@ impl ViewReading {
 
     /// Where the entries are that have something to say here.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        let mut wanted: Vec<usize> = self.traffic.keys().chain(&self.heard).chain(&self.told).copied().collect();
+        let mut wanted: Vec<usize> = self.traffic.keys().chain(&self.told).copied().collect();
         if let Some(plan) = self.planned.replaces() {
             wanted.extend(plan.history.iter().chain(&plan.turn_prefix));
         }
@@ -187,13 +184,10 @@ impl ViewReading {
         }
         let Some(message) = message_of(stored)? else { return Ok(()) };
         let mut message = attributed(message, &planned.settings.agents);
-        let id = planned.readable(stored.entry.head.id);
         let Some(index) = index else {
             self.redaction.redact_message(&mut message, None);
-            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten, nor what
-            // the user said.
+            // Behind a chapter: what is worth telling, the agent has told; what was done must not be forgotten.
             self.records.done(&message, FileTable::new(&planned.settings.file_tools));
-            self.records.identifiers.hear(&message, id, false);
             return Ok(());
         };
         if self.running_at == Some(index) {
@@ -202,9 +196,6 @@ impl ViewReading {
         let cut = self.prune(index, &message);
         // Kept messages and the running request stay as they were said; records and summarisers get no secret.
         self.redaction.redact_message(&mut message, None);
-        if self.heard.contains(&index) {
-            self.records.identifiers.hear(&message, id, true);
-        }
         let Some(plan) = planned.replaces() else { return Ok(()) };
         if self.told.contains(&index) {
             strip(&mut message);
@@ -215,7 +206,7 @@ impl ViewReading {
         if !in_history && plan.turn_prefix.binary_search(&index).is_err() {
             return Ok(());
         }
-        self.records.add(stored, id, &message, FileTable::new(&planned.settings.file_tools));
+        self.records.add(stored, &message, FileTable::new(&planned.settings.file_tools));
         if planned.asks() && !(in_history && planned.afresh()) {
             elision::apply(&mut message, &cut);
             if !cut.is_empty() {

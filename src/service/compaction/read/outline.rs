@@ -13,8 +13,9 @@ use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, El
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
+use crate::domain::record::RecordSource;
 use crate::domain::record::notice::notice;
-use crate::domain::summary::{Allowance, SummaryTask, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryTask, framing};
 use crate::domain::tokens;
 use crate::domain::tokens::accounting::red_tokens;
 use crate::service::compaction::commit::entry::rebase;
@@ -69,9 +70,7 @@ pub(crate) fn elision_outline(
         summarized: 0,
         kept: shown_messages(&loaded.view()),
         messages: planned.state.messages,
-        identifiers: record.map(|record| record.identifiers.clone()).unwrap_or_default(),
-        todos: record.map(|record| record.todos.clone()).unwrap_or_default(),
-        ledger: record.map(|record| record.ledger.clone()).unwrap_or_default(),
+        weighty: Vec::new(),
         files: record.map(|record| record.details.clone()).unwrap_or_default(),
         masked: elided.masked_results,
         pruned,
@@ -148,9 +147,6 @@ pub(super) fn summary_outline(
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
     let ViewReading { records, history, turn_prefix, running: asked, .. } = reading;
-    let mut ledger = record.map(|record| record.ledger.clone()).unwrap_or_default();
-    ledger.extend(records.calls);
-    let old_identifiers = record.map(|record| record.identifiers.as_slice()).unwrap_or_default();
     let previous_tokens = record.map_or(0, |record| u64::from(record.summary_tokens));
     let counting = counts(planned.strategy);
     let aim = strategy::aim(&planned.settings, planned.trigger != Trigger::Manual);
@@ -158,12 +154,10 @@ pub(super) fn summary_outline(
     let most = if counting { None } else { most_told(planned, plan, &elided) };
     replaced_tokens = replaced_tokens.min(most.unwrap_or(u64::MAX));
     let has_record = planned.request.summary.is_some()
-        || !ledger.is_empty()
+        || source.as_ref().is_some_and(RecordSource::has_calls)
         || record.is_some_and(|record| record.summary.is_some());
     let notes = counting && (has_record || !strategy::is_narrow(&planned.settings, aim));
     let allowance = Allowance::new(replaced_tokens, planned.settings.summary_reserve());
-    let identifiers = identifiers::carry(old_identifiers, records.identifiers, allowance.identifiers);
-    let allowance = allowance.with_words(identifiers::needed(&identifiers));
     let shown: HashSet<Uuid> = plan
         .anchors
         .iter()
@@ -207,9 +201,7 @@ pub(super) fn summary_outline(
         kept,
         messages: planned.state.messages,
         files: caller_files(&planned.request).unwrap_or_else(|| records.files.lists()),
-        identifiers,
-        todos: records.todos.into_carried(),
-        ledger,
+        weighty: records.identifiers.weighty(),
         masked: elided.masked_results,
         pruned: elided.pruned,
         mask_freed: elided.mask_freed,
@@ -222,17 +214,14 @@ pub(super) fn summary_outline(
         true => room_beside_messages(planned, &outline, aim).max(LEAST_RECORD).min(replaced),
         false => record_room(planned, &outline, replaced),
     };
-    let is_bounded = most.is_some_and(|most| replaced_tokens == most);
     let work = work(planned, used, outline, task, replaced_tokens);
-    // The words of the whole history have no more room then.
-    let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
     let numbers = source.as_ref().and_then(|source| source.numbers());
     let record = source.map(|source| RecordTask { source, room });
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
     let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
-    Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
+    Ok(CompactionWork { numbers, record, ..work })
 }
 
 /// A record may take a sixth of the usable window however much stays beside it: in a small window what the user asked for is
@@ -250,7 +239,7 @@ const RECORD_FRAME: u64 = 120;
 fn room_beside_messages(planned: &PlannedCompaction, outline: &Outline, aim: u64) -> u64 {
     let settings = &planned.settings;
     let notice = outline.notice.as_deref().unwrap_or_default();
-    let frame = framing::frame(settings, framing::RECORD_PREFIX, notice, None, &FileLists::default(), "");
+    let frame = framing::frame(settings, framing::RECORD_PREFIX, notice, "");
     let frame = tokens::count_message(settings.estimator, &Message::text(Role::User, frame)).total;
     left_of(planned, outline, aim).saturating_sub(u64::from(frame) + JOINT).max(strategy::record_room(aim))
 }
@@ -354,12 +343,6 @@ fn work(
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,
-        // A target in tokens leaves no more room.
-        hidden_tokens: if counts(strategy) {
-            0
-        } else {
-            u64::try_from(outline.first_kept.path_tokens_before).unwrap_or(0)
-        },
         hooks: Vec::new(),
         retells: planned.request.retells,
         basis: planned.basis.clone(),

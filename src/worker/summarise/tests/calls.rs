@@ -32,7 +32,6 @@ async fn of(
         upstream: None,
         replaced_tokens,
         record: None,
-        words: 0,
         prefix: None,
     };
     summarise(&upstreams(server, change), &request).await
