@@ -54,12 +54,8 @@ pub fn told_calls(summary: &str) -> u64 {
         if let Some(count) = line.trim_start().strip_prefix('(') {
             return if count.ends_with(" call)") || count.ends_with(" calls)") { number(count).unwrap() } else { 0 };
         }
-        let Some(gap) =
-            line.strip_prefix('[').and_then(|line| line.split_once(" messages and calls, are not told here]"))
-        else {
-            return 0;
-        };
-        gap.0.rsplit(' ').next().and_then(number).expect(line)
+        let gap = line.strip_prefix('[').and_then(|line| line.split_once(" of the user's, with "));
+        gap.map_or(0, |(_, counted)| number(counted).expect(line))
     };
     summary.lines().map(line).sum()
 }

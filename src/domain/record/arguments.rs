@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::Value;
 
 use super::quote::{GAP, density, shortened, size};
+use super::values;
 use crate::domain::model::message::ToolCall;
 
 /// Calls of one tool that are compared with one another.
@@ -45,7 +46,7 @@ fn text(value: &Value) -> Cow<'_, str> {
         Value::Array(parts) if parts.iter().all(Value::is_string) => {
             Cow::Owned(parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
         }
-        other => Cow::Owned(other.to_string()),
+        other => Cow::Owned(values::told(other)),
     }
 }
 
@@ -178,14 +179,14 @@ fn patch(value: &str, room: usize) -> Option<String> {
 
 /// Of code or of a list the lines that are indented least and name something, in order.
 pub(super) fn outline(text: &str, room: usize) -> String {
-    let says = |line: &&str| line.chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
-    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(says).collect();
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).filter(|line| !line.trim().is_empty()).collect();
     let whole: usize = lines.iter().map(|line| size(line.trim()) + 3).sum();
     if whole <= room && lines.len() < MOST_LINES {
         return lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ⏎ ");
     }
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut order: Vec<usize> = (0..lines.len()).collect();
+    let says = |at: &usize| lines[*at].chars().filter(|letter| letter.is_alphanumeric()).count() >= 3;
+    let mut order: Vec<usize> = (0..lines.len()).filter(says).collect();
     order.sort_by_cached_key(|at| (indent(lines[*at]), std::cmp::Reverse(density(lines[*at]).min(3)), *at));
     let (mut kept, mut used) = (Vec::new(), 0);
     for at in order {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::arguments::{fields, is_path};
+use super::levels::NEWEST_TURNS;
 use super::quote::shortened;
 use super::results::{ToldResult, shown};
 use super::span::{CallLine, Line, Span};
@@ -42,14 +43,23 @@ pub(super) fn told(span: &Span<'_>) -> String {
         }
     };
     let entry = |place: &usize| line(span, calls[*place]);
-    let checks = runs.checks(&calls);
+    // What was run for requests of long ago stands with them.
+    let begin = newest_turns(span);
+    let is_recent = |place: &usize| calls[*place].0 >= begin;
+    let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
     list(
         "Failed, and was not run again in the same words:",
-        runs.failures(&calls, &checks).iter().map(entry).collect(),
+        runs.failures(&calls, &checks).iter().filter(|place| is_recent(place)).map(entry).collect(),
     );
     list("Files changed since the newest of those runs:", changed_since(&calls, checks.iter().max().copied()));
     text
+}
+
+/// The line with which the newest turns begin.
+fn newest_turns(span: &Span<'_>) -> usize {
+    let requests = span.lines.iter().enumerate().rev().filter(|(_, line)| matches!(line, Line::User { .. }));
+    requests.take(NEWEST_TURNS).last().map_or(0, |(at, _)| at)
 }
 
 /// Calls of the same tool with the same arguments.

@@ -5,9 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use super::arguments::ArgumentShapes;
+use super::effect::is_read_only;
 use super::ending::{self, CallEnd};
 use super::quote::{names, words};
 use super::results::{ResultShapes, users_reply};
+use super::tasks::TaskList;
+use super::usual::UsualSentences;
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -86,6 +89,7 @@ pub(super) struct Span<'a> {
     pub instructions: Vec<String>,
     pub results: ResultShapes<'a>,
     pub arguments: ArgumentShapes<'a>,
+    pub usual: UsualSentences,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -110,6 +114,10 @@ impl<'a> Span<'a> {
         }
         let mut span = reading.span;
         drop_frames(&mut span.lines);
+        span.usual = UsualSentences::of(span.lines.iter().filter_map(|line| match line {
+            Line::Agent { text } => Some(text.as_str()),
+            _ => None,
+        }));
         span.learn();
         span
     }
@@ -138,6 +146,27 @@ impl<'a> Span<'a> {
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
     }
 
+    /// Calls that do more than read and have returned, and were not made again in the same words, by line and the newest
+    /// first. What keeps the list of tasks is told by the list.
+    pub fn lasting_calls(&self) -> Vec<(usize, &CallLine<'a>)> {
+        let mut list = TaskList::default();
+        let mut runs: HashMap<(&str, String), usize> = HashMap::new();
+        let mut calls = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let Line::Call(line) = line else { continue };
+            if !list.take(line.call, line.result) {
+                *runs.entry(key(line.call)).or_default() += 1;
+                calls.push((at, line));
+            }
+        }
+        let lasts = |(_, line): &(usize, &CallLine<'a>)| {
+            line.end == CallEnd::Returned
+                && !runs.get(&key(line.call)).is_some_and(|runs| *runs > 1)
+                && !is_read_only(&line.call.name, &line.call.arguments)
+        };
+        calls.into_iter().rev().filter(lasts).collect()
+    }
+
     /// What the agent said right behind a line, and the arguments of the calls that followed.
     pub fn heard_behind(&self, at: usize) -> HeardBehind<'_> {
         let mut said = std::collections::HashSet::new();
@@ -157,6 +186,11 @@ impl<'a> Span<'a> {
         }
         HeardBehind { span: self, at, said }
     }
+}
+
+/// A call as it is compared with others.
+fn key(call: &ToolCall) -> (&str, String) {
+    (call.name.as_str(), call.arguments.to_string())
 }
 
 /// What was said and done behind a line.

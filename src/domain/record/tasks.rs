@@ -107,6 +107,13 @@ impl TaskList {
     }
 }
 
+/// How many tasks a call writes down, where it writes a list.
+pub(super) fn list_size(call: &ToolCall) -> Option<usize> {
+    let named = holds_list(&call.name);
+    let mut fields = call.arguments.as_object()?.iter();
+    fields.find_map(|(name, value)| listed(named || holds_list(name), value)).map(|tasks| tasks.len())
+}
+
 fn holds_list(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     LISTS.iter().any(|part| name.contains(part))
