@@ -43,9 +43,9 @@ pub(super) fn told(span: &Span<'_>) -> String {
         }
     };
     let entry = |place: &usize| line(span, calls[*place]);
-    // What was run for requests of long ago stands with them.
+    // What was run for requests of long ago stands with them, and the newest call stands right above.
     let begin = newest_turns(span);
-    let is_recent = |place: &usize| calls[*place].0 >= begin;
+    let is_recent = |place: &usize| calls[*place].0 >= begin && *place + 1 < calls.len();
     let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
     list(

@@ -293,7 +293,8 @@ fn fenced(parts: &[&str]) -> HashSet<usize> {
 }
 
 fn is_heading(part: &str) -> bool {
-    part.chars().count() < 90 && (part.starts_with('#') || part.starts_with("**") && part.ends_with("**"))
+    let is_marked = part.starts_with('#') || part.starts_with("**") && part.ends_with("**");
+    part.ends_with([':', '：']) || part.chars().count() < 90 && is_marked
 }
 
 fn joined(parts: &[&str], kept: &HashSet<usize>, room: PassageRoom) -> String {

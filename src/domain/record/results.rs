@@ -215,7 +215,15 @@ impl RankedLines {
             let named = 0.1 * (density(prefix(line, 300)) as f64).sqrt();
             spoken as f64 / ((2 + said.len()) as f64).sqrt() + rare + named + edge
         };
-        let scores = lines.iter().enumerate().map(score).collect();
+        let mut scores: Vec<f64> = lines.iter().enumerate().map(score).collect();
+        // The names of a table's columns say nothing without one of its rows.
+        if let [head, first, ..] = lines
+            && head.contains(values::COLUMN)
+            && head.matches(values::COLUMN).count() == first.matches(values::COLUMN).count()
+        {
+            let best = scores[1..].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            scores[0] = scores[0].min(best - f64::EPSILON.sqrt());
+        }
         RankedLines { shapes, scores, heard }
     }
 

@@ -7,6 +7,9 @@ const DEEPEST: usize = 12;
 /// Longer texts are not read as JSON.
 const LONGEST: usize = 400_000;
 
+/// Stands between the cells of a table's row.
+pub(super) const COLUMN: &str = " | ";
+
 /// A text that is one JSON object or list, told by its values; any other text as it is.
 pub fn readable(text: &str) -> String {
     parsed(text).map_or_else(|| text.to_owned(), |value| told(&value))
@@ -72,9 +75,9 @@ fn table(list: &[Value], depth: usize) -> Option<String> {
         return None;
     }
     let cells = |row: &&Map<String, Value>| {
-        row.values().map(|value| told_at(value, depth + 1).replace('\n', "; ")).collect::<Vec<_>>().join(" | ")
+        row.values().map(|value| told_at(value, depth + 1).replace('\n', "; ")).collect::<Vec<_>>().join(COLUMN)
     };
-    let head = first.keys().map(String::as_str).collect::<Vec<_>>().join(" | ");
+    let head = first.keys().map(String::as_str).collect::<Vec<_>>().join(COLUMN);
     Some(std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>().join("\n"))
 }
 
