@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import board, labels, made_up, memory_sets, peers, questions, reading, report, transcripts
+from . import board, files, known_work, labels, made_up, memory_sets, peers, questions, reading, report, transcripts, truth
+from .grown import SOURCE
 from .participants import Contextd, Everything, Nothing
 from .played import MODEL, Played
 from .server import ROOT, Server, find_binary
@@ -41,7 +42,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="bench/survival/run", description="What survives compaction: contextd beside its peers.")
     parser.add_argument("--quick", action="store_true", help="three transcripts, five rounds")
     parser.add_argument("--transcripts", help="a folder of sessions as those of the corpus (default: ../shared/corpus, else made-up ones)")
-    parser.add_argument("--only", action="append", help="a transcript by its name or the beginning of it; may be repeated")
+    parser.add_argument("--only", action="append", help="a transcript by its name or the beginning of it, with = before it by its whole name; may be repeated")
     parser.add_argument("--participants", help="names, with commas between them (default: all)")
     parser.add_argument("--rounds", default="5,10", help="numbers of compactions, with commas between them")
     parser.add_argument("--binary", help="contextd's executable (default: the newest under target/)")
@@ -68,7 +69,8 @@ def chosen(options):
     """Transcripts of this run that are long enough to be measured, and the sets of memory questions."""
     extra = memory_sets.locomo(options.locomo) if options.locomo else []
     extra += memory_sets.beam(options.beam) if options.beam else []
-    return [t for t in named(options) if len(t.messages) >= 12] + extra
+    known = [t for t in truth.sessions() + known_work.sessions() if not options.only or any(matches_name(f"{t.source}/{t.name}", w) for w in options.only)]
+    return [t for t in named(options) if len(t.messages) >= 12] + known + extra
 
 
 def named(options):
@@ -79,7 +81,7 @@ def named(options):
         wanted = options.only or [""]
     else:
         wanted = options.only or ([""] if options.transcripts or options.reading else list(QUICK if options.quick else CHOSEN))
-        found = [t for s in transcripts.sessions_in(folder) if any(matches(s, w) for w in wanted) and (t := transcripts.read_session(s))]
+        found = [t for s in files.sessions_in(folder) if any(matches(s, w) for w in wanted) and (t := transcripts.read_session(s))]
     rank = {name: place for place, name in enumerate(wanted)}
     found.sort(key=lambda t: min((rank[w] for w in wanted if matches_name(f"{t.source}/{t.name}", w)), default=99))
     return found
@@ -90,6 +92,8 @@ def matches(session, wanted):
 
 
 def matches_name(name, wanted):
+    if wanted.startswith("="):
+        return name == wanted[1:]
     return name.startswith(wanted) or name.split("/", 1)[1].startswith(wanted)
 
 
@@ -216,7 +220,7 @@ def dealt(told, workers):
     """Names of transcripts for each worker: the longest first, each to whom has least. Sets of memory questions are the first one's."""
     groups = [[0, []] for _ in range(max(1, min(workers, len(told))))]
     for transcript in sorted(told, key=lambda t: -sum(len(questions.text_of(m)) for m in t.messages)):
-        if not transcript.questions:
+        if transcript.source not in ("locomo", "beam"):
             group = min(groups, key=lambda g: g[0])
             group[0] += sum(len(questions.text_of(m)) for m in transcript.messages)
             group[1].append(f"{transcript.source}/{transcript.name}")
@@ -232,7 +236,7 @@ def start_worker(options, names, result, place):
         if value := getattr(options, name):
             command += [f"--{name}", value]
     for name in names:
-        command += ["--only", name]
+        command += ["--only", f"={name}"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
@@ -253,7 +257,7 @@ def write(options, outcome):
         "about": {
             "date": datetime.date.today().isoformat(),
             "contextd": version_of(),
-            "transcripts": len({r["transcript"] for r in outcome["results"]}),
+            "transcripts": len({r["transcript"] for r in outcome["results"] if not r["transcript"].startswith(f"{SOURCE}/")}),
             "peers": outcome["peers"],
             "model": options.model if options.model_url else "played",
             "prices_usd_per_mtok": board.PRICES,
