@@ -131,7 +131,8 @@ def markdown(value):
         f"{'; '.join(f'{name} {version}' for name, version in about['peers'].items()) or 'no peers'}.",
     ]
     for number, results in by_rounds(value["results"]):
-        parts.append(f"### {number} rounds: verbatim in the context, %\n\n{table(results, 'verbatim')}")
+        if verbatim := table(results, "verbatim"):
+            parts.append(f"### {number} rounds: verbatim in the context, %\n\n{verbatim}")
         if known := truth_table(results):
             parts.append(f"### {number} rounds: truth, of made-up sessions whose outcomes are known\n\n{known}\n\nCaught of the lies put into these contexts: {lies_table(results)}.")
         recoverable = table(results, "recoverable")
