@@ -16,6 +16,7 @@ pub mod lighten;
 pub mod notice;
 mod now;
 pub mod numbers;
+mod places;
 pub mod quote;
 mod recalled;
 mod results;

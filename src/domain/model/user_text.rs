@@ -41,6 +41,11 @@ pub struct UserTextClassifier {
 }
 
 impl UserTextClassifier {
+    /// For messages that stand behind others: `answered` says that the agent is among those.
+    pub fn behind(answered: bool) -> UserTextClassifier {
+        UserTextClassifier { answered }
+    }
+
     pub fn classify(&mut self, message: &Message) -> UserText {
         self.answered |= message.role == Role::Assistant;
         if message.role == Role::User { judge(message, self.answered) } else { UserText::Other }

@@ -10,7 +10,7 @@ use crate::domain::model::compaction::{CompactionRecord, Elision, FileLists};
 use crate::domain::model::entry::EntryMeta;
 use crate::domain::model::identifier::TrackedIdentifier;
 use crate::domain::model::ledger::Ledger;
-use crate::domain::model::record_numbers::RecordNumbers;
+use crate::domain::model::record_numbers::{NumberMarks, RecordNumbers};
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::model::todo::Todo;
@@ -42,6 +42,9 @@ pub struct CompactionWork {
     /// Where the next record's reading may begin.
     #[serde(default)]
     pub numbers: Option<RecordNumbers>,
+    /// Where the numbers of the record stand.
+    #[serde(default)]
+    pub marks: NumberMarks,
     pub upstream: Option<String>,
     pub given_summary: Option<String>,
     /// Size of what the summary stands for.

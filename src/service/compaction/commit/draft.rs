@@ -137,6 +137,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),
         ledger: outline.ledger.clone(),
         numbers: work.numbers,
+        marks: work.marks.clone(),
         ..CompactionRecord::default()
     }
 }

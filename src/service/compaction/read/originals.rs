@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::domain::model::message::{Message, Role};
-use crate::domain::model::record_numbers::RecordNumbers;
+use crate::domain::model::record_numbers::{NumberMarks, RecordNumbers};
 use crate::domain::model::user_text::attributed;
 use crate::domain::record::{RecordPlace, RecordSource, given};
 use crate::domain::redaction::Redaction;
@@ -25,6 +25,7 @@ pub(crate) struct RecordReading {
     redaction: Redaction,
     /// What an earlier compaction knows of the numbers, until the reading is there.
     known: Option<RecordNumbers>,
+    marks: NumberMarks,
     source: RecordSource,
 }
 
@@ -48,9 +49,10 @@ impl RecordReading {
                 Some(RunningPlace::Stands(_)) | None => None,
             },
             agents: planned.settings.agents.clone(),
-            redaction,
             known: known.filter(|known| known.depth < end),
-            source: RecordSource::default().with_given(given),
+            marks: planned.loaded.record().map(|record| record.marks.clone()).unwrap_or_default(),
+            source: RecordSource::default().with_given(given).with_redaction(redaction.clone()),
+            redaction,
         })
     }
 
@@ -63,7 +65,7 @@ impl RecordReading {
     pub(crate) fn take(&mut self, stored: &StoredEntry) -> Result<()> {
         let head = &stored.entry.head;
         if let Some(known) = self.known.filter(|known| head.depth >= known.depth) {
-            self.source.skip_to(known);
+            self.source.skip_to(known, &self.marks);
             self.known = None;
         }
         let bytes = stored.entry.item.len();
@@ -79,8 +81,7 @@ impl RecordReading {
             return Ok(());
         }
         let Some(message) = message_of(stored)? else { return Ok(()) };
-        let mut message = attributed(message, &self.agents);
-        self.redaction.redact_message(&mut message, None);
+        let message = attributed(message, &self.agents);
         if head.depth >= self.end {
             self.source.take_behind(message, Some(head.id));
             return Ok(());

@@ -11,6 +11,7 @@ use crate::domain::compaction::strategy::{self, counts};
 use crate::domain::context::view::{ViewItem, unchanged_tokens};
 use crate::domain::model::compaction::{CompactionRecord, ElidedPart, Elision, ElisionKind, FileLists};
 use crate::domain::model::message::{Message, Role};
+use crate::domain::model::record_numbers::NumberMarks;
 use crate::domain::model::running::RunningRequest;
 use crate::domain::model::strategy::Strategy;
 use crate::domain::record::notice::notice;
@@ -227,12 +228,13 @@ pub(super) fn summary_outline(
     // The words of the whole history have no more room then.
     let hidden_tokens = if is_bounded { 0 } else { work.hidden_tokens };
     let numbers = source.as_ref().and_then(|source| source.numbers());
+    let marks = source.as_ref().map(|source| source.marks()).unwrap_or_default();
     let record = source.map(|source| RecordTask { source, room });
     // No summariser is asked where messages are counted out: their record is written with the plan.
     let told = record.as_ref().filter(|_| notes && planned.request.summary.is_none());
     let told = told.and_then(|record| record.written(planned.settings.estimator));
     let work = CompactionWork { outline: Outline { told, ..work.outline }, ..work };
-    Ok(CompactionWork { hidden_tokens, numbers, record, ..work })
+    Ok(CompactionWork { hidden_tokens, numbers, marks, record, ..work })
 }
 
 /// A record may take a sixth of the usable window however much stays beside it: in a small window what the user asked for is
@@ -351,6 +353,7 @@ fn work(
         summary_task,
         record: None,
         numbers: None,
+        marks: NumberMarks::default(),
         upstream: planned.settings.upstream.clone(),
         given_summary: planned.request.summary.clone(),
         replaced_tokens,
