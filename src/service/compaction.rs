@@ -12,10 +12,11 @@
 //! stages at once without a model, `prepare` stops short of the commit, `close` and `revert` leave compactions of
 //! other kinds; `diff` tells what one changed, `prompts` what was asked for it, `dead_letters` does failed ones again or
 //! forgets them, `facts` is what spans and logs tell of one, `committing` holds that back until the commit;
-//! `caller_cut` says where a caller or a hook may cut.
+//! `caller_cut` says where a caller or a hook may cut, `background` what of the system prompt a model is shown.
 
 mod ahead;
 mod caller_cut;
+pub(crate) mod background;
 pub(crate) mod carry;
 mod close;
 pub(crate) mod commit;

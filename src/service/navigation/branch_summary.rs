@@ -24,6 +24,7 @@ use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
 use crate::domain::summary::ledger::Recorder;
 use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing, identifiers};
 use crate::service::compaction::Committed;
+use crate::service::compaction::background::background;
 use crate::service::compaction::summarise::SummaryOutcome;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
@@ -169,8 +170,11 @@ impl Service {
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
         let reading = batches::fold(&mut connection, tenant, &left, reading, BranchReading::take).await?;
+        let background = background(&mut connection, tenant, session_id, &head.settings).await?;
         drop(connection);
-        Ok(Some(work(tenant, session_id, id, &pending, &planned, reading)))
+        let mut work = work(tenant, session_id, id, &pending, &planned, reading);
+        work.task.background = background;
+        Ok(Some(work))
     }
 }
 
@@ -335,6 +339,7 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         focus_topic: settings.focus_topic.clone(),
         instructions,
         source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,

@@ -143,7 +143,7 @@ pub(super) fn summary_outline(
     read: ReadItems,
     elided: ProposedElisions,
 ) -> Result<CompactionWork> {
-    let ReadItems { reading, originals, source } = read;
+    let ReadItems { reading, originals, source, background } = read;
     let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
@@ -178,6 +178,7 @@ pub(super) fn summary_outline(
     told.extend(messages(turn_prefix));
     let source = source.map(Arc::new);
     let task = if counting { None } else { task(planned, allowance, told, source.clone(), replaced_tokens) };
+    let task = task.map(|task| SummaryTask { background, ..task });
     let Some(first_kept) = kept_from(loaded, plan.first_kept).or_else(|| behind_all(loaded, plan)) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
