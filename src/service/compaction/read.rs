@@ -3,7 +3,7 @@
 mod elide;
 mod hooks;
 mod items;
-mod originals;
+pub(crate) mod originals;
 mod outline;
 mod prune_candidates;
 mod tasks;

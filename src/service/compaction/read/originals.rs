@@ -67,20 +67,10 @@ impl RecordReading {
             self.known = None;
         }
         let bytes = stored.entry.item.len();
-        if let Some(record) = stored.handle() {
-            // The originals are not here.
-            let told = record.summary_body.as_ref().or(record.summary.as_ref());
-            if let Some(told) = told {
-                let notes = Message::text(Role::CompactionSummary, self.redaction.redact(told, None));
-                self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
-            }
+        if let Some(notes) = of_handle(stored, &self.redaction) {
+            self.source.take_before(notes, (RecordPlace::Told, None), head.depth, bytes);
         }
-        if !head.is_visible() {
-            return Ok(());
-        }
-        let Some(message) = message_of(stored)? else { return Ok(()) };
-        let mut message = attributed(message, &self.agents);
-        self.redaction.redact_message(&mut message, None);
+        let Some(message) = said(stored, &self.agents, &self.redaction)? else { return Ok(()) };
         if head.depth >= self.end {
             self.source.take_behind(message, Some(head.id));
             return Ok(());
@@ -97,4 +87,24 @@ impl RecordReading {
     pub(crate) fn finish(self) -> RecordSource {
         self.source
     }
+}
+
+/// What a handle stands for: the originals are not here.
+pub(crate) fn of_handle(stored: &StoredEntry, redaction: &Redaction) -> Option<Message> {
+    let record = stored.handle()?;
+    let told = record.summary_body.as_ref().or(record.summary.as_ref())?;
+    Some(Message::text(Role::CompactionSummary, redaction.redact(told, None)))
+}
+
+/// The message of an entry as a record is told it.
+pub(crate) fn said(stored: &StoredEntry, agents: &[String], redaction: &Redaction) -> Result<Option<Message>> {
+    if !stored.entry.head.is_visible() {
+        return Ok(None);
+    }
+    let message = message_of(stored)?.map(|message| {
+        let mut message = attributed(message, agents);
+        redaction.redact_message(&mut message, None);
+        message
+    });
+    Ok(message)
 }
