@@ -1,7 +1,7 @@
 //! Notes that a caller or a hook gave in place of earlier messages. No message says what stands in them, so every record
 //! quotes them until others are given.
 
-use super::notice;
+use super::{OPENING, notice};
 use super::quote::shortened;
 use crate::domain::model::compaction::CompactionRecord;
 
@@ -21,6 +21,15 @@ pub fn notes(record: &CompactionRecord) -> Option<String> {
         None => record.given.clone(),
     };
     notes.filter(|notes| !notes.trim().is_empty()).map(|notes| shortened(&notes, CARRIED.0, CARRIED.1))
+}
+
+/// A record without the notes that it quotes.
+pub fn without(record: &str) -> String {
+    let quoted = record.find(HEADING).and_then(|from| {
+        let to = from + record.get(from..)?.find(OPENING)?;
+        Some(format!("{}{}", record.get(..from)?, record.get(to..)?))
+    });
+    quoted.unwrap_or_else(|| record.to_owned())
 }
 
 /// The notes under their heading, in their share of a record of so many quarter tokens.

@@ -8,7 +8,6 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
 use crate::domain::record::evidence::told::SummaryEvidence;
-use crate::domain::record::given;
 use crate::domain::record::{is_record, notice};
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
@@ -56,6 +55,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
             details: outline.files.clone(),
             identifiers: outline.identifiers.clone(),
             todos: outline.todos.clone(),
+            given: outline.given.clone(),
             ..CompactionRecord::default()
         };
         return SummaryDraft { record, identifiers, evidence: None };
@@ -129,7 +129,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         summary_tokens: counted.total,
         details: outline.files.clone(),
         from_hook: outline.from_caller,
-        given: outline.previous.as_ref().filter(|_| !outline.from_caller).and_then(given::notes),
+        given: outline.given.clone().filter(|_| !outline.from_caller),
         identifiers: outline.identifiers.clone(),
         todos: outline.todos.clone(),
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),

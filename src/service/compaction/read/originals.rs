@@ -37,8 +37,7 @@ impl RecordReading {
         let known = planned.loaded.record().and_then(|record| record.numbers);
         let stay = plan.anchors.iter().chain(&plan.kept);
         let redaction = Redaction::of(&planned.settings.redact);
-        let given = planned.loaded.record().and_then(given::notes);
-        let given = given.map(|notes| redaction.redact(&notes, None).into_owned());
+        let given = planned.given().map(|notes| redaction.redact(&notes, None).into_owned());
         Some(RecordReading {
             end,
             stay: stay.filter_map(|index| heads.get(*index)).map(|head| head.id).collect(),
@@ -93,7 +92,9 @@ impl RecordReading {
 pub(crate) fn of_handle(stored: &StoredEntry, redaction: &Redaction) -> Option<Message> {
     let record = stored.handle()?;
     let told = record.summary_body.as_ref().or(record.summary.as_ref())?;
-    Some(Message::text(Role::CompactionSummary, redaction.redact(told, None)))
+    // Those it carries are quoted by themselves.
+    let told = if record.given.is_some() { given::without(told) } else { told.clone() };
+    Some(Message::text(Role::CompactionSummary, redaction.redact(&told, None)))
 }
 
 /// The message of an entry as a record is told it.

@@ -79,6 +79,7 @@ pub(crate) fn elision_outline(
         elisions: elided.merged,
         from_caller: record.is_some_and(|record| record.from_hook),
         unchanged,
+        given: None,
         previous,
     };
     Ok(work(planned, strategy, outline, None, 0))
@@ -216,6 +217,7 @@ pub(super) fn summary_outline(
         mask_freed: elided.mask_freed,
         from_caller: planned.request.summary.is_some(),
         unchanged,
+        given: planned.given(),
         previous,
     };
     let replaced = plan.tokens_to_summarize + previous_tokens;
