@@ -1,11 +1,11 @@
 //! Notes that a caller or a hook gave in place of earlier messages. No message says what stands in them, so every record
 //! quotes them until others are given.
 
-use super::{OPENING, notice};
+use super::notice;
 use super::quote::shortened;
 use crate::domain::model::compaction::CompactionRecord;
 
-const HEADING: &str = "Notes that were given with an earlier compaction:";
+pub(super) const HEADING: &str = "Notes that were given with an earlier compaction:";
 /// The notes may take one part in so many of the room.
 const SHARE: usize = 6;
 /// Quarter tokens of the beginning and of the end that are carried from compaction to compaction.
@@ -21,15 +21,6 @@ pub fn notes(record: &CompactionRecord) -> Option<String> {
         None => record.given.clone(),
     };
     notes.filter(|notes| !notes.trim().is_empty()).map(|notes| shortened(&notes, CARRIED.0, CARRIED.1))
-}
-
-/// A record without the notes that it quotes.
-pub fn without(record: &str) -> String {
-    let quoted = record.find(HEADING).and_then(|from| {
-        let to = from + record.get(from..)?.find(OPENING)?;
-        Some(format!("{}{}", record.get(..from)?, record.get(to..)?))
-    });
-    quoted.unwrap_or_else(|| record.to_owned())
 }
 
 /// The notes under their heading, in their share of a record of so many quarter tokens.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::domain::model::message::{Message, Role};
 use crate::domain::model::record_numbers::RecordNumbers;
 use crate::domain::model::user_text::attributed;
-use crate::domain::record::{RecordPlace, RecordSource, given};
+use crate::domain::record::{RecordPlace, RecordSource, without_given};
 use crate::domain::redaction::Redaction;
 use crate::service::compaction::plan::{PlannedCompaction, RunningPlace};
 use crate::service::core::error::Result;
@@ -93,7 +93,7 @@ pub(crate) fn of_handle(stored: &StoredEntry, redaction: &Redaction) -> Option<M
     let record = stored.handle()?;
     let told = record.summary_body.as_ref().or(record.summary.as_ref())?;
     // Those it carries are quoted by themselves.
-    let told = if record.given.is_some() { given::without(told) } else { told.clone() };
+    let told = if record.given.is_some() { without_given(told) } else { told.clone() };
     Some(Message::text(Role::CompactionSummary, redaction.redact(&told, None)))
 }
 
