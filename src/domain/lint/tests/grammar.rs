@@ -373,9 +373,15 @@ fn what_leaves_thinking_alone_leaves_nothing() {
     let alone = json!({"type": "thinking", "text": "hm",
         "opaque": {"format": "openai_chat", "value": {"reasoning_content": "hm"}}});
     let items = [
-        (Format::OpenaiChat, json!({"role": "assistant", "reasoning_content": "hm", "content": [{"type": "refusal", "refusal": ""}]})),
-        (Format::OpenaiChat, json!({"role": "assistant", "reasoning_details": [{"text": "hm"}],
-            "content": [{"type": "text", "text": ""}, {"type": "refusal", "refusal": ""}]})),
+        (
+            Format::OpenaiChat,
+            json!({"role": "assistant", "reasoning_content": "hm", "content": [{"type": "refusal", "refusal": ""}]}),
+        ),
+        (
+            Format::OpenaiChat,
+            json!({"role": "assistant", "reasoning_details": [{"text": "hm"}],
+            "content": [{"type": "text", "text": ""}, {"type": "refusal", "refusal": ""}]}),
+        ),
         (Format::Native, json!({"role": "assistant", "content": [alone]})),
     ];
     for (source, item) in items {
