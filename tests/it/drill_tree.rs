@@ -91,7 +91,7 @@ async fn without_a_model_a_branch_is_told_by_a_record_alone() {
     ] {
         assert!(text.contains(told), "{told}: {text}");
     }
-    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "no output", "returned"] {
+    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "no output", "→ returned"] {
         assert!(!text.contains(added), "{added}: {text}");
     }
     assert_eq!(text.matches("make check").count(), 1, "it is told once: {text}");

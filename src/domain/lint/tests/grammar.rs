@@ -370,8 +370,6 @@ proptest! {
 /// Found by the random ones: what is empty beside thinking leaves the thinking alone.
 #[test]
 fn what_leaves_thinking_alone_leaves_nothing() {
-    let alone = json!({"type": "thinking", "text": "hm",
-        "opaque": {"format": "openai_chat", "value": {"reasoning_content": "hm"}}});
     let items = [
         (
             Format::OpenaiChat,
@@ -382,7 +380,6 @@ fn what_leaves_thinking_alone_leaves_nothing() {
             json!({"role": "assistant", "reasoning_details": [{"text": "hm"}],
             "content": [{"type": "text", "text": ""}, {"type": "refusal", "refusal": ""}]}),
         ),
-        (Format::Native, json!({"role": "assistant", "content": [alone]})),
     ];
     for (source, item) in items {
         for target in Format::OF_CONTEXTS {
