@@ -86,6 +86,15 @@ pub fn is_record(text: &str) -> bool {
     text.contains(OPENING)
 }
 
+/// The text of a record without the notes that it quotes as given.
+pub fn without_given(text: &str) -> String {
+    let own = text.find(given::HEADING).and_then(|from| {
+        let to = from + text.get(from..)?.find(OPENING)?;
+        Some(format!("{}{}", text.get(..from)?, text.get(to..)?))
+    });
+    own.unwrap_or_else(|| text.to_owned())
+}
+
 /// Writes the record in at most `room` tokens, as `count` counts them. The same parts give the same text; where there is
 /// nothing to tell it is empty.
 pub fn write(parts: &RecordParts<'_>, room: u64, count: impl Fn(&str) -> u64) -> String {

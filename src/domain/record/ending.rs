@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::values;
+use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::format::Format;
 use crate::domain::model::message::{Opaque, ToolResult};
 
@@ -58,6 +59,7 @@ pub fn kept(beside: Opaque) -> Option<Opaque> {
     let Opaque { format, value } = beside;
     let value = match format {
         Format::ClaudeCode => json!({DENIAL: value.get(DENIAL)?}),
+        Format::OpenaiResponses if value["type"] == approval::RESPONSE => McpApproval::of_item(&value)?.kept(),
         Format::OpenaiResponses => {
             let outcomes: Vec<Value> =
                 value.get("output")?.as_array()?.iter().filter_map(|chunk| chunk.get("outcome").cloned()).collect();
@@ -68,10 +70,11 @@ pub fn kept(beside: Opaque) -> Option<Opaque> {
     Some(Opaque { format, value })
 }
 
-/// Returns true if a field of the harness says that the call was not let run. Claude Code's lines have one.
+/// Returns true if a field of the harness says that the call was not let run, as Claude Code's lines have one, or if the
+/// user refused to approve it.
 fn is_denied(result: &ToolResult) -> bool {
     let line = result.opaque.as_ref().filter(|opaque| opaque.format == Format::ClaudeCode);
-    line.is_some_and(|line| line.value[DENIAL].is_string())
+    line.is_some_and(|line| line.value[DENIAL].is_string()) || approval::is_refusal(result)
 }
 
 /// Returns true if an output of OpenAI's shell has an exit code beside its text that says so.

@@ -11,6 +11,7 @@ use super::quote::{names, words};
 use super::results::{ResultShapes, users_reply};
 use super::tasks::TaskList;
 use super::usual::UsualSentences;
+use crate::domain::model::approval::{self, McpApproval};
 use crate::domain::model::message::{Block, Message, Role, ToolCall, ToolResult};
 use crate::domain::model::user_text::{UserText, UserTextClassifier};
 
@@ -77,8 +78,9 @@ pub(super) struct CallLine<'a> {
     pub call: &'a ToolCall,
     pub result: Option<&'a ToolResult>,
     pub end: CallEnd,
-    /// What the user said in the result.
+    /// What the user said to it, and that the result is that and nothing else.
     pub said: Option<String>,
+    pub is_reply: bool,
 }
 
 /// Everything before the cut, ready to be told.
@@ -272,6 +274,7 @@ impl<'a> SpanReading<'a> {
     fn by_user(&mut self, message: &'a Message, place: RecordPlace) {
         let hidden = place != RecordPlace::Kept;
         message.tool_results().for_each(|result| self.returned(result));
+        approval::given(message).for_each(|answer| self.approved(answer));
         match self.classifier.classify(message) {
             UserText::Said(text) => {
                 let media = message.content.iter().filter(|block| block.is_media()).count();
@@ -310,8 +313,16 @@ impl<'a> SpanReading<'a> {
         self.calls += 1;
         if hidden {
             self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
-            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None };
+            let line =
+                CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
             self.span.lines.push(Line::Call(line));
+        }
+    }
+
+    fn approved(&mut self, answer: McpApproval<'_>) {
+        let at = self.open.get(answer.request).and_then(VecDeque::front);
+        if let Some(Line::Call(line)) = at.and_then(|at| self.span.lines.get_mut(*at)) {
+            line.said = answer.reason.map(str::to_owned);
         }
     }
 
@@ -320,7 +331,9 @@ impl<'a> SpanReading<'a> {
         if let Some(Line::Call(line)) = self.span.lines.get_mut(at) {
             line.result = Some(result);
             line.end = ending::end_of(&line.call.name, result);
-            line.said = users_reply(&line.call.name, result);
+            let reply = users_reply(&line.call.name, result);
+            line.is_reply = reply.is_some();
+            line.said = reply.or(line.said.take());
         }
     }
 }
@@ -368,78 +381,4 @@ fn drop_frames(lines: &mut [Line<'_>]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::record::testing::{call, result, said};
-
-    fn span<'a>(messages: &'a [Message]) -> Span<'a> {
-        let told: Vec<RecordItem<'a>> =
-            messages.iter().map(|message| RecordItem::Message(message, RecordPlace::Told)).collect();
-        Span::of(&told)
-    }
-
-    #[test]
-    fn ids_that_come_again_are_other_calls() {
-        let messages = [
-            said(Role::User, "go"),
-            call("c", "bash", "one"),
-            result("c", "1"),
-            call("c", "bash", "two"),
-            result("c", "2"),
-        ];
-        let span = span(&messages);
-        let told: Vec<(u32, String)> = span
-            .lines
-            .iter()
-            .filter_map(|line| match line {
-                Line::Call(call) => Some((call.number, call.result?.plain_text())),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(told, [(1, "1".to_owned()), (2, "2".to_owned())]);
-    }
-
-    #[test]
-    fn what_stays_counts_and_is_not_told() {
-        let messages = [said(Role::User, "first"), said(Role::Assistant, "yes"), said(Role::User, "second")];
-        let places = [RecordPlace::Kept, RecordPlace::Told, RecordPlace::Running];
-        let told: Vec<RecordItem<'_>> =
-            messages.iter().zip(places).map(|(message, place)| RecordItem::Message(message, place)).collect();
-        let span = Span::of(&told);
-        assert_eq!(span.lines.len(), 2);
-        assert!(matches!(&span.lines[1], Line::User { number: 2, runs: true, text } if text == "second"));
-    }
-
-    #[test]
-    fn the_same_frame_around_each_message_goes() {
-        let messages: Vec<Message> = (0..6)
-            .map(|n| {
-                said(
-                    Role::User,
-                    &format!(
-                        "You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."
-                    ),
-                )
-            })
-            .collect();
-        let span = span(&messages);
-        assert!(
-            matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"),
-            "{:?}",
-            span.lines[3]
-        );
-    }
-
-    #[test]
-    fn what_was_heard_behind_a_result() {
-        let messages = [
-            call("a", "bash", "ls"),
-            result("a", "parser_core.rs lexer_core.rs"),
-            said(Role::Assistant, "The lexer is next."),
-            call("b", "read", "src/parser_core.rs"),
-        ];
-        let span = span(&messages);
-        let heard = span.heard_behind(0);
-        assert!(heard.holds("lexer") && heard.holds("parser") && !heard.holds("nothing"));
-    }
-}
+mod tests;

@@ -220,18 +220,24 @@ impl Teller<'_, '_> {
     }
 
     fn returned(&self, at: usize, line: &CallLine<'_>, room: usize, level: Level) -> String {
-        let Some(result) = line.result else { return " → no result".to_owned() };
+        let refused = if line.end == CallEnd::Refused { "refused, " } else { "" };
+        let reply = |said: &String| format!(" → {refused}the user: {}", shortened(said, NEWEST_RESULT, 300));
+        let said = line.said.as_ref().map(reply).unwrap_or_default();
+        let Some(result) = line.result else { return format!("{said} → no result") };
         if self.recalled.contains(&at) {
-            return " → [stands below]".to_owned();
+            return format!("{said} → [stands below]");
         }
-        if let Some(said) = &line.said {
-            return format!(" → the user: {}", shortened(said, NEWEST_RESULT, 300));
+        if line.is_reply {
+            return said;
         }
         let text = shown(result);
+        if line.end == CallEnd::Refused && text.trim().is_empty() {
+            return " → refused".to_owned();
+        }
         let failed = line.end.went_wrong();
         let lines = lines_of_file(&text);
         if !failed && lines > 6 && size(&text) > room && only_reads(line) {
-            return format!(" → {}", counted(lines, "line"));
+            return format!("{said} → {}", counted(lines, "line"));
         }
         let arguments: Vec<String> = fields(line.call).into_iter().map(|(_, value)| value.into_owned()).collect();
         let room = if failed { room.max(RESULT[2] * self.detail) } else { room };
@@ -239,7 +245,7 @@ impl Teller<'_, '_> {
         let heard = self.span.heard_behind(at);
         let told = self.span.results.told(&result, |word| heard.holds(word));
         let told = if level >= 4 { told.replace('\n', " ") } else { told };
-        format!(" → {}{told}", mark(line.end, &told))
+        format!("{said} → {}{told}", mark(line.end, &told))
     }
 }
 

@@ -93,6 +93,9 @@ pub(crate) struct Outline {
     /// Elisions of anchors and of kept entries.
     pub elisions: Vec<Elision>,
     pub previous: Option<CompactionRecord>,
+    /// Notes that a caller or a hook gave with an earlier compaction.
+    #[serde(default)]
+    pub given: Option<String>,
     /// The summary stays as it is; only tool results are elided.
     pub elides_only: bool,
     /// The request to show behind the summary.

@@ -12,19 +12,22 @@ use super::{Navigate, json_text};
 use crate::domain::compaction::result::{Fallback, UpstreamReport};
 use crate::domain::model::compaction::FileLists;
 use crate::domain::model::entry_type::EntryType;
-use crate::domain::model::identifier::TrackedIdentifier;
-use crate::domain::model::ledger::Ledger;
-use crate::domain::model::message::{Block, Message, Role};
+use crate::domain::model::message::{Message, Role};
 use crate::domain::model::user_text::{self, attributed};
+use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::lighten::strip;
+use crate::domain::record::{RecordPlace, RecordSource, given};
 use crate::domain::redaction::Redaction;
 use crate::domain::settings::Settings;
 use crate::domain::summary::branch::BranchPlan;
 use crate::domain::summary::files::{FileOps, FileTable, OpenFile};
-use crate::domain::summary::ledger::Recorder;
-use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing, identifiers};
+use crate::domain::summary::{Allowance, SummaryPart, SummaryTask, USUAL_ROOM, branch, framing};
 use crate::service::compaction::Committed;
+use crate::service::compaction::background::background;
+use crate::service::compaction::commit::draft::BESIDE_SHARE;
+use crate::service::compaction::read::originals;
 use crate::service::compaction::summarise::SummaryOutcome;
+use crate::service::compaction::work::RecordTask;
 use crate::service::core::error::Result;
 use crate::service::core::state::Service;
 use crate::service::core::tenant::Tenant;
@@ -73,12 +76,20 @@ pub struct BranchSummaryWork {
     /// The entries that are told, oldest first.
     pub entry_ids: Vec<Uuid>,
     pub task: SummaryTask,
+    /// What code writes where no model does.
+    pub record: RecordTask,
     pub upstream: Option<String>,
     /// Size of what the summary tells.
     pub replaced_tokens: u64,
     files: FileLists,
-    ledger: Ledger,
-    identifiers: Vec<TrackedIdentifier>,
+}
+
+/// Who wrote the summary of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchWriter {
+    /// A model that the service asked, or code.
+    Service,
+    Hook,
 }
 
 /// A branch summary as it will stand at the target.
@@ -169,8 +180,11 @@ impl Service {
         let segments = path::segments(&mut connection, tenant.0, leaf, false).await?;
         let left = path::clip(&segments, &[(reading.first_depth, leaf.depth)]);
         let reading = batches::fold(&mut connection, tenant, &left, reading, BranchReading::take).await?;
+        let background = background(&mut connection, tenant, session_id, &head.settings).await?;
         drop(connection);
-        Ok(Some(work(tenant, session_id, id, &pending, &planned, reading)))
+        let mut work = work(tenant, session_id, id, &pending, &planned, reading);
+        work.task.background = background;
+        Ok(Some(work))
     }
 }
 
@@ -214,10 +228,9 @@ struct BranchReading {
     settings: Arc<Settings>,
     redaction: Redaction,
     messages: Vec<Message>,
-    /// Ids of the calls that are told.
-    called: HashSet<String>,
-    calls: Recorder,
-    identifiers: identifiers::IdentifierSpan,
+    source: RecordSource,
+    /// The newest notes that a caller or a hook gave on the branch.
+    given: Option<String>,
     files: FileOps,
     open_file: OpenFile,
 }
@@ -225,17 +238,17 @@ struct BranchReading {
 impl BranchReading {
     fn new(planned: &PlannedSummary, settings: Arc<Settings>) -> BranchReading {
         let BranchPlan { messages, visited, summaries, .. } = &planned.plan;
+        let redaction = Redaction::of(&settings.redact);
         BranchReading {
             first_depth: planned.old.heads.get(planned.first).map_or(0, |head| head.depth),
             told: messages.iter().copied().collect(),
             visited: visited.iter().copied().collect(),
             passed_on: summaries.iter().copied().collect(),
-            redaction: Redaction::of(&settings.redact),
+            source: RecordSource::default().with_redaction(redaction.clone()),
+            redaction,
             settings,
             messages: Vec::new(),
-            called: HashSet::new(),
-            calls: Recorder::default(),
-            identifiers: identifiers::IdentifierSpan::default(),
+            given: None,
             files: FileOps::default(),
             open_file: OpenFile::default(),
         }
@@ -243,38 +256,29 @@ impl BranchReading {
 
     /// Takes in the next entry, in path order.
     fn take(&mut self, stored: &StoredEntry) -> Result<()> {
-        let Ok(index) = usize::try_from(stored.entry.head.depth - self.first_depth) else { return Ok(()) };
+        let head = &stored.entry.head;
+        let Ok(index) = usize::try_from(head.depth - self.first_depth) else { return Ok(()) };
         if self.passed_on.contains(&index) {
             passed_on(stored).iter().for_each(|lists| self.files.seed(lists));
+        }
+        self.given = stored.record.as_deref().and_then(given::notes).or(self.given.take());
+        let notes = originals::of_handle(stored, &self.redaction);
+        let said = originals::said(stored, &self.settings.agents)?;
+        for message in notes.into_iter().chain(said) {
+            let place = (RecordPlace::Told, Some(head.id));
+            self.source.take_before(message, place, head.depth, stored.entry.item.len());
         }
         let Some(message) = told_by(stored)? else { return Ok(()) };
         let mut message = attributed(message, &self.settings.agents);
         self.redaction.redact_message(&mut message, None);
-        // Whatever is told in words, the ledger names every call: going back in a conversation undoes none.
-        self.calls.add(&message);
         if self.visited.contains(&index) {
             self.files.note(&message, FileTable::new(&self.settings.file_tools), &mut self.open_file);
         }
-        let is_told = self.told.contains(&index);
-        self.called.extend(message.tool_calls().filter(|_| is_told).map(|call| call.id.clone()));
-        self.keep(&mut message, is_told);
-        if !message.content.is_empty() {
-            self.identifiers.add(&message);
+        if self.told.contains(&index) {
             strip(&mut message);
             self.messages.extend(user_text::parts(message));
         }
         Ok(())
-    }
-
-    /// Of an entry that is not told only whether its results were errors: else the calls would seem unanswered.
-    fn keep(&self, message: &mut Message, is_told: bool) {
-        message.content.retain_mut(|block| match block {
-            Block::ToolResult(result) => {
-                result.content = Vec::new();
-                self.called.contains(&result.tool_call_id)
-            }
-            _ => is_told,
-        });
     }
 }
 
@@ -301,22 +305,30 @@ fn work(
     let id_at = |index: &usize| planned.old.heads.get(planned.first + index).map(|head| head.id);
     let replaced_tokens = planned.plan.tokens.max(SHORTEST);
     let allowance = Allowance::new(replaced_tokens, settings.reserve_tokens);
-    let mut ledger = Ledger::default();
-    ledger.extend(reading.calls);
+    let given = reading.given.map(|notes| reading.redaction.redact(&notes, None).into_owned());
+    let source = Arc::new(reading.source.with_given(given));
+    let room = allowance.likely().min(u64::from(bound(&settings)));
+    let mut task = task(pending, &settings, reading.messages, replaced_tokens);
+    task.source = Some(source.clone());
     BranchSummaryWork {
         tenant,
         session_id,
         id,
         ancestor_id: planned.ancestor.and_then(|index| planned.old.heads.get(index)).map(|head| head.id),
         entry_ids: planned.plan.messages.iter().filter_map(id_at).collect(),
-        task: allowance.asked(task(pending, &settings, reading.messages, replaced_tokens)),
+        task: allowance.asked(task),
+        record: RecordTask { source, room },
         upstream: settings.upstream.clone(),
         replaced_tokens,
         files: reading.files.lists(),
-        ledger,
-        identifiers: identifiers::carry(&[], reading.identifiers, allowance.identifiers),
         settings,
     }
+}
+
+/// The most that a branch summary may take, in tokens.
+fn bound(settings: &Settings) -> u32 {
+    let bound = LONGEST.min(settings.reserve_tokens).max(1);
+    settings.summary_max_tokens.map_or(bound, |most| most.min(bound))
 }
 
 fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Message>, span_tokens: u64) -> SummaryTask {
@@ -325,7 +337,6 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         Some(text) if pending.replace_instructions => (Some(text), None),
         own => (settings.prompt.clone(), own.or_else(|| settings.instructions.clone())),
     };
-    let bound = LONGEST.min(settings.reserve_tokens).max(1);
     SummaryTask {
         part: SummaryPart::Branch,
         template: settings.template,
@@ -335,36 +346,44 @@ fn task(pending: &PendingBranchSummary, settings: &Settings, messages: Vec<Messa
         focus_topic: settings.focus_topic.clone(),
         instructions,
         source: None,
+        background: None,
         newer_from: None,
         shown: None,
         room: USUAL_ROOM,
         span_tokens,
-        max_output_tokens: settings.summary_max_tokens.map_or(bound, |most| most.min(bound)),
+        max_output_tokens: bound(settings),
         correction: None,
     }
 }
 
 impl BranchSummaryWork {
-    /// The summary with all that code adds: lost identifiers, file lists, the ledger of calls, framing.
-    pub fn draft(&self, outcome: SummaryOutcome) -> BranchSummaryDraft {
+    /// The summary as it stands at the target: the record and nothing else, or somebody's notes with what they lack.
+    pub fn draft(&self, outcome: SummaryOutcome, writer: BranchWriter) -> BranchSummaryDraft {
         let body = outcome.history.as_deref().unwrap_or_default();
-        let allowance = Allowance::new(self.replaced_tokens, self.settings.reserve_tokens);
-        let ledger = self.ledger.render(allowance.appendix);
-        let files = self.files.within(allowance.appendix);
-        let frame =
-            |lost: Option<&str>| framing::frame(&self.settings, framing::BRANCH_PREFIX, body, lost, &files, &ledger);
-        let bare = frame(None);
-        let (missing, _) = identifiers::check(&bare, &self.identifiers);
-        let restored = identifiers::restore(&missing, allowance.identifiers, allowance.words);
-        let mut text = restored.map_or(bare, |restored| frame(Some(&restored.block)));
-        Redaction::of(&self.settings.redact).redact_text(&mut text, None);
+        let body = Redaction::of(&self.settings.redact).redact(body, None).into_owned();
+        let (body, beside) = if outcome.builtin { (body, String::new()) } else { self.noted(body, writer) };
+        let beside = Some(beside.as_str()).filter(|beside| !beside.is_empty());
+        let files = FileLists::default();
+        let text = framing::frame(&self.settings, framing::BRANCH_PREFIX, &body, beside, &files, "");
         BranchSummaryDraft {
             text,
             details: self.files.clone(),
-            from_hook: false,
+            from_hook: writer == BranchWriter::Hook,
             messages: u32::try_from(self.entry_ids.len()).unwrap_or(u32::MAX),
             upstream: outcome.upstream,
             fallback: outcome.fallback,
         }
+    }
+
+    /// Notes, and what they lack. Of a model's, what nothing shows is marked.
+    fn noted(&self, body: String, writer: BranchWriter) -> (String, String) {
+        let source = &self.record.source;
+        let path = source.path_numbers();
+        let weighed = WeighedNotes::of(&body, self.task.sections(), &path);
+        let is_marked = writer == BranchWriter::Service && self.task.prompt.is_none();
+        let cited = weighed.cited(&path);
+        let body = if is_marked { weighed.marked } else { body };
+        let beside = source.beside(&body, &cited, u64::from(bound(&self.settings)) / BESIDE_SHARE);
+        (body, beside)
     }
 }

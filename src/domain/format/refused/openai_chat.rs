@@ -81,9 +81,13 @@ fn says_nothing(content: Option<&Value>) -> bool {
     match content {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(parts)) => parts.iter().all(is_empty_text),
+        Some(Value::Array(parts)) => parts.iter().all(|part| is_empty_text(part) || is_empty_refusal(part)),
         _ => false,
     }
+}
+
+fn is_empty_refusal(part: &Value) -> bool {
+    part.get("type").is_some_and(|kind| kind == "refusal") && part.get("refusal").is_some_and(|text| *text == "")
 }
 
 fn is_empty_text(part: &Value) -> bool {

@@ -9,8 +9,8 @@ pub const MOST_BYTES: usize = 128 << 10;
 
 /// What is let go of, in this order: each takes about half of what there is, and says false where nothing is left.
 /// The summary itself tells of most of it.
-const LET_GO: [fn(&mut CompactionRecord) -> bool; 7] =
-    [old_calls, names, files, tasks, old_words, body, end_of_summary];
+const LET_GO: [fn(&mut CompactionRecord) -> bool; 8] =
+    [old_calls, names, files, tasks, old_words, body, given, end_of_summary];
 
 /// The part of a record that outlives its session: what is shown, and what the next summary goes on from.
 pub fn portable(record: &CompactionRecord) -> CompactionRecord {
@@ -19,6 +19,7 @@ pub fn portable(record: &CompactionRecord) -> CompactionRecord {
         summary_body: record.summary_body.clone(),
         details: record.details.clone(),
         from_hook: record.from_hook,
+        given: record.given.clone(),
         identifiers: record.identifiers.clone(),
         todos: record.todos.clone(),
         ledger: record.ledger.clone(),
@@ -71,6 +72,11 @@ fn old_words(record: &mut CompactionRecord) -> bool {
 /// The next summary then starts from the whole of this one.
 fn body(record: &mut CompactionRecord) -> bool {
     record.summary_body.take().is_some()
+}
+
+/// The summary quotes their beginning and end, or tells of them.
+fn given(record: &mut CompactionRecord) -> bool {
+    record.given.take().is_some()
 }
 
 /// The last quarter of a summary that alone is too much. It stays framed.

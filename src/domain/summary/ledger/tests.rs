@@ -37,6 +37,36 @@ fn says_what_was_called_and_what_came_back() {
 }
 
 #[test]
+fn a_call_that_was_not_approved_is_refused() {
+    let item = |item: serde_json::Value| {
+        let format = crate::domain::model::format::Format::OpenaiResponses;
+        crate::domain::format::message_of(format, &item).unwrap().unwrap()
+    };
+    let asked = |id: &str| {
+        item(json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": "{\"path\":\"a\"}"}))
+    };
+    let messages = [
+        asked("m1"),
+        item(
+            json!({"type": "mcp_approval_response", "approval_request_id": "m1", "approve": false, "reason": "not yet"}),
+        ),
+        call("b", "bash", json!({"command": "ls"})),
+        result("b", "a"),
+        asked("m2"),
+        item(json!({"type": "mcp_approval_response", "approval_request_id": "m2", "approve": true})),
+        item(
+            json!({"type": "mcp_call", "id": "c", "approval_request_id": "m2", "name": "drop", "arguments": "{\"path\":\"a\"}",
+            "output": "gone"}),
+        ),
+    ];
+    let told = ledger(&messages).lines.iter().map(|line| (line.name.clone(), line.outcome)).collect::<Vec<_>>();
+    let named = |name: &str, end| (name.to_owned(), end);
+    assert_eq!(told, [named("bash", CallEnd::Returned), named("drop", CallEnd::Returned)]);
+    let told = ledger(&messages[..4]).render(1_000);
+    assert!(told.contains("drop(a) → refused: not yet"), "{told}");
+}
+
+#[test]
 fn tells_repeated_calls_once_and_reads_by_file() {
     let mut messages = Vec::new();
     for (at, outcome) in ["1 failed, 2 passed in 3s", "3 passed in 3s"].iter().enumerate() {

@@ -8,14 +8,13 @@ use crate::domain::model::message::{Message, Role};
 use crate::domain::record::evidence::WeighedNotes;
 use crate::domain::record::evidence::sections;
 use crate::domain::record::evidence::told::SummaryEvidence;
-use crate::domain::record::given;
-use crate::domain::record::notice;
+use crate::domain::record::{is_record, notice};
 use crate::domain::redaction::Redaction;
 use crate::domain::summary::identifiers::IdentifierReport;
-use crate::domain::summary::{Allowance, SummaryMessage, focus, framing, identifiers};
+use crate::domain::summary::{focus, framing, identifiers};
 use crate::domain::tokens;
 use crate::service::compaction::summarise::SummaryOutcome;
-use crate::service::compaction::work::{CompactionWork, Outline, RecordTask};
+use crate::service::compaction::work::{CompactionWork, RecordTask};
 
 /// A summary, framed, and what was measured on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,7 +27,7 @@ pub(crate) struct SummaryDraft {
 }
 
 /// Notes have one part in so many of a record's room beside them for what they lack.
-const BESIDE_SHARE: u64 = 10;
+pub(crate) const BESIDE_SHARE: u64 = 10;
 
 /// Puts the summary message together: body, what it lacks, framing.
 pub(crate) fn draft(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
@@ -56,6 +55,7 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
             details: outline.files.clone(),
             identifiers: outline.identifiers.clone(),
             todos: outline.todos.clone(),
+            given: outline.given.clone(),
             ..CompactionRecord::default()
         };
         return SummaryDraft { record, identifiers, evidence: None };
@@ -70,17 +70,16 @@ fn written(work: &CompactionWork, outcome: &SummaryOutcome) -> SummaryDraft {
     // Whoever wrote it: a model, the caller, a hook, or an earlier compaction that knew fewer rules.
     let redaction = Redaction::of(&work.settings.redact);
     let body = redaction.redact(&body, None).into_owned();
-    let allowance = work.allowance();
     if outcome.builtin || outline.told.is_some() {
-        return recorded(work, body, allowance);
+        return framed(work, body, framing::RECORD_PREFIX);
     }
-    if let Some(record) = work.record.as_ref().filter(|_| !counts(work.strategy)) {
+    let is_somebodys = !counts(work.strategy) || work.given_summary.is_some();
+    if let Some(record) = work.record.as_ref().filter(|_| is_somebodys) {
         return noted(work, outcome, body, record);
     }
-    let Outline { ledger, files, identifiers, todos, .. } = outline;
-    let summary = SummaryMessage { body: &body, ledger, files, identifiers, todos }.text(&work.settings, allowance);
-    let identifiers = restored(work, &body, &summary);
-    SummaryDraft { record: summarised(work, summary, body), identifiers, evidence: None }
+    // What was there before stays, with how much was left out now.
+    let prefix = if is_record(&body) { framing::RECORD_PREFIX } else { framing::NOTES_PREFIX };
+    framed(work, body, prefix)
 }
 
 /// Notes of a model, a caller or a hook, with what they lack beside them. Of a model's, what nothing shows is marked; with
@@ -111,10 +110,9 @@ fn restored(work: &CompactionWork, body: &str, summary: &str) -> IdentifierRepor
 }
 
 /// A record stands by itself: all that code could add is quoted in it.
-fn recorded(work: &CompactionWork, body: String, allowance: Allowance) -> SummaryDraft {
-    let outline = &work.outline;
-    let summary = framing::frame(&work.settings, framing::RECORD_PREFIX, &body, None, &FileLists::default(), "");
-    let expected = identifiers::expected(&outline.identifiers, allowance.identifiers);
+fn framed(work: &CompactionWork, body: String, prefix: &str) -> SummaryDraft {
+    let summary = framing::frame(&work.settings, prefix, &body, None, &FileLists::default(), "");
+    let expected = identifiers::expected(&work.outline.identifiers, work.allowance().identifiers);
     let report = identifiers::check(&body, &expected).1;
     SummaryDraft { record: summarised(work, summary, body), identifiers: report, evidence: None }
 }
@@ -131,7 +129,7 @@ fn summarised(work: &CompactionWork, summary: String, body: String) -> Compactio
         summary_tokens: counted.total,
         details: outline.files.clone(),
         from_hook: outline.from_caller,
-        given: outline.previous.as_ref().filter(|_| !outline.from_caller).and_then(given::notes),
+        given: outline.given.clone().filter(|_| !outline.from_caller),
         identifiers: outline.identifiers.clone(),
         todos: outline.todos.clone(),
         chapters: outline.previous.as_ref().map(|record| record.chapters.clone()).unwrap_or_default(),

@@ -80,6 +80,7 @@ pub(crate) fn elision_outline(
         elisions: elided.merged,
         from_caller: record.is_some_and(|record| record.from_hook),
         unchanged,
+        given: None,
         previous,
     };
     Ok(work(planned, strategy, outline, None, 0))
@@ -144,7 +145,7 @@ pub(super) fn summary_outline(
     read: ReadItems,
     elided: ProposedElisions,
 ) -> Result<CompactionWork> {
-    let ReadItems { reading, originals, source } = read;
+    let ReadItems { reading, originals, source, background } = read;
     let loaded = &planned.loaded;
     let previous = loaded.record().cloned();
     let record = previous.as_ref();
@@ -179,6 +180,7 @@ pub(super) fn summary_outline(
     told.extend(messages(turn_prefix));
     let source = source.map(Arc::new);
     let task = if counting { None } else { task(planned, allowance, told, source.clone(), replaced_tokens) };
+    let task = task.map(|task| SummaryTask { background, ..task });
     let Some(first_kept) = kept_from(loaded, plan.first_kept).or_else(|| behind_all(loaded, plan)) else {
         return Err(anyhow::anyhow!("a plan keeps nothing").into());
     };
@@ -216,6 +218,7 @@ pub(super) fn summary_outline(
         mask_freed: elided.mask_freed,
         from_caller: planned.request.summary.is_some(),
         unchanged,
+        given: planned.given(),
         previous,
     };
     let replaced = plan.tokens_to_summarize + previous_tokens;
