@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::answers::{self, CallPosition};
-use super::numbers::{self, NumberedMessage};
+use super::numbers::{self, CallOnPath, NumberedMessage};
 use super::visible::Visible;
 use super::{CallEntry, original, rows};
 use crate::domain::context::elision::arguments;
@@ -90,13 +90,6 @@ impl RecalledItem {
         };
         2 * bytes + 512
     }
-}
-
-/// A call on a path: its entry, and its place among the calls of that.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallOnPath {
-    pub segment: Segment,
-    pub nth: usize,
 }
 
 impl Queries {

@@ -9,7 +9,6 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::answers;
-use super::detail::CallOnPath;
 use crate::domain::model::message::{Block, Message};
 use crate::domain::model::record_numbers::{NumberMarks, RecordNumber};
 use crate::domain::model::user_text::{UserText, UserTextClassifier, attributed};
@@ -25,6 +24,13 @@ use crate::store::tool_calls;
 
 /// Messages that are read together to see whose they are.
 const AT_A_TIME: usize = 16;
+
+/// A call on a path: its entry, and its place among the calls of that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallOnPath {
+    pub segment: Segment,
+    pub nth: usize,
+}
 
 /// A message of the user's own, and its entry.
 pub(super) struct NumberedMessage {
