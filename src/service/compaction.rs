@@ -16,8 +16,8 @@
 //! a model is shown, `given` what of a caller's notes is carried where nothing else does.
 
 mod ahead;
-mod caller_cut;
 pub(crate) mod background;
+mod caller_cut;
 pub(crate) mod carry;
 mod close;
 pub(crate) mod commit;

@@ -87,12 +87,8 @@ async fn a_shells_exit_code_beside_its_text_counts() {
 /// What waits for approval is one call, whatever becomes of it.
 #[tokio::test]
 async fn who_refuses_to_approve_a_call_refuses_it() {
-    let asked = |id: &str| {
-        json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": "{\"table\":\"t\"}", "server_label": "s"})
-    };
-    let answered = |id: &str, approve: bool| {
-        json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve, "reason": "the copy only"})
-    };
+    let asked = |id: &str| json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": "{\"table\":\"t\"}", "server_label": "s"});
+    let answered = |id: &str, approve: bool| json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve, "reason": "the copy only"});
     let ran = |id: &str, error: Value| {
         json!({"type": "mcp_call", "id": format!("mcp_{id}"), "approval_request_id": id, "name": "drop",
             "arguments": "{\"table\":\"t\"}", "server_label": "s", "output": "gone", "error": error})
@@ -108,8 +104,10 @@ async fn who_refuses_to_approve_a_call_refuses_it() {
     app.append(&session, "openai_responses", items.clone()).await;
     let listed = app.get(&format!("{session}/tool-calls")).await.expect(200);
     let found = listed["items"].as_array().unwrap().iter();
-    let found: Vec<_> = found.map(|row| (row["tool_call_id"].as_str().unwrap(), row["status"].as_str().unwrap())).collect();
-    let wanted = [("mcpr_1", "refused"), ("mcpr_2", "returned"), ("mcpr_3", "failed"), ("mcpr_4", "open"), ("mcpr_5", "open")];
+    let found: Vec<_> =
+        found.map(|row| (row["tool_call_id"].as_str().unwrap(), row["status"].as_str().unwrap())).collect();
+    let wanted =
+        [("mcpr_1", "refused"), ("mcpr_2", "returned"), ("mcpr_3", "failed"), ("mcpr_4", "open"), ("mcpr_5", "open")];
     assert_eq!(found, wanted);
     assert_eq!(listed["items"][0]["arguments"], json!({"table": "t"}));
     let refused = app.get(&format!("{session}/tool-calls/mcpr_1")).await.expect(200);

@@ -91,7 +91,7 @@ async fn without_a_model_a_branch_is_told_by_a_record_alone() {
     ] {
         assert!(text.contains(told), "{told}: {text}");
     }
-    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "no output", "returned"] {
+    for added in ["<read-files>", "<modified-files>", "<tool-calls>", "no output", "→ returned"] {
         assert!(!text.contains(added), "{added}: {text}");
     }
     assert_eq!(text.matches("make check").count(), 1, "it is told once: {text}");
@@ -104,7 +104,8 @@ async fn beside_a_models_notes_on_a_branch_stands_what_they_lack() {
     let session = filled(&app, by_hand(), 6).await;
     let target = path(&app, &session).await[7]["id"].clone();
     let text = summarized(&app, &session, &target).await["summary"]["text"].as_str().unwrap().to_owned();
-    for told in ["Messages of the user that the notes neither quote nor cite", "Calls that may have changed something"] {
+    for told in ["Messages of the user that the notes neither quote nor cite", "Calls that may have changed something"]
+    {
         assert!(text.contains(told), "{told}: {text}");
     }
     for added in ["<read-files>", "<modified-files>", "<tool-calls>", "oldest first; the older, the less detail"] {

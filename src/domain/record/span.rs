@@ -279,7 +279,8 @@ impl<'a> SpanReading<'a> {
         self.calls += 1;
         if hidden {
             self.open.entry(call.id.as_str()).or_default().push_back(self.span.lines.len());
-            let line = CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
+            let line =
+                CallLine { number: self.calls, call, result: None, end: CallEnd::Open, said: None, is_reply: false };
             self.span.lines.push(Line::Call(line));
         }
     }

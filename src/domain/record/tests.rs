@@ -257,7 +257,9 @@ fn an_approval_is_the_users_word_on_the_call() {
     };
     let asked = |id: &str| {
         let arguments = r#"{"path":"/srv/old"}"#;
-        read(json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": arguments, "server_label": "s"}))
+        read(
+            json!({"type": "mcp_approval_request", "id": id, "name": "drop", "arguments": arguments, "server_label": "s"}),
+        )
     };
     let answered = |id: &str, approve: bool, reason: &str| {
         let mut item = json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve});

@@ -29,7 +29,8 @@ const CONTINUITY: &str = include_str!("../../../prompts/continuity.md");
 const PROSE: &str = include_str!("../../../prompts/prose.md");
 const BRANCH: &str = include_str!("../../../prompts/branch.md");
 /// All words of ours that a model is sent.
-const OURS: [&str; 10] = [SYSTEM, MATERIAL, BACKGROUND, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
+const OURS: [&str; 10] =
+    [SYSTEM, MATERIAL, BACKGROUND, PREVIOUS, EVIDENCE, CHECKPOINT, SIX_SECTION, CONTINUITY, PROSE, BRANCH];
 
 /// An earlier summary has at most one part in so many of the room.
 const PREVIOUS_SHARE: u64 = 4;
@@ -149,7 +150,9 @@ fn shape(task: &SummaryTask) -> &'static str {
 /// quote a line of either.
 pub fn is_echo(text: &str) -> bool {
     let text = text.trim_start();
-    if ["<system-prompt>", "<conversation>", "<previous-summary>"].iter().any(|tag| text.starts_with(tag)) || speaks(text) {
+    if ["<system-prompt>", "<conversation>", "<previous-summary>"].iter().any(|tag| text.starts_with(tag))
+        || speaks(text)
+    {
         return true;
     }
     let (mut spoken, mut lines) = (0, 0);

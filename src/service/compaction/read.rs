@@ -157,9 +157,8 @@ async fn offload_decision(
 /// Decides what a planned compaction does. The inner error is the reason to do nothing.
 pub(crate) fn decide(
     planned: &PlannedCompaction,
-    read: ReadItems,
+    mut read: ReadItems,
 ) -> Result<std::result::Result<CompactionWork, Reason>> {
-    let mut read = read;
     let largest = read.reading.largest();
     let elided = elide(planned, read.reading.pruned());
     read.source = read.source.map(|source| source.shortened(&read.reading.replaced));

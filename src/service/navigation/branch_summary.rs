@@ -376,13 +376,13 @@ impl BranchSummaryWork {
 
     /// Notes, and what they lack. Of a model's, what nothing shows is marked.
     fn noted(&self, body: String, writer: BranchWriter) -> (String, String) {
-        let (source, room) = (&self.record.source, self.record.room);
+        let source = &self.record.source;
         let path = source.path_numbers();
         let weighed = WeighedNotes::of(&body, self.task.sections(), &path);
         let is_marked = writer == BranchWriter::Service && self.task.prompt.is_none();
         let cited = weighed.cited(&path);
         let body = if is_marked { weighed.marked } else { body };
-        let beside = source.beside(&body, &cited, room / BESIDE_SHARE);
+        let beside = source.beside(&body, &cited, u64::from(bound(&self.settings)) / BESIDE_SHARE);
         (body, beside)
     }
 }

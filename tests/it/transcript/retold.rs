@@ -88,9 +88,7 @@ async fn given_notes_go_with_what_they_stand_for() {
     assert_eq!(compact(app, &session, json!({"summary": "Port 8080 was agreed on."})).await["status"], "succeeded");
     history.extend(turns(20..40, 60));
     history[4] = said(4, "Rather call the part src/renamed.rs.");
-    posted(app, &session, &history).await;
-    assert_eq!(compact(app, &session, json!({"strategy": "summarize"})).await["status"], "succeeded");
-    let told = context(app, &session, "openai_chat").await["messages"].to_string();
+    let told = posted(app, &session, &history).await["context"]["messages"].to_string();
     assert!(told.contains("renamed") && !told.contains("Port 8080"), "{told}");
 }
 

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME, THINKING_FIELDS};
+use super::{ATTACHED, ATTACHMENT_FOLLOWS, MAX_NAME};
 use crate::domain::format::note_code::NoteCode;
 use crate::domain::format::outgoing::{self, arguments_text};
 use crate::domain::format::write::{Note, Piece, document_link, media_url};
@@ -75,9 +75,7 @@ impl ChatWriter<'_> {
         message.content.iter().for_each(|block| said.add(block));
         said.report(entry, self.notes);
         let WrittenBlocks { parts, calls, fields, .. } = said;
-        // Thinking without an answer is taken by nobody.
-        let is_thought = |key: &String| THINKING_FIELDS.contains(&key.as_str());
-        if parts.is_empty() && calls.is_empty() && fields.keys().all(is_thought) {
+        if parts.is_empty() && calls.is_empty() && fields.is_empty() {
             return self.drop_empty(entry);
         }
         let content = match parts.is_empty() {

@@ -45,18 +45,12 @@ fn the_same_frame_around_each_message_goes() {
         .map(|n| {
             said(
                 Role::User,
-                &format!(
-                    "You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."
-                ),
+                &format!("You are the next speaker of the team.\nPoint {n} of the plan\nAnswer with one call only."),
             )
         })
         .collect();
     let span = span(&messages);
-    assert!(
-        matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"),
-        "{:?}",
-        span.lines[3]
-    );
+    assert!(matches!(&span.lines[3], Line::User { text, .. } if text == "Point 3 of the plan"), "{:?}", span.lines[3]);
 }
 
 #[test]

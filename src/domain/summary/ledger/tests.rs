@@ -47,13 +47,17 @@ fn a_call_that_was_not_approved_is_refused() {
     };
     let messages = [
         asked("m1"),
-        item(json!({"type": "mcp_approval_response", "approval_request_id": "m1", "approve": false, "reason": "not yet"})),
+        item(
+            json!({"type": "mcp_approval_response", "approval_request_id": "m1", "approve": false, "reason": "not yet"}),
+        ),
         call("b", "bash", json!({"command": "ls"})),
         result("b", "a"),
         asked("m2"),
         item(json!({"type": "mcp_approval_response", "approval_request_id": "m2", "approve": true})),
-        item(json!({"type": "mcp_call", "id": "c", "approval_request_id": "m2", "name": "drop", "arguments": "{\"path\":\"a\"}",
-            "output": "gone"})),
+        item(
+            json!({"type": "mcp_call", "id": "c", "approval_request_id": "m2", "name": "drop", "arguments": "{\"path\":\"a\"}",
+            "output": "gone"}),
+        ),
     ];
     let told = ledger(&messages).lines.iter().map(|line| (line.name.clone(), line.outcome)).collect::<Vec<_>>();
     let named = |name: &str, end| (name.to_owned(), end);
