@@ -138,8 +138,8 @@ impl<'a> ResultShapes<'a> {
     /// arguments.
     fn body(&self, result: &ToldResult<'_>, all: &[&str]) -> std::ops::Range<usize> {
         let tells = |line: &&str| self.tells(result, line);
-        let Some(start) = all.iter().position(|line| tells(line)) else { return 0..0 };
-        let end = all.iter().rposition(|line| tells(line)).map_or(all.len(), |last| last + 1);
+        let Some(start) = all.iter().position(tells) else { return 0..0 };
+        let end = all.iter().rposition(tells).map_or(all.len(), |last| last + 1);
         start..end
     }
 

@@ -163,7 +163,7 @@ impl<'a> Span<'a> {
         }
         let lasts = |(_, line): &(usize, &CallLine<'a>)| {
             line.end == CallEnd::Returned
-                && !runs.get(&key(line.call)).is_some_and(|runs| *runs > 1)
+                && runs.get(&key(line.call)).is_none_or(|runs| *runs == 1)
                 && !is_read_only(&line.call.name, &line.call.arguments)
         };
         calls.into_iter().rev().filter(lasts).collect()
