@@ -1,5 +1,6 @@
 //! What stands beside somebody's notes: only what they lack, in the words of who said it and in facts of the protocol.
 
+use super::ending::CallEnd;
 use super::numbers::CitedNumbers;
 use super::quote::{GAP, shortened, size};
 use super::span::{CallLine, Line, Span};
@@ -85,7 +86,8 @@ fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
         )
     };
     let calls = span.lasting_calls();
-    calls.into_iter().filter(|(_, line)| !cited.calls.contains(&line.number)).map(|(_, line)| told(line)).collect()
+    let is_lacking = |line: &CallLine<'_>| line.end == CallEnd::Returned && !cited.calls.contains(&line.number);
+    calls.into_iter().filter(|(_, line)| is_lacking(line)).map(|(_, line)| told(line)).collect()
 }
 
 /// The task list, where an item of it does not stand in the text.

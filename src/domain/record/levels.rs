@@ -19,8 +19,8 @@ const SHARES: [usize; 5] = [30, 28, 20, 12, 10];
 const COUNTED: usize = 85;
 /// Requests of so many of the newest turns are told before any that is older.
 pub(super) const NEWEST_TURNS: usize = 3;
-/// Part of the room that calls may take whose effect lasts, at every level: a sixth.
-const LASTING_SHARE: usize = 6;
+/// Part of the room that calls may take whose effect lasts, at every level: a quarter.
+const LASTING_SHARE: usize = 4;
 /// So many of them are looked at.
 const MOST_LASTING: usize = 400;
 /// So many of the newest stretches are told in some detail before older ones are told at all: the agent works on them. So

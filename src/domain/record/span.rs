@@ -148,7 +148,7 @@ impl<'a> Span<'a> {
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
     }
 
-    /// Calls that do more than read and have returned, and were not made again in the same words, by line and the newest
+    /// Calls that do more than read and have ended, and were not made again in the same words, by line and the newest
     /// first. What keeps the list of tasks is told by the list.
     pub fn lasting_calls(&self) -> Vec<(usize, &CallLine<'a>)> {
         let mut list = TaskList::default();
@@ -162,7 +162,7 @@ impl<'a> Span<'a> {
             }
         }
         let lasts = |(_, line): &(usize, &CallLine<'a>)| {
-            line.end == CallEnd::Returned
+            line.end != CallEnd::Open
                 && runs.get(&key(line.call)).is_none_or(|runs| *runs == 1)
                 && !is_read_only(&line.call.name, &line.call.arguments)
         };
