@@ -50,6 +50,11 @@ pub fn density(text: &str) -> usize {
     names(text).collect::<HashSet<_>>().len()
 }
 
+/// A number with its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// The text without white space around it; on one line where it has but one.
 pub fn trimmed(text: &str) -> String {
     let text = text.trim();

@@ -7,9 +7,9 @@ use regex::Regex;
 
 use super::ending::{exit_code, exit_line};
 use super::quote::{
-    GAP, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind, words,
+    GAP, counted, density, names, prefix, shortened, size, suffix, trimmed, whole_words_before, whole_words_behind,
+    words,
 };
-use super::told::counted;
 use super::values;
 use crate::domain::model::message::ToolResult;
 use crate::domain::model::user_text::replies::{Reply, replies};

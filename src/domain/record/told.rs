@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::arguments::{fields, is_path};
 use super::ending::CallEnd;
-use super::quote::{PassageRoom, density, passage, sentences, shortened, shortened_once, size};
+use super::quote::{PassageRoom, counted, density, passage, sentences, shortened, shortened_once, size};
 use super::results::{ToldResult, lines_of_file, shown};
 use super::span::{CallLine, Line, Span, UnreadStretch};
 use super::tasks::list_size;
@@ -266,11 +266,6 @@ pub(super) fn mark(end: CallEnd, told: &str) -> &'static str {
         CallEnd::Failed if !told.starts_with("exit ") => "failed: ",
         _ => "",
     }
-}
-
-/// A number with its noun.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Words of the user's in a little room: where much of them goes, whole sentences stay, for the half of one misleads.
