@@ -187,11 +187,16 @@ fn put_together(span: &Span<'_>, instructions: &str, around: &Around<'_>, quarte
 fn conversation(span: &Span<'_>, recalled: &Recalled, room: usize, detail: usize) -> String {
     let recalled: HashSet<usize> = recalled.lines.iter().copied().collect();
     let (stretches, user_levels, newest) = (stretches(span), user_levels(span, room), newest_calls(span));
-    let none = HashSet::new();
-    let teller =
-        Teller { span, user_levels: &user_levels, newest: &newest, lasting: &none, recalled: &recalled, detail };
-    let lasting = lasting_calls(&teller, room);
-    Telling::within(&Teller { lasting: &lasting, ..teller }, &stretches, room).text()
+    let mut teller = Teller {
+        span,
+        user_levels: &user_levels,
+        newest: &newest,
+        lasting: HashSet::new(),
+        recalled: &recalled,
+        detail,
+    };
+    teller.lasting = lasting_calls(&teller, room);
+    Telling::within(&teller, &stretches, room).text()
 }
 
 #[cfg(test)]

@@ -25,12 +25,10 @@ pub struct McpApproval<'v> {
 impl<'v> McpApproval<'v> {
     /// `None`: the JSON is another thing, or does not say what it answers.
     pub fn of(opaque: &'v Opaque) -> Option<McpApproval<'v>> {
-        let is_answer = opaque.format == Format::OpenaiResponses && opaque.value["type"] == RESPONSE;
-        McpApproval::of_item(&opaque.value).filter(|_| is_answer)
-    }
-
-    /// Of an item that is known for an answer.
-    pub fn of_item(item: &'v Value) -> Option<McpApproval<'v>> {
+        let item = &opaque.value;
+        if opaque.format != Format::OpenaiResponses || item["type"] != RESPONSE {
+            return None;
+        }
         let request = item[REQUEST_ID].as_str().filter(|id| !id.is_empty())?;
         let reason = item["reason"].as_str().map(str::trim).filter(|reason| !reason.is_empty());
         Some(McpApproval { request, is_given: item["approve"].as_bool()?, reason })

@@ -54,7 +54,8 @@ impl UserTextClassifier {
 }
 
 /// Returns true if a message in a user's role holds no word of a user: a harness's preamble, an echo, a tool's output, a
-/// summary, another agent's words, leave for a call. Told from the message alone, so that it can be recorded when the message arrives.
+/// summary, another agent's words, leave for a call. Told from the message alone, so that it can be recorded when the
+/// message arrives.
 pub fn is_by_harness(message: &Message) -> bool {
     // Who shows an image, asks about it.
     if message.role != Role::User || message.content.iter().any(Block::is_media) {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
 use super::quote::{GAP, density, shortened, size};
 use super::values;
+use super::words::hashed;
 use crate::domain::model::message::ToolCall;
 
 /// Calls of one tool that are compared with one another.
@@ -57,12 +57,6 @@ pub(super) fn is_path(name: &str, value: &str) -> bool {
     (named || value.contains('/')) && !value.contains(char::is_whitespace) && !value.is_empty() && value.len() < 400
 }
 
-fn digest(value: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl<'a> ArgumentShapes<'a> {
     pub fn learn(&mut self, call: &'a ToolCall) {
         let common = self.tools.entry(call.name.as_str()).or_default();
@@ -71,7 +65,7 @@ impl<'a> ArgumentShapes<'a> {
         }
         common.calls += 1;
         for (name, value) in fields(call) {
-            *common.values.entry((name, digest(&value))).or_default() += 1;
+            *common.values.entry((name, hashed(&value))).or_default() += 1;
         }
     }
 
@@ -83,7 +77,7 @@ impl<'a> ArgumentShapes<'a> {
     /// Returns true if most calls of the tool have the same value here.
     fn is_usual(&self, tool: &str, name: &str, value: &str) -> bool {
         let Some(common) = self.tools.get(tool).filter(|common| common.calls >= 4) else { return false };
-        let same = common.values.get(&(name, digest(value))).copied().unwrap_or_default();
+        let same = common.values.get(&(name, hashed(value))).copied().unwrap_or_default();
         same * 10 > common.calls * 6
     }
 

@@ -85,9 +85,8 @@ fn lasting(span: &Span<'_>, cited: &CitedNumbers) -> Vec<String> {
             span.arguments.told(line.call, ARGUMENTS).replace('\n', " ")
         )
     };
-    let calls = span.lasting_calls();
     let is_lacking = |line: &CallLine<'_>| line.end == CallEnd::Returned && !cited.calls.contains(&line.number);
-    calls.into_iter().filter(|(_, line)| is_lacking(line)).map(|(_, line)| told(line)).collect()
+    span.lasting_calls().filter(|(_, line)| is_lacking(line)).map(|(_, line)| told(line)).collect()
 }
 
 /// The task list, where an item of it does not stand in the text.

@@ -56,10 +56,12 @@ pub fn end_of(tool: &str, result: &ToolResult) -> CallEnd {
 
 /// What stands beside a result's text and tells how its call ended.
 pub fn kept(beside: Opaque) -> Option<Opaque> {
+    if let Some(answer) = McpApproval::of(&beside) {
+        return Some(Opaque { format: beside.format, value: answer.kept() });
+    }
     let Opaque { format, value } = beside;
     let value = match format {
         Format::ClaudeCode => json!({DENIAL: value.get(DENIAL)?}),
-        Format::OpenaiResponses if value["type"] == approval::RESPONSE => McpApproval::of_item(&value)?.kept(),
         Format::OpenaiResponses => {
             let outcomes: Vec<Value> =
                 value.get("output")?.as_array()?.iter().filter_map(|chunk| chunk.get("outcome").cloned()).collect();

@@ -85,7 +85,7 @@ pub(super) fn newest_calls(span: &Span<'_>) -> HashSet<usize> {
 /// The lines with calls that are told at every level: of those whose effect lasts the ones by rare tools first, then the
 /// newest, in a part of the room.
 pub(super) fn lasting_calls(teller: &Teller<'_, '_>, room: usize) -> HashSet<usize> {
-    let mut calls = teller.span.lasting_calls();
+    let mut calls: Vec<_> = teller.span.lasting_calls().collect();
     calls.sort_by_key(|(at, line)| (teller.span.arguments.calls(&line.call.name), std::cmp::Reverse(*at)));
     let mut left = room / LASTING_SHARE;
     let mut told = HashSet::new();
@@ -280,19 +280,18 @@ impl<'t, 's, 'a> Telling<'t, 's, 'a> {
 
     /// The stretch with which the newest turn begins.
     fn running_turn(&self) -> usize {
-        self.turns().next().unwrap_or(0)
+        self.last_turns(1)
     }
 
     /// The stretch with which the newest turns begin whose requests stay whatever they say.
     fn newest_turns(&self) -> usize {
-        self.turns().take(NEWEST_TURNS).last().unwrap_or(0)
+        self.last_turns(NEWEST_TURNS)
     }
 
-    /// The stretches with which turns begin, the newest first.
-    fn turns(&self) -> impl Iterator<Item = usize> {
-        let lines = &self.teller.span.lines;
-        let begins = |stretch: &Stretch| stretch.lines.clone().any(|at| matches!(lines[at], Line::User { .. }));
-        self.stretches.iter().enumerate().rev().filter(move |(_, stretch)| begins(stretch)).map(|(at, _)| at)
+    /// The stretch with which the last so many turns begin.
+    fn last_turns(&self, turns: usize) -> usize {
+        let line = self.teller.span.last_turns(turns);
+        self.stretches.iter().position(|stretch| stretch.lines.contains(&line)).unwrap_or(0)
     }
 
     /// The text; what is left out is counted in its place.

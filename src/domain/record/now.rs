@@ -44,7 +44,7 @@ pub(super) fn told(span: &Span<'_>) -> String {
     };
     let entry = |place: &usize| line(span, calls[*place]);
     // What was run for requests of long ago stands with them, and the newest call stands right above.
-    let begin = newest_turns(span);
+    let begin = span.last_turns(NEWEST_TURNS);
     let is_recent = |place: &usize| calls[*place].0 >= begin && *place + 1 < calls.len();
     let checks: Vec<usize> = runs.checks(&calls).into_iter().filter(is_recent).collect();
     list("Ran more than once, with the newest outcome:", checks.iter().map(entry).collect());
@@ -56,12 +56,6 @@ pub(super) fn told(span: &Span<'_>) -> String {
     text
 }
 
-/// The line with which the newest turns begin.
-fn newest_turns(span: &Span<'_>) -> usize {
-    let requests = span.lines.iter().enumerate().rev().filter(|(_, line)| matches!(line, Line::User { .. }));
-    requests.take(NEWEST_TURNS).last().map_or(0, |(at, _)| at)
-}
-
 /// Calls of the same tool with the same arguments.
 struct Runs {
     /// By each call's place the newest of the same, and how many there are.
@@ -70,13 +64,12 @@ struct Runs {
 
 impl Runs {
     fn of(calls: &[(usize, &CallLine<'_>)]) -> Runs {
-        let key = |call: &ToolCall| format!("{}\n{}", call.name, call.arguments);
-        let mut by_key: HashMap<String, (usize, usize)> = HashMap::new();
+        let mut by_words: HashMap<(&str, String), (usize, usize)> = HashMap::new();
         for (place, (_, line)) in calls.iter().enumerate() {
-            let runs = by_key.entry(key(line.call)).or_insert((place, 0));
+            let runs = by_words.entry(line.words()).or_insert((place, 0));
             *runs = (place, runs.1 + 1);
         }
-        let newest = calls.iter().map(|(_, line)| by_key.get(&key(line.call)).copied().unwrap_or_default()).collect();
+        let newest = calls.iter().map(|(_, line)| by_words.get(&line.words()).copied().unwrap_or_default()).collect();
         Runs { newest }
     }
 

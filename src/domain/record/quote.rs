@@ -91,10 +91,10 @@ pub fn shortened_once(text: &str, head: usize, tail: usize) -> String {
     }
     let mut told: Vec<&str> = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
-        match repeats.contains(&at) {
-            false => told.push(part),
-            true if told.last() != Some(&GAP) => told.push(GAP),
-            true => {}
+        if !repeats.contains(&at) {
+            told.push(part);
+        } else if told.last() != Some(&GAP) {
+            told.push(GAP);
         }
     }
     shortened(&told.join(" "), head, tail)
@@ -252,10 +252,10 @@ fn bounded(text: &str) -> String {
 fn chosen(parts: &[&str], repeats: &HashSet<usize>, room: PassageRoom, usual: impl Fn(&str) -> bool) -> HashSet<usize> {
     let code = fenced(parts);
     let speaks = |at: &usize| !repeats.contains(at) && !code.contains(at);
-    let told: Vec<usize> = match (0..parts.len()).any(|at| speaks(&at)) {
-        true => (0..parts.len()).filter(speaks).collect(),
-        false => (0..parts.len()).filter(|at| !repeats.contains(at)).collect(),
-    };
+    let mut told: Vec<usize> = (0..parts.len()).filter(speaks).collect();
+    if told.is_empty() {
+        told = (0..parts.len()).filter(|at| !repeats.contains(at)).collect();
+    }
     let (first, last) = (told.first().copied().unwrap_or(0), told.last().copied().unwrap_or(0));
     let rank = |at: usize| {
         let place = match at {

@@ -92,6 +92,9 @@ pub(super) struct Span<'a> {
     pub results: ResultShapes<'a>,
     pub arguments: ArgumentShapes<'a>,
     pub usual: UsualSentences,
+    /// Lines with calls that do more than read and have ended, and were not made again in the same words; the newest first.
+    /// What keeps the list of tasks is told by the list.
+    pub lasting: Vec<usize>,
     /// The newest line in whose call's arguments a name stands.
     last_use: HashMap<&'a str, usize>,
 }
@@ -121,6 +124,7 @@ impl<'a> Span<'a> {
             _ => None,
         }));
         span.learn();
+        span.lasting = span.lasting_lines();
         span
     }
 
@@ -148,25 +152,37 @@ impl<'a> Span<'a> {
         (self.results, self.arguments, self.last_use) = (results, arguments, last_use);
     }
 
-    /// Calls that do more than read and have ended, and were not made again in the same words, by line and the newest
-    /// first. What keeps the list of tasks is told by the list.
-    pub fn lasting_calls(&self) -> Vec<(usize, &CallLine<'a>)> {
+    fn lasting_lines(&self) -> Vec<usize> {
         let mut list = TaskList::default();
         let mut runs: HashMap<(&str, String), usize> = HashMap::new();
         let mut calls = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             let Line::Call(line) = line else { continue };
             if !list.take(line.call, line.result) {
-                *runs.entry(key(line.call)).or_default() += 1;
+                *runs.entry(line.words()).or_default() += 1;
                 calls.push((at, line));
             }
         }
         let lasts = |(_, line): &(usize, &CallLine<'a>)| {
             line.end != CallEnd::Open
-                && runs.get(&key(line.call)).is_none_or(|runs| *runs == 1)
+                && runs.get(&line.words()).is_none_or(|runs| *runs == 1)
                 && !is_read_only(&line.call.name, &line.call.arguments)
         };
-        calls.into_iter().rev().filter(lasts).collect()
+        calls.into_iter().rev().filter(lasts).map(|(at, _)| at).collect()
+    }
+
+    /// The calls of [`Span::lasting`].
+    pub fn lasting_calls(&self) -> impl Iterator<Item = (usize, &CallLine<'a>)> {
+        self.lasting.iter().filter_map(|at| match self.lines.get(*at) {
+            Some(Line::Call(line)) => Some((*at, line)),
+            _ => None,
+        })
+    }
+
+    /// The line with which the last so many turns begin.
+    pub fn last_turns(&self, turns: usize) -> usize {
+        let requests = self.lines.iter().enumerate().rev().filter(|(_, line)| matches!(line, Line::User { .. }));
+        requests.take(turns).last().map_or(0, |(at, _)| at)
     }
 
     /// What the agent said right behind a line, and the arguments of the calls that followed.
@@ -190,9 +206,11 @@ impl<'a> Span<'a> {
     }
 }
 
-/// A call as it is compared with others.
-fn key(call: &ToolCall) -> (&str, String) {
-    (call.name.as_str(), call.arguments.to_string())
+impl<'a> CallLine<'a> {
+    /// The call as it is compared with others: the same words are the same call.
+    pub fn words(&self) -> (&'a str, String) {
+        (self.call.name.as_str(), self.call.arguments.to_string())
+    }
 }
 
 /// What was said and done behind a line.

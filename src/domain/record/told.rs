@@ -35,6 +35,7 @@ const NEWEST_ARGUMENTS: usize = 2_000;
 const NEWEST_RESULT: usize = 1_500;
 /// An answer of the user's of so many quarter tokens at most means little without the question before it.
 const BRIEF_ANSWER: usize = 60;
+
 /// A part of one turn.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
@@ -51,7 +52,7 @@ pub(super) struct Teller<'s, 'a> {
     /// Lines with the newest call of each tool.
     pub newest: &'s std::collections::HashSet<usize>,
     /// Lines with calls that are told at every level: what they did lasts.
-    pub lasting: &'s std::collections::HashSet<usize>,
+    pub lasting: std::collections::HashSet<usize>,
     /// Lines with calls whose results stand whole behind the conversation.
     pub recalled: &'s std::collections::HashSet<usize>,
     /// How many times the usual room a passage, a call's arguments and its result have.
